@@ -2,13 +2,15 @@
 
 use core::fmt;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::{io, thread};
 
 use chacha20::ChaCha12Rng;
 use selvedge_core::{Choose as _, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::client::{Client as Machine, Command, Config, Event, Reject};
-use selvedge_pcm::{Answer, Function, Library, Refusal};
+use selvedge_pcm::{Answer, Function, Library, Message, Refusal};
 use thiserror::Error;
 
 use crate::clock::{self, Clock, NoChance};
@@ -120,6 +122,22 @@ pub struct Client {
     wake: SyncSender<Wake>,
     told: Receiver<Told>,
     me: Member,
+    clock: Clock,
+    heard: Heard,
+}
+
+/// When a gateway said something last.
+#[derive(Clone, Debug, Default)]
+struct Heard(Arc<AtomicU64>);
+
+impl Heard {
+    fn set(&self, now: Time) {
+        self.0.store(now.since(Time::ZERO).0, Ordering::Relaxed);
+    }
+
+    fn since(&self, now: Time) -> Span {
+        now.since(Time::ZERO + Span(self.0.load(Ordering::Relaxed)))
+    }
 }
 
 impl fmt::Debug for Client {
@@ -147,10 +165,12 @@ impl Client {
         let (wake, wakes) = mpsc::sync_channel(WAKES);
         // What is told is as much as was asked.
         let (tell, told) = mpsc::channel();
+        let (clock, heard) = (Clock::start(), Heard::default());
         let mut host = Host {
+            heard: heard.clone(),
             driver: Driver::new(machine),
             rng: clock::chance()?,
-            clock: Clock::start(),
+            clock,
             wakes,
             wake: wake.clone(),
             tell,
@@ -165,7 +185,13 @@ impl Client {
         };
         let thread = thread::Builder::new().name("client".into());
         thread.spawn(move || host.run())?;
-        Ok(Self { wake, told, me })
+        Ok(Self {
+            wake,
+            told,
+            me,
+            clock,
+            heard,
+        })
     }
 
     /// Has a function run. [`Told`] names it by this token.
@@ -187,6 +213,13 @@ impl Client {
     #[must_use]
     pub fn wait(&self, most: Span) -> Option<Told> {
         self.told.recv_timeout(most.into()).ok()
+    }
+
+    /// For how long no gateway has said anything, from the client's start on. A gateway that can be reached
+    /// says something each second, once the client has asked for something.
+    #[must_use]
+    pub fn silence(&self) -> Span {
+        self.heard.since(self.clock.now())
     }
 
     /// The client in its present life.
@@ -223,6 +256,7 @@ struct Host {
     options: Options,
     driver: Driver<Machine>,
     rng: ChaCha12Rng,
+    heard: Heard,
     clock: Clock,
     wakes: Receiver<Wake>,
     wake: SyncSender<Wake>,
@@ -264,7 +298,15 @@ impl Host {
     }
 
     fn submit(&mut self, token: u64, function: Function) {
-        let number = self.driver.machine().next_number();
+        let (me, number) = (
+            self.driver.machine().me(),
+            self.driver.machine().next_number(),
+        );
+        // The machine would ask again without end for what no frame holds.
+        let function = match fits(me, number, function) {
+            Ok(function) => function,
+            Err(why) => return self.tell(Told::Refused { token, why }),
+        };
         self.tokens.insert(number, token);
         if let Err(why) = self.step(Input::Command(Command::Submit(function))) {
             self.tokens.remove(&number);
@@ -370,7 +412,9 @@ impl Host {
             address: address.clone(),
             access: self.options.access.clone(),
             session: Session::Clean,
-            filters: vec![Topic::Inbox(me).to_string()],
+            filters: [Topic::Inbox(me), Topic::Status(gateway)]
+                .map(|it| it.to_string())
+                .into(),
             stays: false,
         };
         let link = Link::open(setup, move |it| wake.send(Wake::Link(number, it)).is_ok());
@@ -398,22 +442,29 @@ impl Host {
                 }
             }
             LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Retained => self.counters.retained += 1,
         }
     }
 
     fn on_published(&mut self, topic: &str, payload: &[u8]) {
-        if Topic::parse(topic) != Ok(Topic::Inbox(self.options.id)) {
-            self.counters.foreign_topics += 1;
-            return;
+        match Topic::parse(topic) {
+            Ok(Topic::Inbox(id)) if id == self.options.id => {}
+            Ok(Topic::Status(_)) => return self.heard.set(self.clock.now()),
+            Ok(_) | Err(_) => {
+                self.counters.foreign_topics += 1;
+                return;
+            }
         }
         match Frame::decode(payload) {
             Ok(Frame::Message(it)) => {
+                self.heard.set(self.clock.now());
                 self.counters.received += 1;
                 let (from, message) = (it.from, it.message);
                 let taken = self.step(Input::Message { from, message });
                 self.counters.refused += u64::from(taken.is_err());
             }
             Ok(Frame::Notice(it)) => {
+                self.heard.set(self.clock.now());
                 self.counters.received += 1;
                 self.on_notice(it.message);
             }
@@ -482,5 +533,43 @@ impl Host {
                 self.send(gateway, payload.ok());
             }
         }
+    }
+}
+
+/// The function, if it fits into a frame.
+fn fits(me: Member, number: u64, function: Function) -> Result<Function, Refusal> {
+    let again = function.clone();
+    let message = Message::Submit { number, function };
+    let framed = frame::message(me, &message);
+    framed.map(|_| again).map_err(|_| Refusal::TooLong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::Address;
+
+    #[test]
+    fn a_function_that_fits_into_no_frame_is_refused_at_once() {
+        let nobody = (
+            NodeId(1),
+            Address {
+                host: "127.0.0.1".into(),
+                port: 1,
+            },
+        );
+        let client = Client::start(Options {
+            id: NodeId(9),
+            gateways: Gateways::new([nobody]).unwrap(),
+            access: Access::default(),
+            config: Config::new(),
+        })
+        .unwrap();
+        client.submit(7, Function::new(&[0; frame::MESSAGE_MAX]));
+        let (token, why) = (7, Refusal::TooLong);
+        assert_eq!(
+            client.wait(Span::secs(60)),
+            Some(Told::Refused { token, why })
+        );
     }
 }

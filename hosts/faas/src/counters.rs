@@ -44,6 +44,8 @@ pub struct Counters {
     pub read_modules: u64,
     /// Modules on the disk that were damaged. They are asked for again.
     pub damaged_modules: u64,
+    /// Messages that brokers retained. Nothing is done that they say.
+    pub retained: u64,
     /// Modules that a follower could not write to its disk.
     pub unwritten_modules: u64,
 }

@@ -144,7 +144,7 @@ fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Ad
         let left = end.saturating_duration_since(Instant::now());
         let event = told.recv_timeout(left);
         match event.map_err(|_| "it says nothing about gateways".to_owned())? {
-            LinkEvent::Up { .. } => {}
+            LinkEvent::Up { .. } | LinkEvent::Retained => {}
             LinkEvent::Down(lost) => return Err(lost.why),
             LinkEvent::Published { topic, payload } => {
                 if let Some(all) = read(&topic, &payload) {

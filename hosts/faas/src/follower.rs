@@ -377,6 +377,7 @@ impl Host {
                 self.say(Command::Unreachable);
             }
             LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Retained => self.counters.retained += 1,
         }
     }
 

@@ -4,10 +4,12 @@
 mod diary;
 mod host;
 mod modules;
+mod puts;
 mod status;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use core::convert::Infallible;
 use core::net::SocketAddr;

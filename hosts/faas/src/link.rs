@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
 
 use rumqttc::{
-    AsyncClient, ConnectionError, Event, EventLoop, Incoming, MqttOptions, Outgoing, QoS,
+    AsyncClient, ConnectionError, Event, EventLoop, Incoming, MqttOptions, Outgoing, Publish, QoS,
+    SubscribeReasonCode,
 };
 use thiserror::Error;
 use tokio::sync::Notify;
@@ -18,6 +19,9 @@ use crate::topic::Topic;
 
 /// The longest packet: a payload, its topic and a header.
 pub(crate) const PACKET_MAX: usize = NOTICE_MAX + 128;
+/// How many bytes longer a packet may be when a broker hands it on: with the number of a packet that came
+/// without one.
+const HANDED_ON: usize = 16;
 /// After how long a broker that says nothing is asked whether it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// How long a connection may take to come up, in seconds.
@@ -136,6 +140,8 @@ pub(crate) enum LinkEvent {
         topic: String,
         payload: Vec<u8>,
     },
+    /// Something that was published before this link, and would come again at each: it is not taken.
+    Retained,
 }
 
 /// Why a link was lost, or does not come up.
@@ -157,6 +163,15 @@ impl Lost {
         Self {
             why: why.to_string(),
             is_refused: false,
+        }
+    }
+
+    /// The broker hands on nothing of this.
+    fn unread(filters: &[String]) -> Self {
+        let filters = filters.join(" and ");
+        Self {
+            why: format!("the broker refuses to hand on {filters}: let --user read them there"),
+            is_refused: true,
         }
     }
 
@@ -271,7 +286,7 @@ fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
     let mut options = MqttOptions::new(setup.name.clone(), host, port);
     options.set_keep_alive(KEEP_ALIVE);
     options.set_clean_session(is_clean);
-    options.set_max_packet_size(PACKET_MAX, PACKET_MAX);
+    options.set_max_packet_size(PACKET_MAX + HANDED_ON, PACKET_MAX);
     if let Some(user) = &setup.access.user {
         options.set_credentials(user, &setup.access.password);
     }
@@ -309,7 +324,7 @@ async fn run(
 ) {
     loop {
         let why = match empty(setup).await {
-            Ok(()) => serve(&mut events, shared, &mut tell).await,
+            Ok(()) => serve(setup, &mut events, shared, &mut tell).await,
             Err(why) => why,
         };
         shared.set(None);
@@ -347,6 +362,7 @@ async fn empty(setup: &Setup) -> Result<(), Lost> {
 
 /// Runs a connection until it ends. Returns why it did.
 async fn serve(
+    setup: &Setup,
     events: &mut EventLoop,
     shared: &Shared,
     tell: &mut impl FnMut(LinkEvent) -> bool,
@@ -365,10 +381,13 @@ async fn serve(
                 let is_kept = it.session_present;
                 tell(LinkEvent::Up { is_kept })
             }
-            Ok(Event::Incoming(Incoming::Publish(it))) => tell(LinkEvent::Published {
-                topic: it.topic,
-                payload: it.payload.into(),
-            }),
+            Ok(Event::Incoming(Incoming::SubAck(it))) => {
+                if it.return_codes.contains(&SubscribeReasonCode::Failure) {
+                    return Lost::unread(&setup.filters);
+                }
+                true
+            }
+            Ok(Event::Incoming(Incoming::Publish(it))) => tell(published(it)),
             Ok(Event::Outgoing(Outgoing::Disconnect)) => return Lost::by(&"it is closed"),
             Ok(Event::Incoming(_) | Event::Outgoing(_)) => true,
             Err(why) => return Lost::of(&why, is_up),
@@ -376,6 +395,18 @@ async fn serve(
         if !listens {
             return Lost::by(&"nobody listens");
         }
+    }
+}
+
+/// What a node retains says which gateways there are, and has nothing run.
+fn published(it: Publish) -> LinkEvent {
+    let says_gateways = matches!(Topic::parse(&it.topic), Ok(Topic::Gateways(_)));
+    match it.retain && !says_gateways {
+        true => LinkEvent::Retained,
+        false => LinkEvent::Published {
+            topic: it.topic,
+            payload: it.payload.into(),
+        },
     }
 }
 
@@ -389,7 +420,44 @@ async fn close(shared: &Shared) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+
     use super::*;
+
+    #[test]
+    fn a_broker_that_hands_on_nothing_is_named_and_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let broker = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut heard = [0; 1_024];
+            let mut answer = |bytes: &[u8]| {
+                assert!(stream.read(&mut heard).unwrap() > 0);
+                stream.write_all(bytes).unwrap();
+            };
+            answer(&[0x20, 2, 0, 0]); // Welcome,
+            answer(&[0x90, 3, 0, 1, 0x80]); // and no, to packet 1.
+            stream
+        });
+        let setup = Setup {
+            name: "node".into(),
+            address: address.parse().unwrap(),
+            access: Access::default(),
+            session: Session::Clean,
+            filters: vec!["inbox".into()],
+            stays: false,
+        };
+        let (tell, told) = mpsc::channel();
+        let _link = Link::open(setup, move |it| tell.send(it).is_ok()).unwrap();
+        let is_kept = false;
+        assert_eq!(told.recv(), Ok(LinkEvent::Up { is_kept }));
+        let lost = Lost::unread(&["inbox".into()]);
+        assert!(lost.why.contains("hand on inbox:"));
+        assert_eq!(told.recv(), Ok(LinkEvent::Down(lost)));
+        drop(broker.join());
+    }
 
     #[test]
     fn addresses_are_read_and_written_alike() {

@@ -64,9 +64,14 @@ pub enum NotKept {
         /// The longest one that is kept.
         limit: u32,
     },
-    /// It does not begin as WebAssembly does.
+    /// Its sections are not those of WebAssembly.
     #[error("it is no WebAssembly module: compile the function to one")]
     NoModule,
+    /// Modules of open tasks take all the room.
+    #[error(
+        "open tasks need all modules that the gateway has room for: put it again when some ended"
+    )]
+    Full,
 }
 
 /// A gateway and where its broker is.

@@ -5,7 +5,9 @@
 //! | `selvedge/faas/1/<id>` | what node `<id>` is told: its inbox | the node |
 //! | `selvedge/faas/1/<gateway>/relay/<to>` | what a follower tells another one | the gateway, which forwards it to where that one has its mailbox |
 //! | `selvedge/faas/1/<gateway>/gateways` | which gateways there are; retained | followers and clients that know one broker |
-//! | `selvedge/faas/1/<gateway>/status` | how the gateway is, each second; not retained | `selvedge-faas top` |
+//! | `selvedge/faas/1/<gateway>/status` | how the gateway is, each second; not retained | `selvedge-faas top`; the page; clients, which see by it that the gateway is there |
+//!
+//! What is retained at another topic than `gateways` is counted, and not read.
 //!
 //! `1` is the version of this table. An id is a decimal number of 64 bits without leading zeros.
 

@@ -38,6 +38,7 @@ mod outcome;
 mod run;
 mod signature;
 
+pub(crate) use binary::is_module;
 pub use engine::Engine;
 pub use limits::{Limits, MAX_CALLS, MAX_LOCALS, MAX_STACK};
 pub use module::{Module, ModuleError};

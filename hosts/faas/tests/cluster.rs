@@ -20,6 +20,8 @@ use std::{env, fs, process, thread};
 use rumqttc::{Client, Event, Incoming, MqttOptions, QoS};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_selvedge-faas");
+/// What a module begins with.
+const WASM: &[u8] = b"\0asm\x01\0\0\0";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Node(Child);
@@ -51,7 +53,7 @@ impl Drop for Dir {
 fn spawn(arguments: &str) -> Node {
     let mut command = Command::new(PROGRAM);
     command.args(arguments.split(' ')).arg("--is-child");
-    command.env("SELVEDGE_FAAS_PASSWORD", "sesame");
+    say_password(&mut command, arguments);
     Node(command.stdin(Stdio::null()).spawn().unwrap())
 }
 
@@ -63,8 +65,14 @@ fn spawn_client(arguments: &str) -> Node {
 
 fn run(arguments: &str) -> Output {
     let mut command = Command::new(PROGRAM);
-    command.env("SELVEDGE_FAAS_PASSWORD", "sesame");
+    say_password(&mut command, arguments);
     command.args(arguments.split(' ')).output().unwrap()
+}
+
+fn say_password(command: &mut Command, arguments: &str) {
+    if arguments.contains("--user") {
+        command.env("SELVEDGE_FAAS_PASSWORD", "sesame");
+    }
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -162,7 +170,7 @@ fn a_module_reaches_the_followers_and_all_is_there_after_a_kill() {
         .collect();
     wait_until_shown("3 followers in 1 units", at, access);
     let file = dir.0.join("function.wasm");
-    fs::write(&file, [b"\0asm".as_slice(), &[7; 100_000]].concat()).unwrap();
+    fs::write(&file, [WASM, &[0, 0xa0, 0x8d, 6, 0], &[7; 99_999]].concat()).unwrap();
     let file = file.display();
     let first = run(&format!(
         "submit {file} --code with-module --gateway {at}{access}"
@@ -508,15 +516,27 @@ fn input_that_is_wrong_is_counted_and_nothing_else_happens() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_local_mesh_runs_functions_and_nothing_of_it_stays_after_ctrl_c() {
+fn a_local_mesh_runs_functions_and_nothing_of_it_stays_when_it_ends() {
     use rustix::process::{Pid, Signal, kill_process};
 
     let at = "127.0.0.1:28831";
     let dir = Dir::new("local");
-    let mut command = Command::new(PROGRAM);
-    command.args(["local", "--port", "28831", "--active", "200"]);
-    command.env("TMPDIR", &dir.0).stdin(Stdio::null());
-    let mut local = Node(command.spawn().unwrap());
+    let start = || {
+        let mut command = Command::new(PROGRAM);
+        command.args(["local", "--port", "28831", "--active", "200"]);
+        command.env("TMPDIR", &dir.0).stdin(Stdio::null());
+        Node(command.spawn().unwrap())
+    };
+    // Also while it comes up.
+    let mut early = start();
+    while fs::read_dir(&dir.0).unwrap().next().is_none() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&early.0), Signal::TERM).unwrap();
+    assert_eq!(early.0.wait().unwrap().code(), Some(0));
+    assert!(fs::read_dir(&dir.0).unwrap().next().is_none());
+
+    let mut local = start();
     wait_for(at);
     wait_until_shown("5 followers in 1 units", at, "");
     let functions = concat!(env!("CARGO_MANIFEST_DIR"), "/functions");

@@ -27,7 +27,7 @@ pub(crate) struct Gateway {
     /// A broker that is there, instead of the one inside
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "listen")]
     broker: Option<Address>,
-    /// Where others find this gateway's broker, if it listens at all addresses
+    /// Where others find this gateway's broker; needed if it listens at all addresses (0.0.0.0 or [::])
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<Address>,
     /// Another gateway and its broker; once for each
@@ -112,8 +112,13 @@ impl Gateway {
                 let why = "a peer has the id of this gateway: name each other gateway once";
                 return Err(Failure::Usage(why));
             }
+            if peers.iter().any(|it: &(NodeId, Address)| it.0 == id) {
+                let why = "a --peer is named twice: each other gateway has an id of its own";
+                return Err(Failure::Usage(why));
+            }
             peers.push((id, address));
         }
+        self.check_addresses()?;
         #[cfg(feature = "tls")]
         self.access
             .check(self.broker.is_none(), !peers.is_empty())?;
@@ -165,6 +170,20 @@ impl Gateway {
             is_verbose: self.verbose,
         };
         Ok(gateway::run(options)?)
+    }
+
+    /// Whether others are told an address at which the broker inside is.
+    fn check_addresses(&self) -> Result<(), Failure> {
+        let why = match self.broker {
+            None if self.listen.port() == 0 => {
+                "--listen has port 0, so nobody could be told where that is: choose a port"
+            }
+            None if self.listen.ip().is_unspecified() && self.advertise.is_none() => {
+                "--listen is for all addresses, so others need one at which they find it: say --advertise HOST:PORT"
+            }
+            None | Some(_) => return Ok(()),
+        };
+        Err(Failure::Usage(why))
     }
 
     /// Those of the file. What both the file and the flags name has one password.

@@ -26,6 +26,6 @@ pub(crate) fn put(client: &Client) -> Result<u16, Failure> {
     client.put(MODULE.to_vec());
     match client.wait(Span::secs(30)) {
         Some(Told::Kept { by, .. }) => Ok(by),
-        Some(_) | None => Err(Failure::Usage("the gateways do not keep the module")),
+        Some(_) | None => Err(Failure::NotKept),
     }
 }

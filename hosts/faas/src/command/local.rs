@@ -2,16 +2,21 @@
 
 use core::time::Duration;
 use std::process::ExitCode;
+use std::thread;
 
 use clap::Args;
 
 use super::Failure;
+use super::interrupts::Interrupts;
 use super::world::{Setting, World};
 
 /// How long the processes may take to come up.
 const BEGINNING: Duration = Duration::from_secs(60);
+/// How often to look whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
 
-/// Run gateways and followers as processes on this machine, until Ctrl-C, to try functions with
+/// Run gateways and followers as processes on this machine, until Ctrl-C or SIGTERM, to try functions
+/// with
 ///
 /// What they hold goes with them.
 #[derive(Debug, Args)]
@@ -44,7 +49,9 @@ impl Local {
         if self.port.checked_add(self.gateways).is_none() {
             return Err(Failure::Usage("too few ports: say a lower --port"));
         }
-        let world = World::start(Setting {
+        // Before there is a directory that would be left.
+        let interrupts = Interrupts::by_all()?;
+        let setting = Setting {
             gateways: self.gateways.into(),
             followers: self.followers,
             active: self.active,
@@ -52,8 +59,18 @@ impl Local {
             port: Some(self.port),
             follower_flags: vec!["--memory".into(), self.memory.to_string()],
             is_verbose: self.verbose,
+            interrupts: interrupts.clone(),
             ..Setting::default()
-        })?;
+        };
+        match self.serve(setting, &interrupts) {
+            // All is gone by now.
+            Ok(()) | Err(Failure::Interrupted) => Ok(ExitCode::SUCCESS),
+            Err(why) => Err(why),
+        }
+    }
+
+    fn serve(&self, setting: Setting, interrupts: &Interrupts) -> Result<(), Failure> {
+        let world = World::start(setting)?;
         let all = u32::try_from(self.followers).unwrap_or(u32::MAX);
         let (status, _) = world.wait_until(BEGINNING, |it| it.followers >= all && it.units > 0)?;
         let (gateways, followers, units) = (self.gateways, status.followers, status.units);
@@ -61,18 +78,9 @@ impl Local {
             "{gateways} gateways, and {followers} followers in {units} units: submit functions with"
         );
         println!("--gateway {}, and end this with Ctrl-C", world.address(1));
-        // Without a handler Ctrl-C would end this process alone, and leave the directory.
-        wait_for_ctrl_c()?;
-        drop(world);
-        Ok(ExitCode::SUCCESS)
+        while interrupts.count_so_far() == 0 {
+            thread::sleep(LOOK);
+        }
+        Ok(())
     }
-}
-
-fn wait_for_ctrl_c() -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::Signal)?;
-    let pressed = runtime.block_on(tokio::signal::ctrl_c());
-    pressed.map_err(Failure::Signal)
 }

@@ -5,12 +5,14 @@ pub(crate) mod demo;
 pub(crate) mod follower;
 pub(crate) mod gateway;
 mod gcd;
+mod interrupts;
 pub(crate) mod local;
 pub(crate) mod measure;
 pub(crate) mod submit;
 pub(crate) mod top;
 mod world;
 
+use std::env::VarError;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, io};
@@ -62,6 +64,15 @@ pub(crate) enum Failure {
     Tls(#[from] selvedge_faas::tls::TlsError),
     #[error(transparent)]
     Users(#[from] selvedge_faas::users::UsersError),
+    #[error(
+        "no gateway has answered for {0} s: see whether they run, and whether --gateway says where; or wait \
+         longer with --timeout"
+    )]
+    Silent(u32),
+    #[error("the gateways do not keep the module: see on their standard errors why not")]
+    NotKept,
+    #[error("it was asked to end")]
+    Interrupted,
     #[error("{0}")]
     Usage(&'static str),
 }
@@ -88,6 +99,9 @@ impl Failure {
             | Self::Signal(_)
             | Self::Output(_)
             | Self::Process(_)
+            | Self::Silent(_)
+            | Self::NotKept
+            | Self::Interrupted
             | Self::Directory(_) => ExitCode::FAILURE,
         }
     }
@@ -124,10 +138,33 @@ impl AccessArgs {
         };
         Ok(Access {
             user: self.user.clone(),
-            password: env::var("SELVEDGE_FAAS_PASSWORD").unwrap_or_default(),
+            password: self.password()?,
             #[cfg(feature = "tls")]
             tls,
         })
+    }
+
+    /// One without the other would leave a broker open that its user holds for closed.
+    fn password(&self) -> Result<String, Failure> {
+        let said = match env::var("SELVEDGE_FAAS_PASSWORD") {
+            Ok(password) => password,
+            Err(VarError::NotPresent) => String::new(),
+            Err(VarError::NotUnicode(_)) => {
+                let why = "SELVEDGE_FAAS_PASSWORD is no UTF-8: choose a password that is";
+                return Err(Failure::Usage(why));
+            }
+        };
+        let why = match self.user.as_deref() {
+            Some("") => "--user has no name: say one, or leave it out",
+            Some(_) if said.is_empty() => {
+                "--user has no password: say it in the environment, as SELVEDGE_FAAS_PASSWORD"
+            }
+            None if !said.is_empty() => {
+                "SELVEDGE_FAAS_PASSWORD is the password of nobody: say --user NAME, or unset it"
+            }
+            _ => return Ok(said),
+        };
+        Err(Failure::Usage(why))
     }
 
     /// Whether all brokers of a gateway have TLS, or none.

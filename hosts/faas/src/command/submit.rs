@@ -1,12 +1,9 @@
 //! `selvedge-faas submit`.
 
-use core::time::Duration;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::{fs, io, thread};
+use std::{fs, io};
 
 use clap::Args;
 use selvedge_core::{Member, NodeId, Span};
@@ -15,14 +12,19 @@ use selvedge_faas::{Argument, Call, Limits, Module, Stub, text_of};
 use selvedge_pcm::client::Config;
 use selvedge_pcm::{Answer, Function};
 
+use super::interrupts::Interrupts;
 use super::{Failure, FindArgs};
 
 /// How often to look whether Ctrl-C was pressed.
 const LOOK: Span = Span::millis(50);
+/// After how long without a word of a gateway this is said.
+const QUIET: Span = Span::secs(5);
 
 /// Have a function run, and print what it came to
 ///
-/// Exit status: 0 with a value; 1 if no gateway answers or something else is wrong; 2 for a wrong call; 3 if
+/// It waits as long as a gateway is there, also for followers.
+///
+/// Exit status: 0 with a value; 1 if no gateway answers (--timeout) or something else is wrong; 2 for a wrong call; 3 if
 /// the function failed; 4 if its unit did not agree; 5 if no unit answered; 6 if the gateways refuse it; 130
 /// if it was cancelled.
 #[derive(Debug, Args)]
@@ -50,6 +52,9 @@ pub(crate) struct Submit {
     code: String,
     #[command(flatten)]
     find: FindArgs,
+    /// After how many seconds in which no gateway said anything it gives up
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
+    timeout: u32,
     /// The id of this client, for one that lives long; no two have the same at a time
     #[arg(long)]
     id: Option<u64>,
@@ -57,7 +62,7 @@ pub(crate) struct Submit {
 
 impl Submit {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
-        let interrupts = interrupts()?;
+        let interrupts = Interrupts::by_ctrl_c()?;
         let id = match self.id {
             Some(id) => NodeId(id),
             None => client::any_id()?,
@@ -69,13 +74,17 @@ impl Submit {
             access: self.find.access.access()?,
             config: Config::new(),
         })?;
+        let mut is_put = module.is_none();
         match module {
             Some(module) => client.put(module),
             None => client.submit(0, function.clone()),
         }
-        let mut cancels = false;
+        let (mut cancels, mut is_quiet) = (false, false);
         loop {
-            let pressed = interrupts.load(Ordering::Relaxed);
+            let pressed = interrupts.count_so_far();
+            if pressed > 0 && !is_put {
+                return Ok(ExitCode::from(130)); // Nothing was asked for yet.
+            }
             if pressed > 0 && !cancels {
                 cancels = true;
                 client.cancel(0);
@@ -84,13 +93,20 @@ impl Submit {
             if pressed > 1 {
                 return Ok(ExitCode::from(130));
             }
+            let silence = client.silence();
+            if silence >= Span::secs(self.timeout.into()) {
+                return Err(Failure::Silent(self.timeout));
+            }
+            if silence >= QUIET && !is_quiet {
+                let seconds = self.timeout;
+                eprintln!("no gateway has answered for 5 s; gives up after {seconds} (--timeout)");
+            }
+            is_quiet = silence >= QUIET;
             match client.wait(LOOK) {
                 None => {}
                 Some(Told::Kept { by, .. }) => {
                     eprintln!("the module is on the disks of {by} gateways");
-                    if cancels {
-                        return Ok(ExitCode::from(130));
-                    }
+                    is_put = true;
                     client.submit(0, function.clone());
                 }
                 Some(told) => return end(told),
@@ -171,24 +187,4 @@ fn say_unit(attempt: u16, electors: &[Member]) {
 fn list(ids: impl IntoIterator<Item = NodeId>) -> String {
     let all: Vec<String> = ids.into_iter().map(|it| it.to_string()).collect();
     all.join(", ")
-}
-
-/// Counts how often Ctrl-C is pressed.
-fn interrupts() -> Result<Arc<AtomicU32>, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::Signal)?;
-    let pressed = Arc::new(AtomicU32::new(0));
-    let theirs = Arc::clone(&pressed);
-    thread::spawn(move || {
-        runtime.block_on(async {
-            while tokio::signal::ctrl_c().await.is_ok() {
-                theirs.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-    });
-    // Until the signal is waited for it ends the process.
-    thread::sleep(Duration::from_millis(1));
-    Ok(pressed)
 }

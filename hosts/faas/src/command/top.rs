@@ -14,6 +14,8 @@ use selvedge_faas::watch::Watch;
 
 use super::{Failure, FindArgs};
 
+/// How long a single picture waits for what gateways say.
+const ONCE: Duration = Duration::from_secs(2);
 /// To the upper left corner, and erase all.
 const HOME: &str = "\x1b[H\x1b[2J";
 
@@ -42,9 +44,9 @@ impl Top {
         loop {
             if let Some((from, status)) = watch.wait(Span::secs(1)) {
                 seen.see(from, status, Instant::now());
-                if self.once && begun.elapsed() < Duration::from_secs(2) {
-                    continue;
-                }
+            }
+            if self.once && begun.elapsed() < ONCE {
+                continue;
             }
             let view = seen.view(gateways.ids(), Instant::now());
             let mut picture = picture(&view);

@@ -18,6 +18,7 @@ use selvedge_pcm::client::Config;
 
 use super::Failure;
 use super::awake::Awake;
+use super::interrupts::Interrupts;
 
 /// The ids of followers begin here.
 pub(crate) const FOLLOWERS: u64 = 101;
@@ -53,6 +54,8 @@ pub(crate) struct Setting {
     pub(crate) follower_flags: Vec<String>,
     /// What hears when followers are awake; they say it on their standard error then.
     pub(crate) awake: Option<Awake>,
+    /// What ends the waiting for it.
+    pub(crate) interrupts: Interrupts,
     /// Whether what the processes say is shown.
     pub(crate) is_verbose: bool,
 }
@@ -116,9 +119,17 @@ impl World {
         let begun = Instant::now();
         for (begin, id) in all {
             thread::sleep(begin.saturating_sub(begun.elapsed()));
+            self.check_interrupts()?;
             self.start_node(id)?;
         }
         Ok(())
+    }
+
+    fn check_interrupts(&self) -> Result<(), Failure> {
+        match self.setting.interrupts.count_so_far() {
+            0 => Ok(()),
+            _ => Err(Failure::Interrupted),
+        }
     }
 
     /// A client of these gateways.
@@ -180,6 +191,9 @@ impl World {
             false => self.describe_follower(&mut command, id),
         }
         command.arg("--is-child").stdin(Stdio::null());
+        // They talk with each other alone.
+        command.env_remove("SELVEDGE_FAAS_USER");
+        command.env_remove("SELVEDGE_FAAS_PASSWORD");
         let awake = self.setting.awake.as_ref();
         let awake = awake.filter(|_| id > self.setting.gateways);
         if self.setting.is_verbose || awake.is_some() {
@@ -248,6 +262,7 @@ impl World {
         for id in 1..=self.setting.gateways {
             let address = self.address(id).to_string();
             while TcpStream::connect(&address).is_err() && begun.elapsed() < patience {
+                self.check_interrupts()?;
                 thread::sleep(Duration::from_millis(20));
             }
         }
@@ -255,6 +270,7 @@ impl World {
         let me = client::any_id()?;
         let watch = Watch::start(&gateways, &Access::default(), me).map_err(Failure::Process)?;
         while begun.elapsed() < patience {
+            self.check_interrupts()?;
             if let Some((_, status)) = watch.wait(Span::millis(100))
                 && status.manages
                 && is_ready(&status)

@@ -1,7 +1,7 @@
 //! The loop of a gateway: what comes in, what is stored, and what goes out, in this order.
 
 use core::convert::Infallible;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
@@ -9,11 +9,13 @@ use chacha20::ChaCha12Rng;
 use selvedge_core::durable::Barrier;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::gateway::{Command, Event, Gateway};
-use selvedge_pcm::{Assignment, Message, TaskId};
+use selvedge_pcm::{Library, Message, TaskId};
 
 use super::diary::Diary;
 use super::modules::{Modules, Out};
+use super::puts::Puts;
 use super::storage::{Beginning, Storage, StorageError};
+use super::units::Units;
 use super::{Broker, GatewayError, Options, start_broker, status};
 use crate::clock::{self, Clock};
 use crate::counters::Counters;
@@ -28,8 +30,6 @@ const WAITING: usize = 1_024;
 const STATUS: Span = Span::secs(1);
 /// After how long without its own broker a gateway ends whose broker is inside.
 const ALONE: Span = Span::secs(10);
-/// Of how many tasks it is known which unit has them, for their clients.
-const UNITS: usize = 256;
 
 enum Wake {
     Own(LinkEvent),
@@ -49,8 +49,8 @@ pub(crate) struct Host {
     alone: Option<Time>,
     peers: BTreeMap<NodeId, Link>,
     modules: Modules,
-    /// Of tasks that clients asked for here: the unit that has them, as it was last seen.
-    units: BTreeMap<TaskId, Option<Assignment>>,
+    puts: Puts,
+    units: Units,
     diary: Diary,
     /// Why a broker refused this gateway last.
     refused: BTreeMap<NodeId, String>,
@@ -91,7 +91,8 @@ impl Host {
             alone: Some(clock.now()),
             peers,
             modules: Modules::new(options.id, others),
-            units: BTreeMap::new(),
+            puts: Puts::default(),
+            units: Units::default(),
             diary: Diary::default(),
             refused: BTreeMap::new(),
             is_available: true,
@@ -110,6 +111,10 @@ impl Host {
             let until_status = self.next_status.since(now);
             let wait = self.driver.wait(now);
             let wait = wait.map_or(until_status, |it| it.min(until_status));
+            let wait = match self.puts.is_empty() {
+                true => wait,
+                false => Span::ZERO,
+            };
             let first = self.wakes.recv_timeout(wait.into()).ok();
             // What has come meanwhile shares a write of the database.
             let batch: Vec<Wake> = first
@@ -127,8 +132,9 @@ impl Host {
                     Wake::Peer(..) => {} // Nothing is read there.
                 }
             }
-            self.look_at_units();
+            self.units.look(self.driver.machine().tables());
             self.store()?;
+            self.look_at_puts()?;
             self.look_at_time()?;
         }
     }
@@ -172,11 +178,15 @@ impl Host {
         Ok(())
     }
 
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the others end no task")]
     fn carry_out(&mut self, effect: Effect<Gateway>) {
         match effect {
             Effect::Send { to, message } => {
-                if let Message::Answer { task, .. } = message {
-                    self.say_unit(to, task.number);
+                match message {
+                    Message::Answer { task, .. } => self.say_unit(to, task.number),
+                    Message::Refused { task, .. } => drop(self.units.remove(task)),
+                    Message::Elsewhere => self.units.remove_client(to),
+                    _ => {}
                 }
                 let payload = frame::message(self.driver.machine().me(), &message);
                 self.send(to.id, payload.ok());
@@ -191,7 +201,7 @@ impl Host {
         match event {
             Event::Ended(task) => {
                 self.counters.ended += 1;
-                let unit = self.units.get(task).and_then(Option::as_ref);
+                let unit = self.units.get(*task);
                 let tables = self.driver.machine().tables();
                 let answer = tables.and_then(|it| Some((it.answer(*task)?, it.voters(*task))));
                 self.diary.on_ended(*task, unit, answer, self.clock.now());
@@ -249,6 +259,10 @@ impl Host {
                 Ok(())
             }
             LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Retained => {
+                self.counters.retained += 1;
+                Ok(())
+            }
         }
     }
 
@@ -276,6 +290,9 @@ impl Host {
                     .on_message(from, &message, tables, self.clock.now());
                 self.step(Input::Message { from, message })?
             }
+            Ok(Frame::Notice(it)) if matches!(it.message, Notice::Put { .. }) => {
+                self.puts.add(it.from, it.message)
+            }
             Ok(Frame::Notice(it)) => self.on_notice(it.from, it.message)?,
             Err(why) => {
                 self.counters.count(&why);
@@ -287,9 +304,22 @@ impl Host {
         Ok(())
     }
 
+    fn look_at_puts(&mut self) -> Result<(), StorageError> {
+        for (from, put) in self.puts.round() {
+            self.on_notice(from, put)?;
+        }
+        Ok(())
+    }
+
     fn on_notice(&mut self, from: Member, notice: Notice) -> Result<bool, StorageError> {
         let (now, mut out) = (self.clock.now(), Out::new());
-        let storage = &mut self.storage;
+        let keeps = matches!(notice, Notice::Put { .. } | Notice::Module(_));
+        let needed = if keeps {
+            self.needed()
+        } else {
+            BTreeSet::new()
+        };
+        let storage = (&mut self.storage, &needed);
         let was_taken = self
             .modules
             .on_notice(from, notice, storage, now, &mut out)?;
@@ -297,6 +327,14 @@ impl Host {
             self.say(to, &notice);
         }
         Ok(was_taken)
+    }
+
+    /// The modules of open tasks.
+    fn needed(&self) -> BTreeSet<Library> {
+        let open = self.driver.machine().tables().into_iter();
+        let open = open.flat_map(|it| it.open());
+        open.flat_map(|it| it.1.function.libraries.iter().copied())
+            .collect()
     }
 
     /// Forwards what a follower tells another one into its mailbox, as it is.
@@ -333,26 +371,13 @@ impl Host {
             let number = *number;
             let task = TaskId { client, number };
             self.diary.on_asked(task, function, self.clock.now());
-            if self.units.len() >= UNITS {
-                self.units.pop_first();
-            }
-            self.units.entry(task).or_insert(None);
-        }
-    }
-
-    fn look_at_units(&mut self) {
-        let tables = self.driver.machine().tables();
-        for (task, unit) in &mut self.units {
-            let present = tables.and_then(|it| it.assignment(*task));
-            if let Some(present) = present {
-                *unit = Some(present.clone());
-            }
+            self.units.add(task);
         }
     }
 
     /// Tells a client which unit had its task.
     fn say_unit(&mut self, client: Member, number: u64) {
-        let unit = self.units.remove(&TaskId { client, number }).flatten();
+        let unit = self.units.remove(TaskId { client, number });
         if let Some(unit) = unit {
             let (attempt, electors) = (unit.attempt, unit.electors);
             let notice = Notice::Unit {
@@ -398,7 +423,7 @@ impl Host {
             self.say(to, &notice);
         }
         self.counters.damaged_modules = self.storage.damaged;
-        let (gateway, modules) = (self.driver.machine(), self.storage.modules()?);
+        let (gateway, modules) = (self.driver.machine(), self.storage.modules());
         if let Some(tables) = gateway.tables() {
             self.diary.look(self.options.id, tables, now);
         }

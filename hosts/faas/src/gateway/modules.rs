@@ -10,6 +10,7 @@ use super::storage::{Storage, StorageError};
 use crate::frame::MODULE_MAX;
 use crate::notice::{NotKept, Notice};
 use crate::shelf;
+use crate::wasm::is_module;
 
 /// How long to wait for other gateways before they are told, or asked, again.
 const PATIENCE: Span = Span::secs(2);
@@ -19,8 +20,6 @@ const TRIES: u8 = 3;
 const MANY: usize = 16;
 /// How many nodes wait for a module at a time.
 const ASKERS: usize = 64;
-/// What a module in WebAssembly begins with.
-const MAGIC: &[u8] = b"\0asm";
 
 /// To be sent.
 pub(crate) type Out = Vec<(NodeId, Notice)>;
@@ -64,25 +63,27 @@ impl Modules {
         }
     }
 
-    /// A node tells or asks something about modules. Whether it is something that a gateway is told.
+    /// A node tells or asks something about modules; those that open tasks need are named. Whether it is something that a gateway is told.
     pub(crate) fn on_notice(
         &mut self,
         from: Member,
         notice: Notice,
-        storage: &mut Storage,
+        (storage, needed): (&mut Storage, &BTreeSet<Library>),
         now: Time,
         out: &mut Out,
     ) -> Result<bool, StorageError> {
         let is_gateway = self.others.contains(&from.id);
         match notice {
             Notice::Put { module, spreads } => {
-                self.on_put(from.id, &module, spreads, storage, now, out)?;
+                self.on_put(from.id, &module, spreads, (storage, needed), now, out)?;
             }
             Notice::Kept { library, .. } if is_gateway => self.on_kept(from.id, library, out),
             // A gateway that keeps less than this one counts as one that has not answered.
             Notice::NotKept { .. } if is_gateway => {}
             Notice::Get(library) => self.on_get(from.id, library, storage, now, out)?,
-            Notice::Module(module) if is_gateway => self.on_module(&module, storage, out)?,
+            Notice::Module(module) if is_gateway => {
+                self.on_module(&module, (storage, needed), out)?
+            }
             Notice::NoModule(library) if is_gateway => self.on_no_module(from.id, library, out),
             Notice::Kept { .. }
             | Notice::NotKept { .. }
@@ -100,7 +101,7 @@ impl Modules {
         from: NodeId,
         module: &[u8],
         spreads: bool,
-        storage: &mut Storage,
+        (storage, needed): (&mut Storage, &BTreeSet<Library>),
         now: Time,
         out: &mut Out,
     ) -> Result<(), StorageError> {
@@ -108,14 +109,14 @@ impl Modules {
         let limit = u32::try_from(MODULE_MAX).unwrap_or(u32::MAX);
         let why = match u32::try_from(module.len()).unwrap_or(u32::MAX) {
             len if len > limit => Some(NotKept::TooLong { len, limit }),
-            _ if !module.starts_with(MAGIC) => Some(NotKept::NoModule),
+            _ if !is_module(module) => Some(NotKept::NoModule),
+            _ if !storage.keep(module, needed)? => Some(NotKept::Full),
             _ => None,
         };
         if let Some(why) = why {
             out.push((from, Notice::NotKept { library, why }));
             return Ok(());
         }
-        storage.keep(module)?;
         if !spreads {
             out.push((from, Notice::Kept { library, by: 1 }));
             return Ok(());
@@ -214,12 +215,13 @@ impl Modules {
     fn on_module(
         &mut self,
         module: &[u8],
-        storage: &mut Storage,
+        (storage, needed): (&mut Storage, &BTreeSet<Library>),
         out: &mut Out,
     ) -> Result<(), StorageError> {
         let library = shelf::library(module);
         if let Some(want) = self.wants.remove(&library) {
-            storage.keep(module)?;
+            // Those that ask get it all the same.
+            let _kept = storage.keep(module, needed)?;
             let askers = want.askers.into_iter();
             out.extend(askers.map(|it| (it, Notice::Module(module.iter().copied().collect()))));
         }

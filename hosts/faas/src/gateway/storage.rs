@@ -5,15 +5,16 @@
     reason = "the database's error is large, and ends the process"
 )]
 
+mod kept;
+
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
-use redb::{
-    Database, Durability, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle as _,
-};
+use redb::{Database, Durability, ReadableTable, TableDefinition, TableHandle as _};
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::gateway::{Config, Gateway, Reject};
@@ -22,6 +23,7 @@ use selvedge_replica::{Configuration, Stored};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use self::kept::Kept;
 use crate::shelf;
 
 /// The version of what is stored.
@@ -79,7 +81,10 @@ pub enum StorageError {
     )]
     Newer(u16),
     /// It was written by another program.
-    #[error("the database is that of another program: name another directory with --data")]
+    #[error(
+        "the database is that of another program: name another directory with --data; or its first start was \
+         cut off: remove the file, and say --first"
+    )]
     Foreign,
     /// It was written by another gateway.
     #[error("this is the directory of gateway {found}, and not of {asked}: give each its own")]
@@ -136,6 +141,7 @@ struct Base {
 #[derive(Debug)]
 pub(crate) struct Storage {
     database: Database,
+    kept: Kept,
     facts: u64,
     room: Room,
     /// How many modules were not what their names say. They are gone.
@@ -165,6 +171,7 @@ impl Storage {
             Ok(Err(error)) => return Err(error.into()),
         };
         let mut storage = Self {
+            kept: Kept::read(&database)?,
             database,
             facts: 0,
             room,
@@ -220,37 +227,46 @@ impl Storage {
         Ok(())
     }
 
-    /// Keeps a module; the oldest make room. It is on the disk when this returns.
-    pub(crate) fn keep(&mut self, module: &[u8]) -> Result<(), StorageError> {
-        Ok(self.insert(shelf::library(module), module)?)
+    /// Keeps a module, but those that are needed, the oldest make room. It is on the disk when this returns;
+    /// unless it says that the needed ones leave no room.
+    pub(crate) fn keep(
+        &mut self,
+        module: &[u8],
+        needed: &BTreeSet<Library>,
+    ) -> Result<bool, StorageError> {
+        Ok(self.insert(shelf::library(module), module, needed)?)
     }
 
-    pub(super) fn insert(&mut self, library: Library, module: &[u8]) -> Result<(), redb::Error> {
+    pub(super) fn insert(
+        &mut self,
+        library: Library,
+        module: &[u8],
+        needed: &BTreeSet<Library>,
+    ) -> Result<bool, redb::Error> {
+        if self.kept.renew(library) {
+            return Ok(true);
+        }
+        let Some(oldest) = self.kept.oldest(module.len(), self.room, needed) else {
+            return Ok(false);
+        };
         let mut txn = self.database.begin_write()?;
         txn.set_durability(Durability::Immediate);
         {
             let mut numbers = txn.open_table(NUMBERS)?;
             let mut modules = txn.open_table(MODULES)?;
-            if numbers.get(library.0)?.is_some() {
-                return Ok(());
-            }
-            let mut bytes = module.len() as u64;
-            for entry in modules.iter()? {
-                bytes += entry?.1.value().len() as u64;
-            }
-            while bytes > self.room.bytes || modules.len()? >= self.room.modules.into() {
-                let Some(oldest) = modules.pop_first()? else {
-                    break;
-                };
-                let gone = oldest.1.value();
-                bytes -= gone.len() as u64;
-                numbers.remove(shelf::library(gone).0)?;
+            for library in &oldest {
+                if let Some(number) = numbers.remove(library.0)?.map(|it| it.value()) {
+                    modules.remove(number)?;
+                }
             }
             let number = modules.last()?.map_or(0, |it| it.0.value() + 1);
             modules.insert(number, module)?;
             numbers.insert(library.0, number)?;
         }
-        Ok(txn.commit()?)
+        txn.commit()?;
+        oldest.into_iter().for_each(|it| self.kept.remove(it));
+        self.kept.add(library, module.len());
+        Ok(true)
     }
 
     /// A module, if it is kept and undamaged.
@@ -267,7 +283,7 @@ impl Storage {
         Ok(module)
     }
 
-    fn remove(&self, library: Library) -> Result<(), redb::Error> {
+    fn remove(&mut self, library: Library) -> Result<(), redb::Error> {
         let mut txn = self.database.begin_write()?;
         txn.set_durability(Durability::Immediate);
         {
@@ -277,7 +293,9 @@ impl Storage {
                 txn.open_table(MODULES)?.remove(number)?;
             }
         }
-        Ok(txn.commit()?)
+        txn.commit()?;
+        self.kept.remove(library);
+        Ok(())
     }
 
     fn get(&self, library: Library) -> Result<Option<Vec<u8>>, redb::Error> {
@@ -296,15 +314,8 @@ impl Storage {
     }
 
     /// How many modules are kept.
-    pub(crate) fn modules(&self) -> Result<u64, StorageError> {
-        let count = || -> Result<u64, redb::Error> {
-            match self.database.begin_read()?.open_table(MODULES) {
-                Ok(it) => Ok(it.len()?),
-                Err(redb::TableError::TableDoesNotExist(_)) => Ok(0),
-                Err(error) => Err(error.into()),
-            }
-        };
-        Ok(count()?)
+    pub(crate) fn modules(&self) -> u64 {
+        self.kept.len()
     }
 }
 

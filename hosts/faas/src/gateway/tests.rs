@@ -1,5 +1,6 @@
 //! Tests of what a gateway stores, and of modules between gateways.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::{env, fs, process};
 
@@ -8,7 +9,7 @@ use chacha20::rand_core::SeedableRng as _;
 use redb::{Database, TableDefinition};
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::gateway::{Command, Config, Event, Gateway};
-use selvedge_pcm::{Function, Limits, Message, TaskId};
+use selvedge_pcm::{Function, Library, Limits, Message, TaskId};
 use selvedge_replica::Configuration;
 
 use super::modules::{Modules, Out};
@@ -153,6 +154,13 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
         StorageError::Foreign
     ));
     assert!(dir.file().exists());
+    // As long as a database, of which nothing was written yet.
+    fs::write(dir.file(), [0; 8_192]).unwrap();
+    let cut_off = error(dir.open(1, Memory::None)).to_string();
+    assert!(
+        cut_off.contains("remove the file, and say --first"),
+        "{cut_off}"
+    );
     fs::remove_file(dir.file()).unwrap();
     let database = Database::create(dir.file()).unwrap();
     let txn = database.begin_write().unwrap();
@@ -202,11 +210,12 @@ fn the_oldest_modules_make_room_and_the_others_stay_over_a_start() {
     let dir = Dir::new("modules");
     let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
     let module = |fill: u8, len: usize| vec![fill; len];
+    let none = BTreeSet::new();
     for fill in 0..4 {
-        storage.keep(&module(fill, 100)).unwrap();
-        storage.keep(&module(fill, 100)).unwrap();
+        assert!(storage.keep(&module(fill, 100), &none).unwrap());
+        assert!(storage.keep(&module(fill, 100), &none).unwrap());
     }
-    assert_eq!(storage.modules().unwrap(), 3);
+    assert_eq!(storage.modules(), 3);
     let kept = |storage: &mut Storage, fill: u8, len| {
         let module = module(fill, len);
         let found = storage.module(shelf::library(&module)).unwrap();
@@ -215,25 +224,67 @@ fn the_oldest_modules_make_room_and_the_others_stay_over_a_start() {
     assert!(!kept(&mut storage, 0, 100));
     assert!((1..4).all(|it| kept(&mut storage, it, 100)));
     // Beside it there is room for one more.
-    storage.keep(&module(9, 850)).unwrap();
+    storage.keep(&module(9, 850), &none).unwrap();
     assert!(kept(&mut storage, 9, 850) && kept(&mut storage, 3, 100));
     assert!(!kept(&mut storage, 2, 100));
     drop(storage);
     let (mut storage, _gateway) = dir.open(1, Memory::Kept).unwrap();
     assert!(kept(&mut storage, 9, 850) && kept(&mut storage, 3, 100));
-    assert_eq!(storage.modules().unwrap(), 2);
+    assert_eq!(storage.modules(), 2);
+}
+
+#[test]
+fn modules_that_are_put_again_or_needed_stay() {
+    let dir = Dir::new("needed");
+    let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
+    let module = |fill: u8| vec![fill; 100];
+    let name = |fill: u8| shelf::library(&module(fill));
+    let none = BTreeSet::new();
+    for fill in [0, 1, 2, 0] {
+        assert!(storage.keep(&module(fill), &none).unwrap());
+    }
+    // There is room for three: the oldest is 1 now, and it is needed.
+    let mut needed = BTreeSet::from([name(1)]);
+    assert!(storage.keep(&module(3), &needed).unwrap());
+    assert_eq!(storage.module(name(2)).unwrap(), None);
+    assert!(storage.module(name(0)).unwrap().is_some());
+    needed.extend([name(0), name(3)]);
+    assert!(!storage.keep(&module(4), &needed).unwrap());
+    assert!(storage.keep(&module(1), &needed).unwrap(), "it is there");
+    for fill in [0, 1, 3] {
+        assert_eq!(storage.module(name(fill)).unwrap(), Some(module(fill)));
+    }
+    assert_eq!(storage.modules(), 3);
+    // The bytes of those that went are free.
+    assert!(storage.keep(&vec![9; 1_000], &none).unwrap());
+    assert_eq!(storage.modules(), 1);
+}
+
+#[test]
+fn a_client_hears_that_needed_modules_take_all_the_room() {
+    let mut net = Net::new("full");
+    let module = |fill: u8| [MODULE, &[0, 2, 0, fill]].concat();
+    for fill in 0..3 {
+        net.put(&module(fill));
+        net.needed.insert(shelf::library(&module(fill)));
+    }
+    net.told.clear();
+    net.put(&module(3));
+    let (library, why) = (shelf::library(&module(3)), NotKept::Full);
+    assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
 }
 
 #[test]
 fn a_module_that_is_not_what_its_name_says_is_counted_and_can_be_kept_again() {
     let dir = Dir::new("damaged-module");
     let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
-    let (right, other) = (MODULE.to_vec(), b"\0asm and other rest");
+    let (right, other) = (MODULE.to_vec(), b"\0asm\x01\0\0\0\0\x0c\x03for another");
     let library = shelf::library(&right);
-    storage.insert(library, other).unwrap();
+    let none = BTreeSet::new();
+    storage.insert(library, other, &none).unwrap();
     assert_eq!(storage.module(library).unwrap(), None);
-    assert_eq!((storage.damaged, storage.modules().unwrap()), (1, 0));
-    storage.keep(&right).unwrap();
+    assert_eq!((storage.damaged, storage.modules()), (1, 0));
+    storage.keep(&right, &none).unwrap();
     assert_eq!(storage.module(library).unwrap(), Some(right));
     assert_eq!(storage.damaged, 1);
 }
@@ -244,6 +295,8 @@ struct Net {
     gateways: Vec<(Modules, Storage)>,
     /// That say nothing.
     away: Vec<u64>,
+    /// By open tasks.
+    needed: BTreeSet<Library>,
     now: Time,
     /// What nodes that are no gateways were told.
     told: Vec<(NodeId, Notice)>,
@@ -263,6 +316,7 @@ impl Net {
             dirs,
             gateways,
             away: Vec::new(),
+            needed: BTreeSet::new(),
             now: Time::ZERO,
             told: Vec::new(),
         }
@@ -282,7 +336,7 @@ impl Net {
             let from = Member::new(from, 0);
             assert!(
                 modules
-                    .on_notice(from, notice, storage, self.now, &mut out)
+                    .on_notice(from, notice, (storage, &self.needed), self.now, &mut out)
                     .unwrap()
             );
             way.extend(out.into_iter().map(|it| (to, it.0.0, it.1)));
@@ -308,7 +362,8 @@ impl Net {
     }
 }
 
-const MODULE: &[u8] = b"\0asm and the rest";
+/// Nothing but a custom section.
+const MODULE: &[u8] = b"\0asm\x01\0\0\0\0\x0d\x03all the rest";
 
 #[test]
 fn a_client_hears_of_its_module_when_most_gateways_have_it() {
@@ -360,17 +415,34 @@ fn what_is_no_module_is_not_kept() {
     let why = NotKept::NoModule;
     assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
     net.told.clear();
+    // A wrong version, a section that is cut short, and code that is none.
+    for wrong in [
+        b"\0asm\x02\0\0\0".as_slice(),
+        b"\0asm\x01\0\0\0\x01\x05\0",
+        b"\0asm\x01\0\0\0\x0a\x02\x01\x05",
+    ] {
+        net.put(wrong);
+        let library = shelf::library(wrong);
+        assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
+        net.told.clear();
+    }
     let long = [MODULE, &vec![0; MODULE_MAX]].concat();
     net.put(&long);
     let (library, limit) = (shelf::library(&long), MODULE_MAX as u32);
     let len = long.len() as u32;
     let why = NotKept::TooLong { len, limit };
     assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
-    assert_eq!(net.gateways[0].1.modules().unwrap(), 0);
+    assert_eq!(net.gateways[0].1.modules(), 0);
     // A follower can not make a gateway keep what it did not ask for.
     let (modules, storage) = &mut net.gateways[0];
     let notice = Notice::Module(MODULE.iter().copied().collect());
-    let taken = modules.on_notice(CLIENT, notice, storage, Time::ZERO, &mut Out::new());
+    let taken = modules.on_notice(
+        CLIENT,
+        notice,
+        (storage, &BTreeSet::new()),
+        Time::ZERO,
+        &mut Out::new(),
+    );
     assert!(!taken.unwrap());
-    assert_eq!(storage.modules().unwrap(), 0);
+    assert_eq!(storage.modules(), 0);
 }

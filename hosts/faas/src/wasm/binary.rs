@@ -28,6 +28,12 @@ pub(super) enum Flaw {
     Locals(u64),
 }
 
+/// Whether these bytes have a module's head, and sections. O(length); what is in the sections is looked at
+/// when the module is compiled.
+pub(crate) fn is_module(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\0asm\x01\0\0\0") && prepare(bytes).is_ok()
+}
+
 /// The bytes with the start function as an export, if there is one. O(length).
 pub(super) fn prepare(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Flaw> {
     let sections = sections(bytes).ok_or(Flaw::Malformed)?;

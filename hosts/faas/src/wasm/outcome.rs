@@ -38,10 +38,9 @@ impl From<Outcome> for Returned {
 impl From<Failure> for selvedge_pcm::Failure {
     fn from(why: Failure) -> Self {
         match why {
-            Failure::NoCall
-            | Failure::NoExport
-            | Failure::NoImport
-            | Failure::WrongArguments => Self::NoFunction,
+            Failure::NoCall | Failure::NoExport | Failure::NoImport | Failure::WrongArguments => {
+                Self::NoFunction
+            }
             Failure::NoModule => Self::NoLibrary,
             Failure::Trapped(_) => Self::Trapped,
             Failure::OutOfFuel => Self::Time,

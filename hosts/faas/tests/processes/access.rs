@@ -201,7 +201,12 @@ fn files_that_are_wrong_are_named() {
         let data = dir.file("data");
         let gateway =
             format!("gateway --id 1 --listen 127.61.21.9:18831 --data {data} --first {flags}");
-        let ended = run(&gateway, "sesame");
+        let password = if flags.contains("--user") {
+            "sesame"
+        } else {
+            ""
+        };
+        let ended = run(&gateway, password);
         let why = text(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{flags}: {why}");
         assert!(why.contains(told), "{flags}: {why}");

@@ -18,7 +18,9 @@
 mod access;
 #[cfg(feature = "page")]
 mod browser;
+mod flags;
 mod forgot;
+mod hostile;
 #[cfg(feature = "page")]
 mod page;
 mod support;

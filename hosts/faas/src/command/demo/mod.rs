@@ -31,8 +31,8 @@ pub(crate) struct Demo {
     /// How many gateways
     #[arg(long, default_value = "3")]
     gateways: u64,
-    /// How many followers
-    #[arg(long, default_value = "15")]
+    /// How many followers: from 2
+    #[arg(long, default_value = "15", value_parser = clap::value_parser!(u64).range(2..))]
     followers: u64,
     /// For how many milliseconds a follower is awake in each period
     #[arg(long, default_value = "1000")]

@@ -1,0 +1,108 @@
+//! Which modules a gateway keeps, in which order they go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use redb::{ReadableTable, ReadableTableMetadata as _};
+use selvedge_pcm::Library;
+
+use super::{MODULES, NUMBERS, Room};
+
+/// Of each module that is kept: its length in bytes, and its age. The disk has the order of coming alone, so
+/// after a start a module that was put again is as old as it was at first.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    modules: BTreeMap<Library, Entry>,
+    /// The oldest first.
+    ages: BTreeMap<u64, Library>,
+    bytes: u64,
+    next: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    age: u64,
+    bytes: u64,
+}
+
+impl Kept {
+    /// What the database has. O(n) for n bytes of modules.
+    pub(super) fn read(database: &redb::Database) -> Result<Self, redb::Error> {
+        let mut kept = Self::default();
+        let txn = database.begin_read()?;
+        let numbers = match txn.open_table(NUMBERS) {
+            Ok(it) => it,
+            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(kept),
+            Err(error) => return Err(error.into()),
+        };
+        let modules = txn.open_table(MODULES)?;
+        let mut lengths = BTreeMap::new();
+        for entry in modules.iter()? {
+            let (number, module) = entry?;
+            lengths.insert(number.value(), module.value().len());
+        }
+        let mut all = Vec::new();
+        for entry in numbers.iter()? {
+            let (library, number) = entry?;
+            all.push((number.value(), Library(library.value())));
+        }
+        all.sort_unstable();
+        for (number, library) in all {
+            kept.add(library, lengths.get(&number).copied().unwrap_or_default());
+        }
+        debug_assert_eq!(modules.len()?, kept.modules.len() as u64);
+        Ok(kept)
+    }
+
+    /// A module is put again. Returns whether it is kept, and then is the youngest.
+    pub(super) fn renew(&mut self, library: Library) -> bool {
+        let Some(entry) = self.modules.get_mut(&library) else {
+            return false;
+        };
+        self.ages.remove(&entry.age);
+        entry.age = self.next;
+        self.ages.insert(entry.age, library);
+        self.next += 1;
+        true
+    }
+
+    pub(super) fn add(&mut self, library: Library, len: usize) {
+        let (age, bytes) = (self.next, len as u64);
+        self.modules.insert(library, Entry { age, bytes });
+        self.ages.insert(age, library);
+        self.bytes += bytes;
+        self.next += 1;
+    }
+
+    pub(super) fn remove(&mut self, library: Library) {
+        if let Some(entry) = self.modules.remove(&library) {
+            self.ages.remove(&entry.age);
+            self.bytes -= entry.bytes;
+        }
+    }
+
+    /// The oldest ones that have to go for one more of this length, none of them needed; nothing where the
+    /// others leave no room.
+    pub(super) fn oldest(
+        &self,
+        len: usize,
+        room: Room,
+        needed: &BTreeSet<Library>,
+    ) -> Option<Vec<Library>> {
+        let mut bytes = self.bytes + len as u64;
+        let mut count = self.modules.len() as u64 + 1;
+        let mut free = self.ages.values().filter(|it| !needed.contains(it));
+        let mut gone = Vec::new();
+        while bytes > room.bytes || count > room.modules.into() {
+            let library = free.next()?;
+            let entry = self.modules.get(library)?;
+            bytes -= entry.bytes;
+            count -= 1;
+            gone.push(*library);
+        }
+        Some(gone)
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.modules.len() as u64
+    }
+}
