@@ -62,7 +62,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] but for [`Limits::modules`], and the same version of this crate |
+//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] but for [`Limits::modules`], and the same version of this crate; but for [`Failure::Host`], of a host that lacks memory |
 //! | a run ends | it is stepped; its fuel is finite |
 //! | a slice takes time that its fuel bounds | |
 //! | a module takes no more memory than [`Limits::memory`] and a constant, whatever it asks for | |

@@ -112,6 +112,9 @@ fn bytes_lie_in_pages_at_the_end_where_nothing_allocates_them() {
     );
     let ran = run_within(&full, &sums(""), &["hex:", "0i64", "hex:01"]);
     assert_eq!(ran.outcome, failed(Failure::OutOfMemory));
+    let bounded = sums("").replace(r#"(export "any name") 1"#, r#"(export "any name") 1 1"#);
+    let ran = run(&bounded, &["hex:", "0i64", "hex:01"]);
+    assert_eq!(ran.outcome, failed(Failure::OutOfMemory));
 }
 
 #[test]
