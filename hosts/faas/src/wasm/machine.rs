@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::meter::Meter;
 use super::module::Module;
 use super::outcome::{Failure, Outcome, Trap};
-use super::signature::{Place, STACK, Signature};
+use super::signature::{self, Place, STACK, Signature};
 use crate::call::{Argument, Call};
 
 /// What a module may export to be called first.
@@ -280,7 +280,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// Adds pages for this argument, or finds room behind the last one.
+    /// Adds pages for all arguments at the first that is bytes; finds room behind the last one at others.
     fn append(&mut self, nth: usize) -> Result<(), Failure> {
         let memory = self.memory()?;
         let bytes = |it: &Argument| match it {
@@ -288,10 +288,11 @@ impl Machine {
             Argument::I32(_) | Argument::I64(_) | Argument::F32(_) | Argument::F64(_) => 0,
         };
         let all = self.call.arguments();
+        let is_first = !all.iter().take(nth).any(signature::is_bytes);
         let before: u64 = all.iter().take(nth).map(bytes).sum();
         let needed: u64 = all.iter().map(bytes).sum();
         let pages = needed.div_ceil(PAGE);
-        if before == 0 && pages > 0 {
+        if is_first && pages > 0 {
             self.spend(pages * PAGE / BYTES_A_FUEL)?;
             let grown = memory.grow(&mut self.store, pages);
             grown.map_err(|_| match self.store.data().meter.is_short {
