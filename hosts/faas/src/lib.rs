@@ -100,6 +100,7 @@ pub mod gateway;
 mod link;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod nodelay;
+mod note;
 pub mod notice;
 #[cfg(feature = "page")]
 pub mod page;

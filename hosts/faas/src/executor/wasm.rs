@@ -8,6 +8,7 @@ use selvedge_core::settings::OutOfRange;
 use selvedge_pcm::Returned;
 
 use super::{Executor, Job, STEP, Stop};
+use crate::note::note;
 use crate::{Call, Engine, Failure, Limits, Module, ModuleId, Outcome, Run};
 
 /// How much fuel a function takes before it is looked whether it is to stop: some milliseconds of it.
@@ -82,7 +83,7 @@ impl Wasm {
             }
             Err(why) => {
                 if self.is_verbose {
-                    eprintln!("a module is refused: {why}");
+                    note(&format!("a module is refused: {why}"));
                 }
                 Err(Failure::NoModule)
             }
@@ -114,10 +115,10 @@ impl Wasm {
             return;
         }
         if let Outcome::Failed(why) = outcome {
-            eprintln!("a function has failed: {why}");
+            note(&format!("a function has failed: {why}"));
         }
         if !log.is_empty() {
-            eprintln!("a function says: {}", crate::text_of(log));
+            note(&format!("a function says: {}", crate::text_of(log)));
         }
     }
 }
