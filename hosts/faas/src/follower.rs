@@ -19,6 +19,7 @@ use crate::executor::{Executor, Job, Worker};
 use crate::find::Gateways;
 use crate::frame::{self, Frame};
 use crate::link::{Access, Link, LinkEvent, Lost, Session, Setup};
+use crate::note::note;
 use crate::notice::Notice;
 pub use crate::shelf::Room;
 use crate::shelf::Shelf;
@@ -248,7 +249,7 @@ impl Host {
 
     fn note(&self, what: &str) {
         if self.options.is_verbose {
-            eprintln!("{} {what}", self.driver.machine().me());
+            note(&format!("{} {what}", self.driver.machine().me()));
         }
     }
 
@@ -362,10 +363,8 @@ impl Host {
             LinkEvent::Down(lost) => {
                 let is_news = lost.is_refused && self.refused.as_ref() != Some(&lost.why);
                 if self.options.is_verbose || is_news {
-                    eprintln!(
-                        "{} has lost its gateway: {lost}",
-                        self.driver.machine().me()
-                    );
+                    let me = self.driver.machine().me();
+                    note(&format!("{me} has lost its gateway: {lost}"));
                 }
                 if lost.is_refused {
                     self.refused = Some(lost.why);

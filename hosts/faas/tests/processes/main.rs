@@ -1,4 +1,5 @@
-//! Gateways, followers and clients as processes: the page in a browser, who is let in, and memory that is lost.
+//! Gateways, followers and clients as processes: the page in a browser, who is let in, memory that is
+//! lost, and processes that nobody hears.
 //!
 //! `SELVEDGE_CHROMIUM` names the program of a Chromium that is not in the path; where
 //! `SELVEDGE_CHROMIUM_REQUIRED` is set, a missing one is a failure. With `SELVEDGE_FAAS_PICTURES` pictures of
@@ -22,3 +23,4 @@ mod forgot;
 #[cfg(feature = "page")]
 mod page;
 mod support;
+mod unheard;
