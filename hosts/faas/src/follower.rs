@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use chacha20::ChaCha12Rng;
-use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span};
-use selvedge_pcm::follower::{Command, Config, Event, Follower, Phase, Reject};
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_pcm::follower::{Command, Config, Event, Follower, Phase, Reject, Timer};
 use selvedge_pcm::{Failure, Function, Library, Message, Returned, TaskId};
 use thiserror::Error;
 
@@ -144,6 +144,7 @@ impl Host {
             let wake = self.wakes.recv_timeout(wait.into());
             let mut effects = Vec::new();
             let now = self.clock.now();
+            self.look_at_waiting(now);
             self.driver
                 .expire(now, &mut self.rng, |it| effects.push(it));
             self.carry_out(effects);
@@ -157,6 +158,18 @@ impl Host {
                 Ok(Wake::Returned(..)) | Err(_) => {}
             }
             self.look_at_shelf();
+        }
+    }
+
+    /// Where the time of a function ends that has not begun, this is no fault of the function.
+    fn look_at_waiting(&mut self, now: Time) {
+        let mut timers = self.driver.timers();
+        let is_due = timers.any(|(timer, due)| timer == Timer::Run && due <= now);
+        drop(timers);
+        if let Some(task) = self.worker.waiting().filter(|_| is_due) {
+            self.worker.stop(task);
+            let returned = Returned::Failed(Failure::Host);
+            self.say(Command::Returned { task, returned });
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_pcm::Returned;
@@ -17,8 +16,8 @@ const SLICE: u64 = 500_000;
 /// Runs the [`Call`](crate::Call)s that the codes of functions are. All followers need the same limits.
 ///
 /// A module is compiled when a function calls it, one at a time, and stays compiled; functions of modules that
-/// are compiled do not wait for it. A function that could not begin in three quarters of its time fails as
-/// [`Host`](selvedge_pcm::Failure::Host): it is none that took too long.
+/// are compiled do not wait for it. Until its module is compiled a function counts as
+/// [waiting](Stop::set_waiting): it is none that took too long.
 #[derive(Debug)]
 pub struct Wasm {
     limits: Limits,
@@ -45,7 +44,9 @@ impl Wasm {
 
     fn run(&self, job: &Job, stop: &Stop) -> Outcome {
         let call = Call::from_function(&job.function).map_err(|_| Failure::NoCall);
+        stop.set_waiting(true);
         let found = call.and_then(|call| Ok((self.module(call.module(), job, stop)?, call)));
+        stop.set_waiting(false);
         let (module, call) = match found {
             Ok(it) => it,
             Err(why) => {
@@ -70,8 +71,7 @@ impl Wasm {
         let mut modules = job.modules.iter();
         let bytes = modules.find(|it| ModuleId::of(it) == id);
         let bytes = bytes.ok_or(Failure::NoModule)?;
-        let patience = Duration::from(job.time) / 4 * 3;
-        let _compiles = self.turn(patience, stop).ok_or(Failure::Host)?;
+        let _compiles = self.turn(stop).ok_or(Failure::Host)?;
         // Another function of it may have had its turn.
         if let Some(module) = self.engine().module(id) {
             return Ok(module);
@@ -90,15 +90,12 @@ impl Wasm {
         }
     }
 
-    /// Waits until no other function compiles; nothing when it is stopped, or has no more patience.
-    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-    fn turn(&self, patience: Duration, stop: &Stop) -> Option<MutexGuard<'_, ()>> {
-        let begun = Instant::now();
+    /// Waits until no other function compiles; nothing when it is stopped.
+    fn turn(&self, stop: &Stop) -> Option<MutexGuard<'_, ()>> {
         while !stop.is_stopped() {
             match self.compiles.try_lock() {
                 Ok(turn) => return Some(turn),
                 Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
-                Err(TryLockError::WouldBlock) if begun.elapsed() >= patience => return None,
                 Err(TryLockError::WouldBlock) => thread::sleep(STEP),
             }
         }
@@ -185,25 +182,27 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_waits_for_the_compiler_is_stopped_or_fails_by_its_host_and_others_run() {
+    fn a_function_that_waits_for_the_compiler_can_be_stopped_and_others_run() {
         let wasm = Wasm::new(Limits::new(), false).unwrap();
-        let mut short = job(GCD, "gcd");
-        short.time = Span::millis(20);
-        let never_began = Returned::Failed(Failure::Host);
-        let turn = wasm.turn(Duration::ZERO, &Stop::default()).unwrap();
-        assert_eq!(wasm.execute(&short, &Stop::default()), never_began);
+        let (job, never_began) = (job(GCD, "gcd"), Returned::Failed(Failure::Host));
+        let turn = wasm.turn(&Stop::default()).unwrap();
         let stop = Stop::default();
-        stop.stop();
-        let mut long = job(GCD, "gcd");
-        long.time = Span::secs(1_000_000);
-        assert_eq!(wasm.execute(&long, &stop), never_began);
+        let waited = thread::scope(|scope| {
+            let waits = scope.spawn(|| wasm.execute(&job, &stop));
+            while !stop.is_waiting() {
+                thread::sleep(STEP);
+            }
+            stop.stop();
+            waits.join().unwrap()
+        });
+        assert_eq!((waited, stop.is_waiting()), (never_began.clone(), false));
         drop(turn);
         // It is not begun where nobody compiles, either.
-        assert_eq!(wasm.execute(&long, &stop), never_began);
+        assert_eq!(wasm.execute(&job, &stop), never_began);
         assert_eq!(wasm.engine().modules().count(), 0);
-        let value = wasm.execute(&short, &Stop::default());
+        let value = wasm.execute(&job, &Stop::default());
         assert!(matches!(value, Returned::Value(_)));
-        let _turn = wasm.turn(Duration::ZERO, &Stop::default()).unwrap();
-        assert_eq!(wasm.execute(&short, &Stop::default()), value);
+        let _turn = wasm.turn(&Stop::default()).unwrap();
+        assert_eq!(wasm.execute(&job, &Stop::default()), value);
     }
 }

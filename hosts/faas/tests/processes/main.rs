@@ -23,4 +23,5 @@ mod forgot;
 #[cfg(feature = "page")]
 mod page;
 mod support;
+mod unbegun;
 mod unheard;
