@@ -398,10 +398,6 @@ impl Machine {
         {
             return Failure::Trapped(Trap::TableOutOfBounds);
         }
-        #[expect(
-            clippy::wildcard_enum_match_arm,
-            reason = "what remains is no fault of the module"
-        )]
         match (error.as_trap_code(), error.kind()) {
             (Some(code), _) => failure_of(code),
             // More than a host of 32 bits can address. One of 64 bits says that it is beyond the limit.

@@ -89,17 +89,17 @@ impl ResourceLimiter for Meter {
     }
 
     fn memory_grow_failed(&mut self, error: &MemoryError) -> Result<(), LimiterError> {
-        match error {
-            MemoryError::OutOfSystemMemory => self.run_short(),
-            _ => Ok(()), // Fuel, of which the next slice has more.
+        if matches!(error, MemoryError::OutOfSystemMemory) {
+            return self.run_short();
         }
+        Ok(()) // The slice has no fuel for it, and the next one has.
     }
 
     fn table_grow_failed(&mut self, error: &TableError) -> Result<(), LimiterError> {
-        match error {
-            TableError::OutOfSystemMemory => self.run_short(),
-            _ => Ok(()),
+        if matches!(error, TableError::OutOfSystemMemory) {
+            return self.run_short();
         }
+        Ok(())
     }
 
     fn instances(&self) -> usize {

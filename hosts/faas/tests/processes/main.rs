@@ -10,6 +10,7 @@
     clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,
     clippy::unwrap_used,
     reason = "a test of processes, which take time, and fails where it cannot start them"
