@@ -12,6 +12,7 @@ use selvedge_pcm::{Function, Libraries};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub(crate) use argument::is_plain;
 pub use argument::{Argument, ArgumentError, text_of};
 pub use module_id::{ModuleId, ModuleIdError};
 pub use stub::{Does, Stub, StubError};

@@ -31,25 +31,43 @@ pub struct Job {
     pub result: u16,
 }
 
-/// Says that a function is not to go on.
+/// Says that a function is not to go on; and, in the other direction, that it has not begun.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    stops: AtomicBool,
+    waits: AtomicBool,
+}
 
 impl Stop {
     /// Stops the function.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Release);
+        self.0.stops.store(true, Ordering::Release);
+    }
+
+    /// Says whether the function waits for something of its host, as for a compiler, and has not begun. If its
+    /// time ends then it fails by its host. Where nothing is said it has begun.
+    pub fn set_waiting(&self, waits: bool) {
+        self.0.waits.store(waits, Ordering::Release);
     }
 
     /// What is set when it is to stop.
     pub(crate) fn flag(&self) -> &AtomicBool {
-        &self.0
+        &self.0.stops
     }
 
     /// Whether it is to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.stops.load(Ordering::Acquire)
+    }
+
+    /// Whether it has not begun.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        self.0.waits.load(Ordering::Acquire)
     }
 }
 
@@ -148,6 +166,12 @@ impl<W: Send + 'static> Worker<W> {
             })?;
         self.present = Some((task, stop));
         Ok(())
+    }
+
+    /// The task of the function that has not begun.
+    pub(crate) fn waiting(&self) -> Option<TaskId> {
+        let present = self.present.as_ref().filter(|it| it.1.is_waiting());
+        present.map(|it| it.0)
     }
 
     /// Stops the function of a task, if it runs.

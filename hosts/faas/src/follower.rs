@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 
 use chacha20::ChaCha12Rng;
-use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span};
-use selvedge_pcm::follower::{Command, Config, Event, Follower, Phase, Reject};
+use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_pcm::follower::{Command, Config, Event, Follower, Phase, Reject, Timer};
 use selvedge_pcm::{Failure, Function, Library, Message, Returned, TaskId};
 use thiserror::Error;
 
@@ -19,6 +19,7 @@ use crate::executor::{Executor, Job, Worker};
 use crate::find::Gateways;
 use crate::frame::{self, Frame};
 use crate::link::{Access, Link, LinkEvent, Lost, Session, Setup};
+use crate::note::note;
 use crate::notice::Notice;
 pub use crate::shelf::Room;
 use crate::shelf::Shelf;
@@ -143,6 +144,7 @@ impl Host {
             let wake = self.wakes.recv_timeout(wait.into());
             let mut effects = Vec::new();
             let now = self.clock.now();
+            self.look_at_waiting(now);
             self.driver
                 .expire(now, &mut self.rng, |it| effects.push(it));
             self.carry_out(effects);
@@ -156,6 +158,18 @@ impl Host {
                 Ok(Wake::Returned(..)) | Err(_) => {}
             }
             self.look_at_shelf();
+        }
+    }
+
+    /// Where the time of a function ends that has not begun, this is no fault of the function.
+    fn look_at_waiting(&mut self, now: Time) {
+        let mut timers = self.driver.timers();
+        let is_due = timers.any(|(timer, due)| timer == Timer::Run && due <= now);
+        drop(timers);
+        if let Some(task) = self.worker.waiting().filter(|_| is_due) {
+            self.worker.stop(task);
+            let returned = Returned::Failed(Failure::Host);
+            self.say(Command::Returned { task, returned });
         }
     }
 
@@ -248,7 +262,7 @@ impl Host {
 
     fn note(&self, what: &str) {
         if self.options.is_verbose {
-            eprintln!("{} {what}", self.driver.machine().me());
+            note(&format!("{} {what}", self.driver.machine().me()));
         }
     }
 
@@ -362,10 +376,8 @@ impl Host {
             LinkEvent::Down(lost) => {
                 let is_news = lost.is_refused && self.refused.as_ref() != Some(&lost.why);
                 if self.options.is_verbose || is_news {
-                    eprintln!(
-                        "{} has lost its gateway: {lost}",
-                        self.driver.machine().me()
-                    );
+                    let me = self.driver.machine().me();
+                    note(&format!("{me} has lost its gateway: {lost}"));
                 }
                 if lost.is_refused {
                     self.refused = Some(lost.why);

@@ -14,7 +14,7 @@ use crate::{Argument, Call, Does, Limits, Module, Run, Step, Stub, text_of};
 ///
 /// # Panics
 /// When what is decoded does not encode to the same bytes, or what is read is not written so that it
-/// is read again.
+/// is read again, or what is shown is not what it was.
 pub fn call(bytes: &[u8]) {
     if let Ok(call) = Call::decode(bytes) {
         let function = call.to_function();
@@ -22,7 +22,10 @@ pub fn call(bytes: &[u8]) {
         assert!(function.is_ok_and(|it| Call::from_function(&it) == Ok(call)));
     }
     let shown = text_of(bytes);
-    assert!(shown.starts_with("hex:") || shown.as_bytes() == bytes);
+    match shown.starts_with("hex:") {
+        true => assert!(shown.parse() == Ok(Argument::Bytes(bytes.to_vec()))),
+        false => assert!(shown.as_bytes() == bytes),
+    }
     let Ok(text) = core::str::from_utf8(bytes) else {
         return;
     };

@@ -62,7 +62,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] but for [`Limits::modules`], and the same version of this crate |
+//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] but for [`Limits::modules`], and the same version of this crate; but for [`Failure::Host`], of a host that lacks memory |
 //! | a run ends | it is stepped; its fuel is finite |
 //! | a slice takes time that its fuel bounds | |
 //! | a module takes no more memory than [`Limits::memory`] and a constant, whatever it asks for | |
@@ -100,6 +100,7 @@ pub mod gateway;
 mod link;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod nodelay;
+mod note;
 pub mod notice;
 #[cfg(feature = "page")]
 pub mod page;

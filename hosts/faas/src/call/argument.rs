@@ -11,6 +11,9 @@ use selvedge_core::wire::items;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// What bytes in hexadecimal begin with.
+const HEX: &str = "hex:";
+
 /// What a function is called with.
 ///
 /// As text, in both directions:
@@ -96,7 +99,7 @@ impl fmt::Display for Argument {
             Self::F32(number) => write!(f, "{number:?}f32"),
             Self::F64(number) => write!(f, "{number:?}"),
             Self::Bytes(bytes) => {
-                f.write_str("hex:")?;
+                f.write_str(HEX)?;
                 bytes.iter().try_for_each(|it| write!(f, "{it:02x}"))
             }
         }
@@ -107,7 +110,7 @@ impl FromStr for Argument {
     type Err = ArgumentError;
 
     fn from_str(text: &str) -> Result<Self, ArgumentError> {
-        if let Some(digits) = text.strip_prefix("hex:") {
+        if let Some(digits) = text.strip_prefix(HEX) {
             return from_hex(digits).map(Self::Bytes).ok_or(ArgumentError::Hex);
         }
         if let Some(text) = text.strip_prefix("text:") {
@@ -182,15 +185,18 @@ pub(super) fn from_hex(digits: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// A result as text for people: as it is, where it is text without control characters; in
-/// hexadecimal, after `hex:`, elsewhere. Line feeds and tabs are let through.
+/// A result as text for people: as it is, where it is text without control characters, without those that
+/// change the order in which text is shown, and does not begin with `hex:`; in hexadecimal, after
+/// `hex:`, elsewhere. Line feeds and tabs are let through. Two results have two texts.
 #[must_use]
 pub fn text_of(result: &[u8]) -> String {
-    let is_plain = |it: char| !it.is_control() || matches!(it, '\n' | '\t');
+    let is_let_through = |it: char| is_plain(it) || matches!(it, '\n' | '\t');
     match core::str::from_utf8(result) {
-        Ok(text) if text.chars().all(is_plain) => String::from(text),
+        Ok(text) if text.chars().all(is_let_through) && !text.starts_with(HEX) => {
+            String::from(text)
+        }
         _ => {
-            let mut text = String::from("hex:");
+            let mut text = String::from(HEX);
             for byte in result {
                 // A string takes all that is written.
                 if write!(text, "{byte:02x}").is_err() {
@@ -200,6 +206,13 @@ pub fn text_of(result: &[u8]) -> String {
             text
         }
     }
+}
+
+/// Whether a character is shown as itself, where it stands: neither a control character, nor the end of a line
+/// or a paragraph, nor one that says in which direction others are shown.
+pub(crate) fn is_plain(it: char) -> bool {
+    !it.is_control()
+        && !matches!(it, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Why a text is no argument.

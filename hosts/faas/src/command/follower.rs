@@ -40,7 +40,7 @@ pub(crate) struct Follower {
     /// How much fuel a function may take, about one for each instruction; all followers need the same
     #[arg(long, default_value = "100000000")]
     fuel: u64,
-    /// The directory for modules, which stay there for the follower's next start
+    /// The directory for modules, which stay there for the follower's next start. It is this follower's alone: two would remove each other's files
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// How many bytes of modules stay there; the oldest go

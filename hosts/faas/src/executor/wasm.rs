@@ -1,21 +1,29 @@
 //! Functions in WebAssembly.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 
 use selvedge_core::settings::OutOfRange;
-use selvedge_pcm::{Failure, Returned};
+use selvedge_pcm::Returned;
 
-use super::{Executor, Job, Stop};
-use crate::{Engine, Limits, Outcome};
+use super::{Executor, Job, STEP, Stop};
+use crate::note::note;
+use crate::{Call, Engine, Failure, Limits, Module, ModuleId, Outcome, Run};
 
 /// How much fuel a function takes before it is looked whether it is to stop: some milliseconds of it.
 const SLICE: u64 = 500_000;
 
 /// Runs the [`Call`](crate::Call)s that the codes of functions are. All followers need the same limits.
+///
+/// A module is compiled when a function calls it, one at a time, and stays compiled; functions of modules that
+/// are compiled do not wait for it. Until its module is compiled a function counts as
+/// [waiting](Stop::set_waiting): it is none that took too long.
 #[derive(Debug)]
 pub struct Wasm {
-    /// Modules stay compiled.
+    limits: Limits,
     engine: Mutex<Engine>,
+    /// Held by the function that compiles.
+    compiles: Mutex<()>,
     is_verbose: bool,
 }
 
@@ -26,8 +34,77 @@ impl Wasm {
     /// # Errors
     /// A limit that is out of its range.
     pub fn new(limits: Limits, is_verbose: bool) -> Result<Self, OutOfRange> {
-        let engine = Mutex::new(Engine::new(limits)?);
-        Ok(Self { engine, is_verbose })
+        Ok(Self {
+            limits,
+            engine: Mutex::new(Engine::new(limits)?),
+            compiles: Mutex::new(()),
+            is_verbose,
+        })
+    }
+
+    fn run(&self, job: &Job, stop: &Stop) -> Outcome {
+        let call = Call::from_function(&job.function).map_err(|_| Failure::NoCall);
+        stop.set_waiting(true);
+        let found = call.and_then(|call| Ok((self.module(call.module(), job, stop)?, call)));
+        stop.set_waiting(false);
+        let (module, call) = match found {
+            Ok(it) => it,
+            Err(why) => {
+                let outcome = Outcome::Failed(why);
+                self.note(&outcome, &[]);
+                return outcome;
+            }
+        };
+        let mut run = Run::new(&module, &call, &self.limits);
+        let Some(ran) = run.finish_unless(stop.flag(), SLICE) else {
+            return Outcome::Failed(Failure::Host); // It was stopped: nobody asks.
+        };
+        self.note(&ran.outcome, &ran.log);
+        ran.outcome
+    }
+
+    /// The module that is called, compiled.
+    fn module(&self, id: ModuleId, job: &Job, stop: &Stop) -> Result<Module, Failure> {
+        if let Some(module) = self.engine().module(id) {
+            return Ok(module);
+        }
+        let mut modules = job.modules.iter();
+        let bytes = modules.find(|it| ModuleId::of(it) == id);
+        let bytes = bytes.ok_or(Failure::NoModule)?;
+        let _compiles = self.turn(stop).ok_or(Failure::Host)?;
+        // Another function of it may have had its turn.
+        if let Some(module) = self.engine().module(id) {
+            return Ok(module);
+        }
+        match Module::compile(bytes, &self.limits) {
+            Ok(module) => {
+                self.engine().keep(module.clone());
+                Ok(module)
+            }
+            Err(why) => {
+                if self.is_verbose {
+                    note(&format!("a module is refused: {why}"));
+                }
+                Err(Failure::NoModule)
+            }
+        }
+    }
+
+    /// Waits until no other function compiles; nothing when it is stopped.
+    fn turn(&self, stop: &Stop) -> Option<MutexGuard<'_, ()>> {
+        while !stop.is_stopped() {
+            match self.compiles.try_lock() {
+                Ok(turn) => return Some(turn),
+                Err(TryLockError::Poisoned(turn)) => return Some(turn.into_inner()),
+                Err(TryLockError::WouldBlock) => thread::sleep(STEP),
+            }
+        }
+        None
+    }
+
+    /// Held for moments: nothing is compiled and nothing runs meanwhile.
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, outcome: &Outcome, log: &[u8]) {
@@ -35,32 +112,17 @@ impl Wasm {
             return;
         }
         if let Outcome::Failed(why) = outcome {
-            eprintln!("a function has failed: {why}");
+            note(&format!("a function has failed: {why}"));
         }
         if !log.is_empty() {
-            eprintln!("a function says: {}", crate::text_of(log));
+            note(&format!("a function says: {}", crate::text_of(log)));
         }
     }
 }
 
 impl Executor for Wasm {
     fn execute(&self, job: &Job, stop: &Stop) -> Returned {
-        let mut run = {
-            let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-            for module in &job.modules {
-                // One that cannot be compiled is not found by the call.
-                let inserted = engine.insert(module);
-                if let (Err(why), true) = (inserted, self.is_verbose) {
-                    eprintln!("a module is refused: {why}");
-                }
-            }
-            engine.start_function(&job.function)
-        };
-        let Some(ran) = run.finish_unless(stop.flag(), SLICE) else {
-            return Returned::Failed(Failure::Time); // It was stopped: nobody asks.
-        };
-        self.note(&ran.outcome, &ran.log);
-        ran.outcome.into()
+        self.run(job, stop).into()
     }
 }
 
@@ -69,9 +131,10 @@ mod tests {
     use std::sync::Arc;
 
     use selvedge_core::Span;
+    use selvedge_pcm::Failure;
 
     use super::*;
-    use crate::{Argument, Call, ModuleId};
+    use crate::Argument;
 
     const GCD: &[u8] = include_bytes!("../../functions/gcd.wasm");
 
@@ -98,5 +161,48 @@ mod tests {
         assert_eq!(other, Returned::Failed(Failure::NoFunction));
         let without = wasm().execute(&job(b"no module", "gcd"), &Stop::default());
         assert_eq!(without, Returned::Failed(Failure::NoLibrary));
+    }
+
+    #[test]
+    fn nothing_is_compiled_but_the_module_that_is_called() {
+        let wasm = Wasm::new(Limits::new(), false).unwrap();
+        let mut job = job(GCD, "gcd");
+        job.modules.insert(0, Arc::from(*b"\0asm\x01\0\0\0"));
+        assert!(matches!(
+            wasm.execute(&job, &Stop::default()),
+            Returned::Value(_)
+        ));
+        let kept: Vec<ModuleId> = wasm.engine().modules().collect();
+        assert_eq!(kept, [ModuleId::of(GCD)]);
+        let wasm = Wasm::new(Limits::new(), false).unwrap();
+        job.function.code = b"zz".iter().copied().collect();
+        let no_call = Returned::Failed(Failure::NoFunction);
+        assert_eq!(wasm.execute(&job, &Stop::default()), no_call);
+        assert_eq!(wasm.engine().modules().count(), 0);
+    }
+
+    #[test]
+    fn a_function_that_waits_for_the_compiler_can_be_stopped_and_others_run() {
+        let wasm = Wasm::new(Limits::new(), false).unwrap();
+        let (job, never_began) = (job(GCD, "gcd"), Returned::Failed(Failure::Host));
+        let turn = wasm.turn(&Stop::default()).unwrap();
+        let stop = Stop::default();
+        let waited = thread::scope(|scope| {
+            let waits = scope.spawn(|| wasm.execute(&job, &stop));
+            while !stop.is_waiting() {
+                thread::sleep(STEP);
+            }
+            stop.stop();
+            waits.join().unwrap()
+        });
+        assert_eq!((waited, stop.is_waiting()), (never_began.clone(), false));
+        drop(turn);
+        // It is not begun where nobody compiles, either.
+        assert_eq!(wasm.execute(&job, &stop), never_began);
+        assert_eq!(wasm.engine().modules().count(), 0);
+        let value = wasm.execute(&job, &Stop::default());
+        assert!(matches!(value, Returned::Value(_)));
+        let _turn = wasm.turn(&Stop::default()).unwrap();
+        assert_eq!(wasm.execute(&job, &Stop::default()), value);
     }
 }

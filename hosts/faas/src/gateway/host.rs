@@ -21,6 +21,7 @@ use crate::clock::{self, Clock};
 use crate::counters::Counters;
 use crate::frame::{self, Frame};
 use crate::link::{Address, Link, LinkEvent, Lost, Session, Setup};
+use crate::note::note;
 use crate::notice::{Notice, Place};
 use crate::topic::Topic;
 
@@ -218,14 +219,16 @@ impl Host {
     fn on_refused(&mut self, by: NodeId, lost: Lost) {
         let id = self.options.id;
         if lost.is_refused && self.refused.get(&by) != Some(&lost.why) {
-            eprintln!("gateway {id} does not reach the broker of gateway {by}: {lost}");
+            note(&format!(
+                "gateway {id} does not reach the broker of gateway {by}: {lost}"
+            ));
             self.refused.insert(by, lost.why);
         }
     }
 
     fn note(&self, what: &str) {
         if self.options.is_verbose {
-            eprintln!("gateway {}: {what}", self.options.id);
+            note(&format!("gateway {}: {what}", self.options.id));
         }
     }
 

@@ -20,7 +20,8 @@ const PART: &str = "part";
 /// Where a follower keeps modules, and how many bytes of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The directory, which is made if it is not there. A file is named by the SHA-256 of the module;
+    /// The directory, which is made if it is not there. It is of one process alone: another one removes what this
+    /// one has not written to its end, and what it has no room for. A file is named by the SHA-256 of the module;
     /// what is named otherwise stays as it is.
     pub dir: PathBuf,
     /// How many bytes all modules may have together. The oldest make room.

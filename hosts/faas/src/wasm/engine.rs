@@ -48,10 +48,19 @@ impl Engine {
     /// Those of [`Module::compile`]; nothing changed then.
     pub fn insert(&mut self, bytes: &[u8]) -> Result<ModuleId, ModuleError> {
         let id = ModuleId::of(bytes);
-        if self.look_for(id).is_some() {
+        if self.module(id).is_some() {
             return Ok(id);
         }
-        let module = Module::compile(bytes, &self.limits)?;
+        self.keep(Module::compile(bytes, &self.limits)?);
+        Ok(id)
+    }
+
+    /// Keeps a module that is compiled, as [`insert`](Self::insert) does.
+    pub fn keep(&mut self, module: Module) {
+        let id = module.id();
+        if self.module(id).is_some() {
+            return;
+        }
         if self.modules.len() >= usize::from(self.limits.modules) {
             let oldest = self.modules.iter().min_by_key(|(_, it)| it.used);
             if let Some(oldest) = oldest.map(|(id, _)| *id) {
@@ -65,7 +74,6 @@ impl Engine {
                 used: self.uses,
             },
         );
-        Ok(id)
     }
 
     /// Forgets the modules that are this library; whether there were any.
@@ -77,7 +85,7 @@ impl Engine {
 
     /// Begins a call. Nothing runs before its first [step](Run::step).
     pub fn start(&mut self, call: &Call) -> Run {
-        match self.look_for(call.module()) {
+        match self.module(call.module()) {
             Some(module) => Run::new(&module, call, &self.limits),
             None => Run::failed(Failure::NoModule),
         }
@@ -96,7 +104,8 @@ impl Engine {
         self.start(call).finish()
     }
 
-    fn look_for(&mut self, id: ModuleId) -> Option<Module> {
+    /// A module that is kept; this counts as a use of it.
+    pub fn module(&mut self, id: ModuleId) -> Option<Module> {
         self.uses += 1;
         let kept = self.modules.get_mut(&id)?;
         kept.used = self.uses;

@@ -1,5 +1,6 @@
 //! What a module may import.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,7 +11,7 @@ use wasmi::{Caller, Engine, Error, FuncType, Linker, Memory, Val, ValType};
 use super::meter::Meter;
 use super::module::ModuleError;
 use super::outcome::{Failure, Trap};
-use crate::call::Does;
+use crate::call::{Does, MAX_STUBS};
 
 /// The module that they are imported from.
 const NAME: &str = "selvedge";
@@ -72,7 +73,8 @@ pub(super) struct Missing {
     ty: FuncType,
 }
 
-/// The functions that it imports and that there are not; it refuses what cannot be a stub.
+/// The functions that it imports and that there are not, up to [`MAX_STUBS`]; it refuses what cannot be a stub,
+/// and more of them: no call could run the module. O(number of imports).
 pub(super) fn missing(module: &wasmi::Module) -> Result<Vec<Missing>, ModuleError> {
     let mut missing: Vec<Missing> = Vec::new();
     for import in module.imports() {
@@ -89,6 +91,10 @@ pub(super) fn missing(module: &wasmi::Module) -> Result<Vec<Missing>, ModuleErro
             .iter()
             .find(|it| (&it.module, &it.name) == (&module, &name));
         match known {
+            None if missing.len() == MAX_STUBS => {
+                let what = format!("it imports more than {MAX_STUBS} functions that are not there");
+                return Err(ModuleError::TooMuch(what));
+            }
             None => missing.push(Missing { module, name, ty }),
             Some(known) if known.ty == ty => {}
             Some(_) => return Err(ModuleError::ImportType { name }),

@@ -4,7 +4,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::mem;
 
-use wasmi::errors::{ErrorKind, InstantiationError};
+use wasmi::errors::{ErrorKind, InstantiationError, MemoryError, TableError};
 use wasmi::{
     F32, F64, Instance, Memory, ResumableCall, ResumableCallOutOfFuel, Store, TrapCode, Val,
 };
@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::meter::Meter;
 use super::module::Module;
 use super::outcome::{Failure, Outcome, Trap};
-use super::signature::{Place, STACK, Signature};
+use super::signature::{self, Place, STACK, Signature};
 use crate::call::{Argument, Call};
 
 /// What a module may export to be called first.
@@ -280,7 +280,7 @@ impl Machine {
         Ok(None)
     }
 
-    /// Adds pages for this argument, or finds room behind the last one.
+    /// Adds pages for all arguments at the first that is bytes; finds room behind the last one at others.
     fn append(&mut self, nth: usize) -> Result<(), Failure> {
         let memory = self.memory()?;
         let bytes = |it: &Argument| match it {
@@ -288,13 +288,17 @@ impl Machine {
             Argument::I32(_) | Argument::I64(_) | Argument::F32(_) | Argument::F64(_) => 0,
         };
         let all = self.call.arguments();
+        let is_first = !all.iter().take(nth).any(signature::is_bytes);
         let before: u64 = all.iter().take(nth).map(bytes).sum();
         let needed: u64 = all.iter().map(bytes).sum();
         let pages = needed.div_ceil(PAGE);
-        if before == 0 && pages > 0 {
+        if is_first && pages > 0 {
             self.spend(pages * PAGE / BYTES_A_FUEL)?;
             let grown = memory.grow(&mut self.store, pages);
-            grown.map_err(|_| Failure::OutOfMemory)?;
+            grown.map_err(|_| match self.store.data().meter.is_short {
+                true => Failure::Host,
+                false => Failure::OutOfMemory,
+            })?;
         }
         // Nothing of the module has run since then, so that the pages are the last ones.
         let first = memory.size(&self.store).saturating_sub(pages) * PAGE;
@@ -379,7 +383,11 @@ impl Machine {
     }
 
     fn failure(&self, error: &wasmi::Error) -> Failure {
-        if self.store.data().meter.is_exceeded {
+        let meter = &self.store.data().meter;
+        if meter.is_short {
+            return Failure::Host;
+        }
+        if meter.is_exceeded {
             return Failure::OutOfMemory;
         }
         if let Some(Ended(failure)) = error.downcast_ref() {
@@ -390,10 +398,17 @@ impl Machine {
         {
             return Failure::Trapped(Trap::TableOutOfBounds);
         }
-        match error.as_trap_code() {
-            Some(code) => failure_of(code),
-            // What remains says that something is too much: memory that the machine has not.
-            None => Failure::OutOfMemory,
+        match (error.as_trap_code(), error.kind()) {
+            (Some(code), _) => failure_of(code),
+            // More than a host of 32 bits can address. One of 64 bits says that it is beyond the limit.
+            (
+                None,
+                ErrorKind::Memory(
+                    MemoryError::MinimumSizeOverflow | MemoryError::MaximumSizeOverflow,
+                )
+                | ErrorKind::Table(TableError::MinimumSizeOverflow | TableError::MaximumSizeOverflow),
+            ) => Failure::OutOfMemory,
+            _ => Failure::Host,
         }
     }
 
@@ -426,8 +441,38 @@ const fn failure_of(code: TrapCode) -> Failure {
         TrapCode::BadConversionToInteger => Trap::NotANumber,
         TrapCode::StackOverflow => Trap::StackOverflow,
         TrapCode::OutOfFuel => return Failure::OutOfFuel,
-        TrapCode::GrowthOperationLimited | TrapCode::OutOfSystemMemory => {
-            return Failure::OutOfMemory;
-        }
+        TrapCode::GrowthOperationLimited => return Failure::OutOfMemory,
+        TrapCode::OutOfSystemMemory => return Failure::Host,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmi::ResourceLimiter as _;
+
+    use super::*;
+
+    /// Grows its memory by a page; what that returned is its result.
+    const GROWS: &str = r#"(module (memory 0)
+        (func (export "f") (result i32) (memory.grow (i32.const 1))))"#;
+
+    #[test]
+    fn what_the_host_has_not_is_its_own_failure() {
+        let bytes = wat::parse_str(GROWS).unwrap();
+        let limits = Limits::new();
+        let module = Module::compile(&bytes, &limits).unwrap();
+        let call = Call::new(module.id(), "f", []).unwrap();
+        let mut machine = Machine::new(&module, &call, &limits).unwrap();
+        let short = wasmi::Error::from(MemoryError::OutOfSystemMemory);
+        assert_eq!(machine.failure(&short), Failure::Host);
+        let large = wasmi::Error::from(MemoryError::MinimumSizeOverflow);
+        assert_eq!(machine.failure(&large), Failure::OutOfMemory);
+        assert_eq!(failure_of(TrapCode::OutOfSystemMemory), Failure::Host);
+        // As the interpreter does where the host denies what the limit granted.
+        let meter = &mut machine.store.data_mut().meter;
+        let told = meter.memory_grow_failed(&MemoryError::OutOfSystemMemory);
+        assert!(told.is_err());
+        let denied = wasmi::Error::from(TrapCode::GrowthOperationLimited);
+        assert_eq!(machine.failure(&denied), Failure::Host);
+    }
 }

@@ -16,6 +16,8 @@ pub(super) struct Meter {
     is_set_up: bool,
     /// Whether something was denied: the call has failed then.
     pub(super) is_exceeded: bool,
+    /// Whether the host had not what was granted: the call has failed then, for others may have it.
+    pub(super) is_short: bool,
 }
 
 impl Meter {
@@ -26,6 +28,7 @@ impl Meter {
             tables: 0,
             is_set_up: false,
             is_exceeded: false,
+            is_short: false,
         }
     }
 
@@ -46,6 +49,12 @@ impl Meter {
         }
         (self.memory, self.tables) = (memory, tables);
         Ok(true)
+    }
+
+    /// Ends the call: a module that heard -1 could return another value than elsewhere.
+    const fn run_short(&mut self) -> Result<(), LimiterError> {
+        self.is_short = true;
+        Err(LimiterError::ResourceLimiterDeniedAllocation)
     }
 }
 
@@ -79,11 +88,17 @@ impl ResourceLimiter for Meter {
         self.settle(self.memory, tables)
     }
 
-    fn memory_grow_failed(&mut self, _error: &MemoryError) -> Result<(), LimiterError> {
-        Ok(())
+    fn memory_grow_failed(&mut self, error: &MemoryError) -> Result<(), LimiterError> {
+        if matches!(error, MemoryError::OutOfSystemMemory) {
+            return self.run_short();
+        }
+        Ok(()) // The slice has no fuel for it, and the next one has.
     }
 
-    fn table_grow_failed(&mut self, _error: &TableError) -> Result<(), LimiterError> {
+    fn table_grow_failed(&mut self, error: &TableError) -> Result<(), LimiterError> {
+        if matches!(error, TableError::OutOfSystemMemory) {
+            return self.run_short();
+        }
         Ok(())
     }
 
@@ -97,5 +112,27 @@ impl ResourceLimiter for Meter {
 
     fn memories(&self) -> usize {
         1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_memory_ends_the_call_and_a_slice_without_fuel_does_not() {
+        let mut meter = Meter::new(65_536);
+        let of_fuel = MemoryError::OutOfFuel { required_fuel: 1 };
+        assert!(meter.memory_grow_failed(&of_fuel).is_ok());
+        let of_fuel = TableError::OutOfFuel { required_fuel: 1 };
+        assert!(meter.table_grow_failed(&of_fuel).is_ok());
+        assert!(!meter.is_short);
+        let of_memory = MemoryError::OutOfSystemMemory;
+        assert!(meter.memory_grow_failed(&of_memory).is_err());
+        assert!(meter.is_short && !meter.is_exceeded);
+        let mut meter = Meter::new(65_536);
+        let of_memory = TableError::OutOfSystemMemory;
+        assert!(meter.table_grow_failed(&of_memory).is_err());
+        assert!(meter.is_short && !meter.is_exceeded);
     }
 }

@@ -213,7 +213,8 @@ pub enum ModuleError {
     /// It is no valid module of WebAssembly 2.0 without vectors.
     #[error("the module is not valid: {0}")]
     Invalid(String),
-    /// It has too many of something, or functions that are very short on average.
+    /// It has too many of something, or functions that are very short on average; or it imports more functions
+    /// that are not there than a call may have stubs for.
     #[error("{0}: build it with optimization, or make several modules of it")]
     TooMuch(String),
     /// A function has too many local variables; how many.

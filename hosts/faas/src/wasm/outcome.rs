@@ -46,6 +46,7 @@ impl From<Failure> for selvedge_pcm::Failure {
             Failure::OutOfFuel => Self::Time,
             Failure::OutOfMemory => Self::Memory,
             Failure::ResultTooLong => Self::Result,
+            Failure::Host => Self::Host,
         }
     }
 }
@@ -82,14 +83,17 @@ pub enum Failure {
     /// the module does not import.
     #[error("the module imports what there is not, or a stub is for what it does not import")]
     NoImport,
+    /// The host could not run it, or had not the memory that it may have: no fault of the function.
+    #[error("the host could not run it, or lacks memory or time for it")]
+    Host,
 }
 
 impl Failure {
-    /// Whether every follower with the same limits fails alike. One that lacks the module may be the
-    /// only one.
+    /// Whether every follower with the same limits fails alike. One that lacks the module, or whose host
+    /// lacks memory or time, may be the only one.
     #[must_use]
     pub const fn is_agreed(self) -> bool {
-        !matches!(self, Self::NoModule)
+        !matches!(self, Self::NoModule | Self::Host)
     }
 
     /// A number for the kind, from 1, that later versions keep.
@@ -104,6 +108,7 @@ impl Failure {
             Self::OutOfMemory => 6,
             Self::ResultTooLong => 7,
             Self::NoImport => 8,
+            Self::Host => 9,
             Self::Trapped(trap) => 16 + trap as u8,
         }
     }
@@ -121,6 +126,7 @@ impl Failure {
             Self::OutOfMemory,
             Self::ResultTooLong,
             Self::NoImport,
+            Self::Host,
         ];
         let mut all = others.into_iter().chain(traps);
         all.find(|it| it.code() == code)

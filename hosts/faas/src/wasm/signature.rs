@@ -120,7 +120,7 @@ const fn is_number(ty: &ValType) -> bool {
     )
 }
 
-const fn is_bytes(argument: &Argument) -> bool {
+pub(super) const fn is_bytes(argument: &Argument) -> bool {
     matches!(argument, Argument::Bytes(_))
 }
 

@@ -98,6 +98,13 @@ fn bytes_lie_in_pages_at_the_end_where_nothing_allocates_them() {
     let ran = run(&sums(""), &["hex:0102", "0i64", "hex:030405"]);
     assert_eq!(value(&ran), "3012");
     assert_eq!(places(&ran.log), [65_536, 65_552]);
+    // They are added once, though the first bytes are none.
+    let two = limits().with_memory(2 * 65_536);
+    let ran = run_within(&two, &sums(""), &["hex:", "0i64", "hex:030405"]);
+    assert_eq!(
+        (value(&ran).as_str(), places(&ran.log)),
+        ("12", [65_536; 2])
+    );
     // Of another type, it is no allocator.
     let other = r#"(func (export "alloc") (param i64) (result i32) unreachable)"#;
     assert_eq!(
@@ -111,6 +118,9 @@ fn bytes_lie_in_pages_at_the_end_where_nothing_allocates_them() {
         "0"
     );
     let ran = run_within(&full, &sums(""), &["hex:", "0i64", "hex:01"]);
+    assert_eq!(ran.outcome, failed(Failure::OutOfMemory));
+    let bounded = sums("").replace(r#"(export "any name") 1"#, r#"(export "any name") 1 1"#);
+    let ran = run(&bounded, &["hex:", "0i64", "hex:01"]);
     assert_eq!(ran.outcome, failed(Failure::OutOfMemory));
 }
 

@@ -17,6 +17,7 @@ fn a_value_is_returned_and_a_failure_has_its_kind() {
         (Failure::OutOfFuel, Kind::Time),
         (Failure::OutOfMemory, Kind::Memory),
         (Failure::ResultTooLong, Kind::Result),
+        (Failure::Host, Kind::Host),
         (Failure::Trapped(Trap::Unreachable), Kind::Trapped),
         (Failure::Trapped(Trap::NoMemory), Kind::Trapped),
     ] {
@@ -28,7 +29,7 @@ fn a_value_is_returned_and_a_failure_has_its_kind() {
 #[test]
 fn a_kind_of_failure_has_a_number_of_its_own() {
     let known: Vec<Failure> = (0..=u8::MAX).filter_map(Failure::from_code).collect();
-    assert_eq!(known.len(), 8 + 12);
+    assert_eq!(known.len(), 9 + 12);
     for failure in &known {
         assert_eq!(Failure::from_code(failure.code()), Some(*failure));
     }
@@ -45,6 +46,7 @@ fn a_kind_of_failure_has_a_number_of_its_own() {
         Some(Failure::Trapped(Trap::NoMemory))
     );
     assert_eq!(Failure::from_code(8), Some(Failure::NoImport));
+    assert_eq!(Failure::from_code(9), Some(Failure::Host));
     assert_eq!(Failure::from_code(27), Some(Failure::Trapped(Trap::Stub)));
     assert_eq!(Failure::from_code(0), None);
 }
@@ -53,5 +55,5 @@ fn a_kind_of_failure_has_a_number_of_its_own() {
 fn only_what_depends_on_the_follower_is_not_agreed() {
     let known = (0..=u8::MAX).filter_map(Failure::from_code);
     let not_agreed: Vec<Failure> = known.filter(|it| !it.is_agreed()).collect();
-    assert_eq!(not_agreed, [Failure::NoModule]);
+    assert_eq!(not_agreed, [Failure::NoModule, Failure::Host]);
 }

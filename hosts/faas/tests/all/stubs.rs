@@ -129,3 +129,22 @@ fn stubs_are_bounded_and_in_order_and_calls_without_any_keep_their_encoding() {
     assert!(many(MAX_STUBS).is_ok());
     assert_eq!(many(MAX_STUBS + 1), Err(CallError::Stubs));
 }
+
+#[test]
+fn a_module_that_imports_more_than_a_call_may_have_stubs_for_is_refused() {
+    let importing = |count: usize| {
+        let import = |nth: usize| format!(r#"(import "env" "{}" (func))"#, nth % count);
+        // Each is there twice, which is one.
+        let imports: String = (0..2 * count).map(import).collect();
+        Module::compile(&wasm(&format!("(module {imports})")), &limits())
+    };
+    let most = importing(MAX_STUBS).unwrap();
+    assert_eq!(most.missing().count(), MAX_STUBS);
+    for count in [MAX_STUBS + 1, 3_000] {
+        let error = importing(count).unwrap_err();
+        assert!(
+            matches!(&error, ModuleError::TooMuch(what) if what.contains("imports more than 16")),
+            "{error}"
+        );
+    }
+}

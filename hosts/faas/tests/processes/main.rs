@@ -1,4 +1,5 @@
-//! Gateways, followers and clients as processes: the page in a browser, who is let in, and memory that is lost.
+//! Gateways, followers and clients as processes: the page in a browser, who is let in, memory that is
+//! lost, and processes that nobody hears.
 //!
 //! `SELVEDGE_CHROMIUM` names the program of a Chromium that is not in the path; where
 //! `SELVEDGE_CHROMIUM_REQUIRED` is set, a missing one is a failure. With `SELVEDGE_FAAS_PICTURES` pictures of
@@ -9,6 +10,7 @@
     clippy::disallowed_methods,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,
     clippy::unwrap_used,
     reason = "a test of processes, which take time, and fails where it cannot start them"
@@ -24,3 +26,5 @@ mod hostile;
 #[cfg(feature = "page")]
 mod page;
 mod support;
+mod unbegun;
+mod unheard;
