@@ -11,7 +11,7 @@ fn spawn_unheard(arguments: &str) -> Node {
 
 #[test]
 fn processes_that_nobody_hears_go_on() {
-    let (dir, broker) = (Dir::new("unheard"), "127.61.23.1:18831");
+    let (dir, broker) = (Dir::new("unheard"), "127.61.26.1:18831");
     let data = dir.file("1");
     let mut nodes = vec![spawn_unheard(&format!(
         "gateway --id 1 --listen {broker} --data {data} --first"
