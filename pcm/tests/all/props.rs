@@ -57,3 +57,10 @@ fn random_lists_keep_every_promise() {
         assert!(count > 0 || ran < LISTS, "no list had {what}");
     }
 }
+
+/// A configuration ends without the gateway that led it. It alone had stored what was decided last, and gave
+/// the tables whole to one that goes on.
+#[test]
+fn what_was_decided_last_is_known_from_a_leader_that_is_left_out() {
+    run(&list(949_123)).unwrap_or_else(|broken| panic!("{broken}"));
+}

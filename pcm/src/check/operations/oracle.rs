@@ -45,6 +45,8 @@ pub(super) struct Oracle {
     hashes: Vec<u64>,
     /// What the gateway at each seat has accepted.
     logs: Vec<BTreeMap<u64, Entry<Update>>>,
+    /// The gateways that committed the end of a configuration, and up to which version.
+    ended: Vec<(usize, u64)>,
     /// The last proposal of each gateway.
     admitted: BTreeMap<NodeId, (Incarnation, u64)>,
     pub(super) tasks: BTreeMap<TaskId, Known>,
@@ -67,6 +69,7 @@ impl Oracle {
             tables,
             version: 0,
             logs: vec![BTreeMap::new(); gateways],
+            ended: Vec::new(),
             admitted: BTreeMap::new(),
             tasks: BTreeMap::new(),
             left: Vec::new(),
@@ -87,13 +90,23 @@ impl Oracle {
 
     /// A host stores what its gateway accepted.
     pub(super) fn on_fact(&mut self, seat: usize, fact: &Fact<Tables>) {
-        let (Fact::Accepted { after, entries, .. } | Fact::Learned { after, entries }) = fact
-        else {
-            return;
-        };
-        if let Some(log) = self.logs.get_mut(seat) {
-            log.extend((*after + 1..).zip(entries.iter().cloned()));
+        match fact {
+            Fact::Accepted { after, entries, .. } | Fact::Learned { after, entries } => {
+                if let Some(log) = self.logs.get_mut(seat) {
+                    log.extend((*after + 1..).zip(entries.iter().cloned()));
+                }
+            }
+            Fact::Committed(version) => self.ended.push((seat, *version)),
+            Fact::Promised(_) | Fact::Installed(_) | Fact::Retired => {}
         }
+    }
+
+    /// What became this version, as a gateway that applies it has stored it. One that got the tables whole
+    /// has not; then as that one has with which a configuration ended that has no tables in the next one.
+    fn entry(&self, seat: usize, version: u64) -> Option<Entry<Update>> {
+        let ended = self.ended.iter().filter(|it| it.1 >= version);
+        let mut seats = core::iter::once(seat).chain(ended.map(|it| it.0));
+        seats.find_map(|it| self.logs.get(it)?.get(&version).cloned())
     }
 
     /// A follower returned something, or says so.
@@ -117,8 +130,7 @@ impl Oracle {
     ) -> Result<(), String> {
         while self.version < version {
             let next = self.version + 1;
-            let entry = self.logs.get(seat).and_then(|it| it.get(&next)).cloned();
-            let Some(entry) = entry else {
+            let Some(entry) = self.entry(seat, next) else {
                 return Err(format!("seat {seat} applies {next}, and has not stored it"));
             };
             if let Entry::Update(proposal) = entry
