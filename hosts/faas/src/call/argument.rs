@@ -134,16 +134,21 @@ impl FromStr for Argument {
             return i32_of(text);
         }
         if let Some(digits) = text.strip_suffix("f32") {
-            return digits
-                .parse()
-                .map(Self::F32)
-                .map_err(|_| ArgumentError::Syntax);
+            let number = digits.parse().map_err(|_| ArgumentError::Syntax)?;
+            // All NaNs are shown alike, so all are read as one.
+            return Ok(Self::F32(if f32::is_nan(number) {
+                f32::NAN
+            } else {
+                number
+            }));
         }
         let digits = text.strip_suffix("f64").unwrap_or(text);
-        digits
-            .parse()
-            .map(Self::F64)
-            .map_err(|_| ArgumentError::Syntax)
+        let number = digits.parse().map_err(|_| ArgumentError::Syntax)?;
+        Ok(Self::F64(if f64::is_nan(number) {
+            f64::NAN
+        } else {
+            number
+        }))
     }
 }
 
