@@ -6,7 +6,7 @@ use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::Limits;
-use crate::task::{Answer, Returned, Voters};
+use crate::task::{Answer, Returned, Voters, wins};
 
 /// The attempt, and what each follower returned, in the order in which it came.
 #[cfg(feature = "check")]
@@ -134,11 +134,6 @@ impl Poll {
         let after = |last: &NodeId| ids.clone().filter(|it| it > last).min();
         core::iter::successors(ids.clone().min(), after).collect()
     }
-}
-
-/// Whether so many of `all` electors decide: more than half, or half with the orchestrator.
-pub(crate) const fn wins(votes: usize, all: usize, with_own: bool) -> bool {
-    2 * votes > all || 2 * votes == all && with_own
 }
 
 #[cfg(test)]

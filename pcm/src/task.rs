@@ -8,8 +8,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-use crate::poll::wins;
-
 /// Bytes of the application.
 pub type Bytes = List<u8, 24>;
 
@@ -202,4 +200,9 @@ impl Assignment {
             }
         }
     }
+}
+
+/// Whether so many of `all` electors decide: more than half, or half with the orchestrator.
+pub(crate) const fn wins(votes: usize, all: usize, with_own: bool) -> bool {
+    2 * votes > all || 2 * votes == all && with_own
 }

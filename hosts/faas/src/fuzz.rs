@@ -123,7 +123,10 @@ pub fn topic(bytes: &[u8]) {
 /// When the answer is none of HTTP, or is a defect of the page.
 #[cfg(feature = "page")]
 pub fn page(bytes: &[u8]) {
-    let answer = crate::page::answer_to(bytes).unwrap_or_default();
+    let answer = crate::page::answer_to(bytes);
+    let is_late = |it: &std::io::Error| it.kind() == std::io::ErrorKind::TimedOut;
+    assert!(!answer.as_ref().is_err_and(is_late), "it has no end");
+    let answer = answer.unwrap_or_default();
     if answer.is_empty() {
         return; // It was no whole request.
     }

@@ -119,6 +119,14 @@ impl Options {
         Configuration::of(all.into_iter().map(|id| Member::new(id.0, 0)))
     }
 
+    /// How this process goes to its broker: the one inside is in the clear for it.
+    fn own_access(&self) -> Access {
+        match self.broker {
+            Broker::Embedded { .. } => self.access.in_the_clear(),
+            Broker::At(_) => self.access.clone(),
+        }
+    }
+
     /// Where its broker is for this process.
     fn own(&self) -> Address {
         match &self.broker {
@@ -159,7 +167,7 @@ fn start_broker(options: &Options) -> Result<Option<Address>, GatewayError> {
 }
 
 #[cfg(feature = "page")]
-fn start_page(options: &Options) -> Result<(), GatewayError> {
+fn start_page(options: &Options, inside: Option<&Address>) -> Result<(), GatewayError> {
     use crate::find::Gateways;
 
     let Some(page) = &options.page else {
@@ -169,7 +177,11 @@ fn start_page(options: &Options) -> Result<(), GatewayError> {
     let own = [(options.id, own.unwrap_or_else(|| options.own()))];
     // At least one is named.
     if let Ok(gateways) = Gateways::new(own.into_iter().chain(options.peers.iter().cloned())) {
-        crate::page::start(page, gateways, &options.access, options.id)?;
+        let here = (
+            inside.cloned().unwrap_or_else(|| options.own()),
+            options.own_access(),
+        );
+        crate::page::start(page, gateways, &options.access, options.id, here)?;
     }
     Ok(())
 }

@@ -170,7 +170,7 @@ pub struct AnswerStatus {
     pub attempt: u16,
     /// The followers of the unit that had it last, as far as this gateway saw one.
     pub electors: List<Member, 5>,
-    /// As in [`TaskStatus::votes`].
+    /// The followers whose votes made it.
     pub votes: List<NodeId, 4>,
     /// As in [`TaskStatus::function`]; empty where this gateway did not see it open.
     pub function: Bytes,

@@ -35,7 +35,7 @@ pub use self::guard::{Token, TokenError};
 use self::patience::Patience;
 use crate::clock::NoChance;
 use crate::find::Gateways;
-use crate::link::Access;
+use crate::link::{Access, Address};
 use crate::view::Seen;
 use crate::watch::Watch;
 
@@ -97,6 +97,7 @@ pub(crate) fn start(
     gateways: Gateways,
     access: &Access,
     me: NodeId,
+    (here, own): (Address, Access),
 ) -> Result<(), PageError> {
     let listen = options.listen;
     if options.token.is_none() && !listen.ip().is_loopback() {
@@ -108,7 +109,11 @@ pub(crate) fn start(
     let seen = Seen::default();
     let (tell, told) = watch::channel(json(&seen, &gateways));
     let router = answer::router(told, options.token.clone())?;
-    let look_on = Watch::start(&gateways, access, me).map_err(PageError::Thread)?;
+    let links = gateways.all().map(|(id, address)| match *id == me {
+        true => (me, here.clone(), own.clone()),
+        false => (*id, address.clone(), access.clone()),
+    });
+    let look_on = Watch::open(links, me).map_err(PageError::Thread)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -190,7 +195,7 @@ pub(crate) fn answer_to(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
-    let (_tell, told) = watch::channel("{}".into());
+    let (tell, told) = watch::channel("{}".into());
     let router = answer::router(told, None).map_err(io::Error::other)?;
     runtime.block_on(async {
         let (mut here, there) = tokio::io::duplex(1 << 20);
@@ -201,8 +206,10 @@ pub(crate) fn answer_to(bytes: &[u8]) -> io::Result<Vec<u8>> {
             tokio::task::yield_now().await;
         }
         here.shutdown().await?;
+        // One that listens hears the end, also where what it said besides is not read to its own.
+        drop(tell);
         let mut answer = Vec::new();
-        here.read_to_end(&mut answer).await?;
+        tokio::time::timeout(HEAD, here.read_to_end(&mut answer)).await??;
         serving.await.map_err(io::Error::other)?;
         Ok(answer)
     })

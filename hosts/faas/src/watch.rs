@@ -7,7 +7,7 @@ use selvedge_core::{Member, NodeId, Span};
 
 use crate::find::Gateways;
 use crate::frame::Frame;
-use crate::link::{Access, Link, LinkEvent, Session, Setup};
+use crate::link::{Access, Address, Link, LinkEvent, Session, Setup};
 use crate::notice::{Notice, Status};
 use crate::topic::Topic;
 
@@ -27,15 +27,25 @@ impl Watch {
     /// # Errors
     /// If a thread does not start.
     pub fn start(gateways: &Gateways, access: &Access, me: NodeId) -> io::Result<Self> {
+        let all = gateways.all();
+        let links = all.map(|(id, address)| (*id, address.clone(), access.clone()));
+        Self::open(links, me)
+    }
+
+    /// Looks at these gateways, each at its broker.
+    pub(crate) fn open(
+        all: impl Iterator<Item = (NodeId, Address, Access)>,
+        me: NodeId,
+    ) -> io::Result<Self> {
         let (see, seen) = mpsc::sync_channel(WAITING);
         let mut links = Vec::new();
-        for (id, address) in gateways.all() {
+        for (id, address, access) in all {
             let setup = Setup {
                 name: format!("selvedge-faas-{me}-look-{id}"),
-                address: address.clone(),
-                access: access.clone(),
+                address,
+                access,
                 session: Session::Clean,
-                filters: vec![Topic::Status(*id).to_string()],
+                filters: vec![Topic::Status(id).to_string()],
                 stays: true,
             };
             let see = see.clone();

@@ -578,6 +578,10 @@ fn measurements_print_a_row_for_each_case() {
         let energy: f64 = row[7].parse().unwrap();
         assert!(energy > 0.1 * 2.592_3, "{duty}");
         assert_eq!(row[10], "0", "{duty}");
+        // One that never sleeps is awake all the time, but for when it begins.
+        let awake: u32 = row[8].strip_suffix('%').unwrap().parse().unwrap();
+        let least = if share == "100%" { 90 } else { 1 };
+        assert!((least..=100).contains(&awake), "{duty}");
     }
     assert_eq!(rows(&duty, "| units of 5, from 50% to 100% |").len(), 1);
     let crowd = measure("crowd --gateways 1 --followers 4 --asleep 500 --seconds 2 --seed 1");

@@ -20,6 +20,8 @@ struct Sum {
 
 impl Sum {
     fn hear(&mut self, line: &str, now: Instant) {
+        // What it has counted stands behind it.
+        let line = line.split(';').next().unwrap_or_default();
         if line.ends_with(" is Asleep") {
             let since = self.since.take();
             self.before += since.map_or(Duration::ZERO, |it| now.saturating_duration_since(it));
@@ -74,9 +76,9 @@ mod tests {
         assert_eq!(sum.until(at(3)), Duration::from_secs(2));
         sum.hear("101#5 is Busy", at(3));
         sum.hear("101#5 has lost its gateway: x", at(3));
-        sum.hear("101#5 is Asleep", at(4));
+        sum.hear("101#5 is Asleep; Counters { sent: 7 }", at(4));
         assert_eq!(sum.until(at(9)), Duration::from_secs(3));
-        sum.hear("101#5 is Active", at(10));
+        sum.hear("101#5 is Active; Counters { sent: 7 }", at(10));
         assert_eq!(sum.until(at(11)), Duration::from_secs(4));
     }
 }

@@ -176,7 +176,9 @@ impl Diary {
 
     fn open(&mut self, task: TaskId, function: &Function, now: Time) -> &mut Page {
         if self.tasks.len() >= TASKS && !self.tasks.contains_key(&task) {
-            self.tasks.pop_first();
+            let oldest = self.tasks.iter().min_by_key(|it| it.1.since);
+            let oldest = oldest.map(|it| *it.0);
+            oldest.and_then(|it| self.tasks.remove(&it));
         }
         let page = || Page::new(text(function), now);
         self.tasks.entry(task).or_insert_with(page)
@@ -310,11 +312,14 @@ mod tests {
         let function = Function::new(&[b'y'; 1_000]);
         for number in 1..=1_000 {
             let now = Time(number);
-            diary.on_asked(task(number), &function, now);
+            diary.on_asked(task(2_000 - number), &function, now);
             let answer = Some((&Answer::NoMajority, &[][..]));
             diary.on_ended(task(number + 5_000), None, answer, now);
         }
         assert_eq!(diary.tasks.len(), TASKS);
+        // The latest are kept, though ids come the other way round.
+        assert!(diary.tasks.contains_key(&task(1_000)));
+        assert!(!diary.tasks.contains_key(&task(1_999)));
         assert_eq!(diary.answers.len(), Status::ANSWERS);
         let longest = diary.tasks.values().map(|it| it.function.len()).max();
         assert_eq!(longest, Some(TEXT + '\u{2026}'.len_utf8()));

@@ -72,7 +72,7 @@ impl Host {
         let (storage, gateway) = Storage::open(&options.data, options.room, &beginning)?;
         let inside = start_broker(&options)?;
         #[cfg(feature = "page")]
-        super::start_page(&options)?;
+        super::start_page(&options, inside.as_ref())?;
         let (wake, wakes) = mpsc::sync_channel(WAITING);
         let own = open_own(&options, inside, &wake)?;
         let mut peers = BTreeMap::new();
@@ -441,21 +441,17 @@ impl Host {
     }
 }
 
-/// The broker inside is in the clear for this process, perhaps at a port of its own.
+/// The broker inside may have a port of its own for this process.
 fn open_own(
     options: &Options,
     inside: Option<Address>,
     wake: &SyncSender<Wake>,
 ) -> io::Result<Link> {
     let (me, wake) = (options.id, wake.clone());
-    let access = match options.broker {
-        Broker::Embedded { .. } => options.access.in_the_clear(),
-        Broker::At(_) => options.access.clone(),
-    };
     let setup = Setup {
         name: format!("selvedge-faas-{me}"),
         address: inside.unwrap_or_else(|| options.own()),
-        access,
+        access: options.own_access(),
         // A request that lay somewhere while it was away is not carried out: it is asked again.
         session: Session::Clean,
         filters: vec![Topic::Inbox(me).to_string(), Topic::relays_of(me)],

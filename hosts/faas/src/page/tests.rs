@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use super::{Json, LISTENERS, Options, PageError, Token, TokenError, answer, converse, patience};
 use crate::Access;
 use crate::find::Gateways;
+use crate::link::Address;
 
 const TOKEN: &str = "a-token_that.is~long";
 
@@ -226,14 +227,10 @@ fn beyond_loopback_there_is_no_page_without_a_token() {
         listen,
         token: None,
     };
-    let gateways = [(selvedge_core::NodeId(1), "127.0.0.1:1".parse().unwrap())];
-    let gateways = Gateways::new(gateways).unwrap();
-    let started = super::start(
-        &options,
-        gateways,
-        &Access::default(),
-        selvedge_core::NodeId(1),
-    );
+    let (me, at): (_, Address) = (selvedge_core::NodeId(1), "127.0.0.1:1".parse().unwrap());
+    let gateways = Gateways::new([(me, at.clone())]).unwrap();
+    let access = Access::default();
+    let started = super::start(&options, gateways, &access, me, (at, access.clone()));
     assert!(
         matches!(started, Err(PageError::Open(it)) if it == listen),
         "{started:?}"

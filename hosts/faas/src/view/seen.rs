@@ -177,9 +177,10 @@ impl AnswerView {
         }
         if other.attempt > self.attempt {
             (self.attempt, self.electors) = (other.attempt, other.electors);
+        }
+        // Those of the tables, which are alike.
+        if self.votes.is_empty() {
             self.votes = other.votes;
-        } else if other.attempt == self.attempt {
-            self.votes.extend(other.votes);
         }
         self.took_ms = self.took_ms.max(other.took_ms);
         self.ago_ms = self.ago_ms.max(other.ago_ms);

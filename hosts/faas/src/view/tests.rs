@@ -131,13 +131,15 @@ fn what_several_gateways_saw_of_followers_and_tasks_is_put_together() {
     let mut one = status(9, true);
     one.some_followers = both(Some(500), Some(123));
     one.some_tasks = [open(&[101], 70)].into_iter().collect();
-    one.answers = [answer(5, b"", &[101], 300), answer(6, b"x", &[], 100)]
+    one.answers = [answer(5, b"", &[], 300), answer(6, b"x", &[], 100)]
         .into_iter()
         .collect();
     let mut other = status(8, false);
     other.some_followers = both(None, Some(2_500));
     other.some_tasks = [open(&[102, 101], 90)].into_iter().collect();
-    other.answers = [answer(5, b"sum()", &[102], 310)].into_iter().collect();
+    other.answers = [answer(5, b"sum()", &[101, 102], 310)]
+        .into_iter()
+        .collect();
     seen.see(Member::new(1, 0), one, now);
     seen.see(Member::new(2, 0), other, now);
     let view = seen.view(ALL.into_iter(), now + Duration::from_secs(1));
