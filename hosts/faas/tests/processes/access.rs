@@ -1,6 +1,9 @@
 //! TLS, and names with passwords: who is let in, and what the others are told.
 
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
@@ -210,5 +213,35 @@ fn files_that_are_wrong_are_named() {
         let why = text(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{flags}: {why}");
         assert!(why.contains(told), "{flags}: {why}");
+    }
+}
+
+/// The gateway has no CA to go to itself with.
+#[test]
+fn the_page_of_a_gateway_with_tls_shows_it() {
+    let (dir, host, page) = (Dir::new("door"), "127.61.27.1", "127.61.27.1:18880");
+    let (certificate, key) = Ca::new().vouch(host);
+    let certificate = dir.write("gateway.pem", &certificate);
+    let (key, data) = (dir.write("gateway.key", &key), dir.file("1"));
+    let _gateway = spawn_with(
+        &format!(
+            "gateway --id 1 --listen {host}:18831 --data {data} --first --page {page} \
+             --tls-cert {certificate} --tls-key {key}"
+        ),
+        "",
+    );
+    wait_for(page);
+    let status = || {
+        let mut stream = TcpStream::connect(page).unwrap();
+        let request = "GET /api/status HTTP/1.1\r\nhost: 127.61.27.1\r\nconnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while !status().contains(r#""manager":"1""#) {
+        assert!(Instant::now() < until, "{}", status());
+        sleep(Duration::from_millis(100));
     }
 }
