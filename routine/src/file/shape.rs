@@ -31,6 +31,9 @@ pub(super) struct Document {
     pub(super) routines: Vec<RoutineShape>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) triggers: Vec<TriggerShape>,
+    /// How a hub reaches the devices: for the hub to read.
+    #[serde(default, skip_serializing)]
+    pub(super) hub: Option<IgnoredAny>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -40,6 +40,7 @@ impl Home {
             devices: Some(devices.collect::<Result<_, FileError>>()?),
             routines: Vec::with_capacity(self.routines.len()),
             triggers: Vec::with_capacity(self.triggers.len()),
+            hub: None,
         };
         for it in &self.routines {
             let shape = routine(&it.name, &it.routine, &self.catalogue)?;

@@ -1,0 +1,134 @@
+//! Who may read the page.
+
+use core::fmt;
+use core::net::IpAddr;
+use core::str::FromStr;
+
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+
+/// How many characters a token has at least.
+const TOKEN_MIN: usize = 16;
+/// How many characters a token has at most.
+const TOKEN_MAX: usize = 128;
+/// How many bytes the path and the query of a request have at most.
+const URI_MAX: usize = 1_024;
+
+/// What a reader of the page has to know: 16 to 128 letters, digits and `-._~`, which an address may hold as
+/// they are.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token([u8; 32]);
+
+/// Why a text is no [`Token`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TokenError {
+    /// It is too short or too long; how many bytes it has.
+    #[error("a token has {TOKEN_MIN} to {TOKEN_MAX} characters, this one has {0}")]
+    Length(usize),
+    /// It has other characters.
+    #[error("a token has letters of English, digits and -._~ alone")]
+    Character,
+}
+
+impl Token {
+    /// Compares digests, so the time that it takes says nothing of the token.
+    fn is(&self, text: &[u8]) -> bool {
+        self.0 == <[u8; 32]>::from(Sha256::digest(text))
+    }
+}
+
+impl FromStr for Token {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        if !(TOKEN_MIN..=TOKEN_MAX).contains(&text.len()) {
+            return Err(TokenError::Length(text.len()));
+        }
+        let fits = |it: u8| it.is_ascii_alphanumeric() || b"-._~".contains(&it);
+        match text.bytes().all(fits) {
+            true => Ok(Self(Sha256::digest(text).into())),
+            false => Err(TokenError::Character),
+        }
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// Nothing, if the request may be answered; else what it is told.
+pub(crate) fn refusal(
+    token: Option<&Token>,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Option<Response> {
+    let len = uri.path_and_query().map_or(0, |it| it.as_str().len());
+    if len > URI_MAX {
+        let why = format!("the address has {len} bytes, {URI_MAX} are read: shorten it\n");
+        return Some((StatusCode::URI_TOO_LONG, why).into_response());
+    }
+    match token {
+        Some(token) if !is_told(token, uri, headers) => {
+            let why = "give the token of this page: /?token=TOKEN, or \
+                       the header `Authorization: Bearer TOKEN`\n";
+            let header = [(WWW_AUTHENTICATE, "Bearer")];
+            Some((StatusCode::UNAUTHORIZED, header, why).into_response())
+        }
+        // A page of somebody else may have its own name lead here: its name gives it away.
+        None if !is_local(headers) => {
+            let why = "without a token this page is at a loopback address alone: \
+                       open http://127.0.0.1 or http://localhost with its port\n";
+            Some((StatusCode::FORBIDDEN, why).into_response())
+        }
+        // A form on such a page posts here without a question; its origin gives it away.
+        Some(_) | None if !method.is_safe() && !is_own(headers) => {
+            let why = "this was sent by the page of another site: send it from this page, or from a program\n";
+            Some((StatusCode::FORBIDDEN, why).into_response())
+        }
+        Some(_) | None => None,
+    }
+}
+
+/// Whether a browser says that its page came from here. A program says nothing of it.
+fn is_own(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else {
+        return true;
+    };
+    let host = headers.get(HOST).map(|it| it.as_bytes());
+    let origin = origin.as_bytes();
+    let origin = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    origin.is_some() && origin == host
+}
+
+fn is_told(token: &Token, uri: &Uri, headers: &HeaderMap) -> bool {
+    let header = headers.get(AUTHORIZATION).map(|it| it.as_bytes());
+    let header = header.and_then(|it| it.strip_prefix(b"Bearer "));
+    let mut query = uri.query().unwrap_or_default().split('&');
+    let query = query.find_map(|it| it.strip_prefix("token="));
+    header
+        .or_else(|| query.map(str::as_bytes))
+        .is_some_and(|it| token.is(it))
+}
+
+/// Whether the client says that it came to a loopback address. All browsers say where they came to.
+fn is_local(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST) else {
+        return true;
+    };
+    let Ok(host) = host.to_str() else {
+        return false;
+    };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let bare = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let address = bare.unwrap_or(name).parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
+}
