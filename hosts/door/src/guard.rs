@@ -102,7 +102,9 @@ fn is_own(headers: &HeaderMap) -> bool {
     };
     let host = headers.get(HOST).map(|it| it.as_bytes());
     let origin = origin.as_bytes();
-    let origin = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    let origin = origin
+        .strip_prefix(b"http://")
+        .or_else(|| origin.strip_prefix(b"https://"));
     origin.is_some() && origin == host
 }
 

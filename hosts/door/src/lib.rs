@@ -54,7 +54,9 @@ const HEAD_MAX: usize = 16 * 1024;
 #[non_exhaustive]
 pub enum DoorError {
     /// It would be there for all.
-    #[error("the page at {0} could be read by all: choose a loopback address, as in 127.0.0.1:8080, or a token")]
+    #[error(
+        "the page at {0} could be read by all: choose a loopback address, as in 127.0.0.1:8080, or a token"
+    )]
     Open(SocketAddr),
     /// It does not listen.
     #[error("cannot serve the page at {listen}: {source}: choose another address")]

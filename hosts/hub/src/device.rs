@@ -143,7 +143,11 @@ pub async fn attend<D: Device>(
         };
         match turn {
             Turn::Order(None) => return,
-            Turn::Order(Some(Order::Set { token, state, until })) => {
+            Turn::Order(Some(Order::Set {
+                token,
+                state,
+                until,
+            })) => {
                 let outcome = if Instant::now() >= until {
                     // The hub has given it up: nothing is sent.
                     Outcome::Refused

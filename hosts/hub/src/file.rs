@@ -95,10 +95,14 @@ pub enum HomeError {
     )]
     NoDriver(String),
     /// A driver for nothing.
-    #[error("hub.devices: there is no device {0:?} in this file: add it to devices, or correct the name")]
+    #[error(
+        "hub.devices: there is no device {0:?} in this file: add it to devices, or correct the name"
+    )]
     NoDevice(String),
     /// A state that a relay cannot be in.
-    #[error("routine {routine:?}: {device:?} is a plug, and {state} is no state of it: write on or off")]
+    #[error(
+        "routine {routine:?}: {device:?} is a plug, and {state} is no state of it: write on or off"
+    )]
     NotForPlug {
         /// Which routine.
         routine: String,
@@ -143,8 +147,11 @@ impl HomeFile {
                 if !matches!(self.drivers.get(name), Some(DriverShape::Kasa(_))) {
                     continue;
                 }
-                let mut states = [Some(&step.value), step.undo.as_ref()].into_iter().flatten();
-                if let Some(state) = states.find(|it| !matches!(it, State::Word(word) if word == "on" || word == "off"))
+                let mut states = [Some(&step.value), step.undo.as_ref()]
+                    .into_iter()
+                    .flatten();
+                if let Some(state) = states
+                    .find(|it| !matches!(it, State::Word(word) if word == "on" || word == "off"))
                 {
                     return Err(HomeError::NotForPlug {
                         routine: it.name.clone(),

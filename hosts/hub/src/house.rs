@@ -99,7 +99,9 @@ pub enum HouseError {
     #[error(transparent)]
     Trigger(#[from] trigger::Reject),
     /// What was stored does not fit together.
-    #[error("what is stored cannot be restored ({0}): put the folder aside, and begin with an empty one")]
+    #[error(
+        "what is stored cannot be restored ({0}): put the folder aside, and begin with an empty one"
+    )]
     Damage(#[from] Damage),
     /// The hub refuses a device.
     #[error(transparent)]
@@ -165,7 +167,11 @@ impl House {
         moment: Moment,
     ) -> Result<Self, HouseError> {
         let (hub, runs, is_new) = match memory {
-            Some(it) => (DurableHub::recover(config, it.base, it.steps)?, it.runs, false),
+            Some(it) => (
+                DurableHub::recover(config, it.base, it.steps)?,
+                it.runs,
+                false,
+            ),
             None => (DurableHub::new(Hub::new(config)?), BTreeMap::new(), true),
         };
         let dispatcher = Dispatcher::new(trigger::Config::default());
@@ -198,7 +204,11 @@ impl House {
                 Ok(()) | Err(Reject::KnownDevice(_)) => {}
                 Err(reject) => return Err(reject.into()),
             }
-            let lateness = home.lateness.get(&device).copied().unwrap_or_else(|| lateness(device));
+            let lateness = home
+                .lateness
+                .get(&device)
+                .copied()
+                .unwrap_or_else(|| lateness(device));
             house.command(Command::Lateness { device, lateness }, moment)?;
         }
         for it in &home.routines {
@@ -265,8 +275,9 @@ impl House {
     /// # Errors
     /// When there is no such run, or it is finished. Nothing changed.
     pub fn cancel(&mut self, id: RoutineId, moment: Moment) -> Result<(), Refusal> {
-        self.command(Command::Cancel(id), moment)
-            .map_err(|_| Refusal::Unknown(format!("run {id} is unknown, or finished: see /api/runs")))
+        self.command(Command::Cancel(id), moment).map_err(|_| {
+            Refusal::Unknown(format!("run {id} is unknown, or finished: see /api/runs"))
+        })
     }
 
     /// Takes what happened.
@@ -286,11 +297,19 @@ impl House {
         let member = Member::new(device.0, 0);
         match report {
             Report::Outcome { token, outcome } => {
-                let command = Command::Outcome { device, token, outcome };
+                let command = Command::Outcome {
+                    device,
+                    token,
+                    outcome,
+                };
                 self.command(command, moment)
             }
             Report::Answered { token, state } => {
-                let command = Command::Answered { device, token, state };
+                let command = Command::Answered {
+                    device,
+                    token,
+                    state,
+                };
                 self.command(command, moment)
             }
             Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
@@ -309,11 +328,16 @@ impl House {
     /// Time has passed.
     pub fn expire(&mut self, moment: Moment) {
         let mut events = Vec::new();
-        self.hub.expire(moment.now, &mut self.rng, |Effect::Event(it)| events.push(it));
+        self.hub
+            .expire(moment.now, &mut self.rng, |Effect::Event(it)| {
+                events.push(it)
+            });
         self.carry_out(events, moment);
         let mut submits = Vec::new();
         self.dispatcher
-            .expire(moment.now, &mut self.rng, |Effect::Event(it)| submits.push(it));
+            .expire(moment.now, &mut self.rng, |Effect::Event(it)| {
+                submits.push(it)
+            });
         self.on_triggers(submits, moment);
         self.tell_triggers(moment);
     }
@@ -369,12 +393,22 @@ impl House {
 
     fn on_event(&mut self, event: Event<State>, moment: Moment) {
         match &event {
-            Event::Issue { device, token, value, .. } => {
+            Event::Issue {
+                device,
+                token,
+                value,
+                ..
+            } => {
                 let (device, token, state) = (*device, *token, value.clone());
                 let mut timers = self.hub.timers();
                 let timeout = timers.find(|(timer, _)| *timer == Timer::Timeout(device));
                 let until = timeout.map_or(moment.now, |(_, until)| until);
-                self.todo.push(Todo::Set { device, token, state, until });
+                self.todo.push(Todo::Set {
+                    device,
+                    token,
+                    state,
+                    until,
+                });
             }
             Event::Ask { device, token } => {
                 let (device, token) = (*device, *token);
@@ -418,7 +452,9 @@ impl House {
         let mut events = Vec::new();
         let input = Input::Command(command);
         let effects = |Effect::Event(it)| events.push(it);
-        let told = self.dispatcher.step(moment.now, &mut self.rng, input, effects);
+        let told = self
+            .dispatcher
+            .step(moment.now, &mut self.rng, input, effects);
         self.refused += u64::from(told.is_err());
         self.on_triggers(events, moment);
     }

@@ -19,8 +19,8 @@ use std::sync::mpsc::Sender;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::stream;
@@ -138,8 +138,7 @@ async fn one(State(shared): State<Shared>, Path(text): Path<String>) -> Response
     let Ok(id) = text.parse() else {
         return no_run(&text);
     };
-    let shown: Option<Option<RunView>> =
-        ask(&shared, |to| Request::Show(RoutineId(id), to)).await;
+    let shown: Option<Option<RunView>> = ask(&shared, |to| Request::Show(RoutineId(id), to)).await;
     match shown {
         Some(Some(run)) => json(StatusCode::OK, &run),
         Some(None) => no_run(&text),

@@ -39,7 +39,10 @@ pub enum Request {
 
 /// An answer that waits until what it rests on is stored.
 enum Answer {
-    Run(oneshot::Sender<Result<RoutineId, Refusal>>, Result<RoutineId, Refusal>),
+    Run(
+        oneshot::Sender<Result<RoutineId, Refusal>>,
+        Result<RoutineId, Refusal>,
+    ),
     Cancel(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>),
     Show(oneshot::Sender<Option<RunView>>, Option<RunView>),
 }
@@ -89,8 +92,14 @@ pub fn moment(start: Instant) -> Moment {
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 fn local() -> Option<TimeOfDay> {
     let time = jiff::Zoned::now().time();
-    let parts = [(time.hour(), 3_600), (time.minute(), 60), (time.second(), 1)];
-    let seconds = parts.iter().map(|(it, unit)| u32::try_from(*it).unwrap_or(0) * unit);
+    let parts = [
+        (time.hour(), 3_600),
+        (time.minute(), 60),
+        (time.second(), 1),
+    ];
+    let seconds = parts
+        .iter()
+        .map(|(it, unit)| u32::try_from(*it).unwrap_or(0) * unit);
     TimeOfDay::from_seconds(seconds.sum())
 }
 
@@ -125,7 +134,10 @@ impl Keeper {
             if let Some(deadline) = self.house.deadline() {
                 until = until.min(self.start + Duration::from_micros(deadline.0));
             }
-            let mut next = match self.requests.recv_timeout(until.saturating_duration_since(now)) {
+            let mut next = match self
+                .requests
+                .recv_timeout(until.saturating_duration_since(now))
+            {
                 Ok(it) => Some(it),
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -158,7 +170,10 @@ impl Keeper {
             Request::Cancel(id, to) => Some(Answer::Cancel(to, self.house.cancel(id, moment))),
             Request::Show(id, to) => {
                 let record = self.house.records().get(id);
-                Some(Answer::Show(to, record.map(|it| self.house.run_view(id, it))))
+                Some(Answer::Show(
+                    to,
+                    record.map(|it| self.house.run_view(id, it)),
+                ))
             }
             Request::Stop => None,
         }
@@ -172,9 +187,21 @@ impl Keeper {
         }
         for todo in self.house.take_todo() {
             let (device, order) = match todo {
-                Todo::Set { device, token, state, until } => {
+                Todo::Set {
+                    device,
+                    token,
+                    state,
+                    until,
+                } => {
                     let until = self.start + Duration::from_micros(until.0);
-                    (device, Order::Set { token, state, until })
+                    (
+                        device,
+                        Order::Set {
+                            token,
+                            state,
+                            until,
+                        },
+                    )
                 }
                 Todo::Ask { device, token } => (device, Order::Ask { token }),
             };
@@ -189,6 +216,8 @@ impl Keeper {
 
     fn json(&self) -> Json {
         // There is no map in it whose keys are no texts, which is all that could go wrong.
-        serde_json::to_string(&self.house.view()).unwrap_or_default().into()
+        serde_json::to_string(&self.house.view())
+            .unwrap_or_default()
+            .into()
     }
 }

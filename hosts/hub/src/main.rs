@@ -46,7 +46,12 @@ struct Arguments {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8124")]
     http: SocketAddr,
     /// What a reader of the page has to know; needed beyond loopback
-    #[arg(long, value_name = "TOKEN", env = "SELVEDGE_HUB_TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "SELVEDGE_HUB_TOKEN",
+        hide_env_values = true
+    )]
     http_token: Option<Token>,
 }
 
@@ -90,7 +95,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut store, found) = Store::open(&arguments.state)?;
     let HomeFile { home, drivers } = HomeFile::read(&bytes, found.catalogue).map_err(wrong)?;
     let driver = |name: &str| drivers.get(name).cloned();
-    let gone = home.catalogue.iter().filter(|it| !drivers.contains_key(it.1));
+    let gone = home
+        .catalogue
+        .iter()
+        .filter(|it| !drivers.contains_key(it.1));
     let gone: Vec<NodeId> = gone.map(|it| it.0).collect();
     let lateness = |id| {
         let driver = home.catalogue.name(id).and_then(driver);
@@ -131,8 +139,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let (tell, told) = watch::channel("{}".into());
     let (page, listens) = (http::page()?, door.listens());
-    door.open("page", http::router(told, to_keeper.clone(), page.clone()), &page)?;
-    eprintln!("selvedge-hub: {} devices, the page is at http://{listens}", orders.len());
+    door.open(
+        "page",
+        http::router(told, to_keeper.clone(), page.clone()),
+        &page,
+    )?;
+    eprintln!(
+        "selvedge-hub: {} devices, the page is at http://{listens}",
+        orders.len()
+    );
     thread::Builder::new()
         .name("devices".into())
         .spawn(move || runtime.block_on(until_asked(&to_keeper)))

@@ -11,7 +11,9 @@ use std::io;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-use redb::{Database, Durability, ReadableTable, TableDefinition, TableHandle as _, WriteTransaction};
+use redb::{
+    Database, Durability, ReadableTable, TableDefinition, TableHandle as _, WriteTransaction,
+};
 use rustix::fs::{FlockOperation, flock};
 use selvedge_core::NodeId;
 use selvedge_routine::{Catalogue, State};
@@ -62,7 +64,9 @@ pub enum StoreError {
     #[error("an entry in {0} cannot be read ({1}): put the folder aside, and begin without it")]
     Entry(PathBuf, postcard::Error),
     /// It was written by a later version.
-    #[error("{dir} has format {found}, and this program knows up to {FORMAT}: run a later version of it")]
+    #[error(
+        "{dir} has format {found}, and this program knows up to {FORMAT}: run a later version of it"
+    )]
     Newer {
         /// In which folder.
         dir: PathBuf,
@@ -99,7 +103,10 @@ impl Store {
     /// # Errors
     /// When the folder is used by another process, damaged, or of a later version. Nothing was changed then.
     pub fn open(dir: &Path) -> Result<(Self, Found), StoreError> {
-        let folder = |source| StoreError::Folder { dir: dir.into(), source };
+        let folder = |source| StoreError::Folder {
+            dir: dir.into(),
+            source,
+        };
         fs::create_dir_all(dir).map_err(folder)?;
         let lock = File::create(dir.join("lock")).map_err(folder)?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -168,7 +175,11 @@ impl Store {
         let steps = steps.collect::<Result<Vec<_>, _>>()?;
         let runs = self.runs(changes)?;
         let rebase = self.steps + steps.len() as u64 > STEPS_LIMIT;
-        let base = if rebase { Some(self.entry(&(FORMAT, whole))?) } else { None };
+        let base = if rebase {
+            Some(self.entry(&(FORMAT, whole))?)
+        } else {
+            None
+        };
         let stored = || {
             let mut txn = self.database.begin_write()?;
             txn.set_durability(Durability::Immediate);
@@ -186,7 +197,11 @@ impl Store {
         };
         let stored = stored();
         stored.map_err(|it| self.failed(it))?;
-        self.steps = if rebase { 0 } else { self.steps + steps.len() as u64 };
+        self.steps = if rebase {
+            0
+        } else {
+            self.steps + steps.len() as u64
+        };
         Ok(())
     }
 
@@ -226,7 +241,10 @@ fn put_runs(
 /// looked at, and one that cannot be used stays as it is.
 fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
     let copy = dir.join("hub.redb.copy");
-    let folder = |source| StoreError::Folder { dir: dir.into(), source };
+    let folder = |source| StoreError::Folder {
+        dir: dir.into(),
+        source,
+    };
     fs::copy(path, &copy).map_err(folder)?;
     // The database asserts some of what it finds in a file: a panic is damage as well.
     let looked = catch_unwind(|| {

@@ -75,7 +75,10 @@ pub fn encode(text: &str) -> Vec<u8> {
 #[must_use]
 pub fn decode(body: &[u8]) -> Vec<u8> {
     let before = core::iter::once(KEY).chain(body.iter().copied());
-    body.iter().zip(before).map(|(byte, key)| byte ^ key).collect()
+    body.iter()
+        .zip(before)
+        .map(|(byte, key)| byte ^ key)
+        .collect()
 }
 
 /// What a plug says of itself, as far as it is needed here.
@@ -120,7 +123,10 @@ impl Info {
             None => {
                 // A strip is on when one of its outlets is.
                 let relay = self.relay_state.map(|it| it != 0);
-                Ok((relay.unwrap_or_else(|| self.children.iter().any(|it| it.state != 0)), None))
+                Ok((
+                    relay.unwrap_or_else(|| self.children.iter().any(|it| it.state != 0)),
+                    None,
+                ))
             }
             Some(nth) => {
                 let child = self.children.into_iter().nth(nth.into());
@@ -217,8 +223,10 @@ impl Device for Kasa {
             Some(id) => format!(r#""context":{{"child_ids":["{id}"]}},"#),
             None => String::new(),
         };
-        let text =
-            format!(r#"{{{context}"system":{{"set_relay_state":{{"state":{}}}}}}}"#, u8::from(is_on));
+        let text = format!(
+            r#"{{{context}"system":{{"set_relay_state":{{"state":{}}}}}}}"#,
+            u8::from(is_on)
+        );
         let told = async {
             let answer = exchange(&mut stream, &text).await?;
             let told: Answer<Switched> = serde_json::from_slice(&answer)?;

@@ -188,7 +188,9 @@ impl Records {
             Event::Aborted { why, undo, .. } => {
                 let why = why.explain(&record.routine, catalogue);
                 let undo = undo.iter().map(|&(device, status)| {
-                    let name = catalogue.name(device).map_or_else(|| device.to_string(), Into::into);
+                    let name = catalogue
+                        .name(device)
+                        .map_or_else(|| device.to_string(), Into::into);
                     (name, status.into())
                 });
                 let undo = undo.collect();
@@ -202,7 +204,10 @@ impl Records {
         let is_over = record.is_over();
         self.over += usize::from(is_over && !was_over);
         if self.over > KEPT {
-            let oldest = self.runs.iter().find(|(it, run)| run.is_over() && **it != id);
+            let oldest = self
+                .runs
+                .iter()
+                .find(|(it, run)| run.is_over() && **it != id);
             if let Some((&oldest, _)) = oldest {
                 self.runs.remove(&oldest);
                 self.forgotten.push(oldest);

@@ -124,6 +124,8 @@ impl House {
     }
 
     fn named(&self, device: selvedge_core::NodeId) -> String {
-        self.catalogue.name(device).map_or_else(|| device.to_string(), Into::into)
+        self.catalogue
+            .name(device)
+            .map_or_else(|| device.to_string(), Into::into)
     }
 }

@@ -1,0 +1,162 @@
+//! Kasa plugs: the frames, and a plug that stops in the middle.
+
+use core::time::Duration;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use selvedge_hub::device::Device as _;
+use selvedge_hub::device::kasa::{Kasa, decode, encode, state_in};
+use selvedge_routine::State;
+use selvedge_safehome::Outcome;
+
+/// A question for what a plug is, as others have recorded it.
+const QUESTION: [u8; 33] = [
+    0, 0, 0, 29, 208, 242, 129, 248, 139, 255, 154, 247, 213, 239, 148, 182, 209, 180, 192, 159,
+    236, 149, 230, 143, 225, 135, 232, 202, 240, 139, 246, 139, 246,
+];
+
+#[test]
+fn a_frame_is_as_others_have_recorded_it() {
+    let text = r#"{"system":{"get_sysinfo":{}}}"#;
+    assert_eq!(encode(text), QUESTION);
+    assert_eq!(decode(&QUESTION[4..]), text.as_bytes());
+}
+
+#[test]
+fn what_is_no_answer_is_refused() {
+    let plug = br#"{"system":{"get_sysinfo":{"relay_state":1,"alias":"x"}}}"#;
+    assert!(state_in(plug, None).unwrap());
+    let strip =
+        br#"{"system":{"get_sysinfo":{"children":[{"id":"00","state":0},{"id":"01","state":1}]}}}"#;
+    assert!(state_in(strip, None).unwrap());
+    assert!(!state_in(strip, Some(0)).unwrap());
+    assert!(state_in(strip, Some(1)).unwrap());
+    let why = state_in(strip, Some(2)).unwrap_err().to_string();
+    assert!(why.contains("no outlet 2"), "{why}");
+    for wrong in [
+        &b""[..],
+        b"{}",
+        b"[]",
+        br#"{"system":{"get_sysinfo":7}}"#,
+        b"\xff\xfe",
+    ] {
+        assert!(state_in(wrong, None).is_err());
+    }
+}
+
+/// What the plug does with the next command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Obeys,
+    Refuses,
+    /// It switches, and does not say so.
+    Switches,
+    /// It takes the command and nothing comes of it.
+    Swallows,
+    /// It says that a very long answer comes.
+    Claims,
+}
+
+struct Plug {
+    address: SocketAddr,
+    is_on: Arc<AtomicBool>,
+    mood: Arc<Mutex<Mood>>,
+    commands: Arc<AtomicU32>,
+}
+
+impl Plug {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plug = Self {
+            address: listener.local_addr().unwrap(),
+            is_on: Arc::default(),
+            mood: Arc::new(Mutex::new(Mood::Obeys)),
+            commands: Arc::default(),
+        };
+        let (is_on, mood) = (Arc::clone(&plug.is_on), Arc::clone(&plug.mood));
+        let commands = Arc::clone(&plug.commands);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut len = [0; 4];
+                if stream.read_exact(&mut len).is_err() {
+                    continue;
+                }
+                let mut body = vec![0; u32::from_be_bytes(len) as usize];
+                stream.read_exact(&mut body).unwrap();
+                let text = String::from_utf8(decode(&body)).unwrap();
+                let answer = if text.contains("get_sysinfo") {
+                    let state = u8::from(is_on.load(Ordering::SeqCst));
+                    format!(r#"{{"system":{{"get_sysinfo":{{"relay_state":{state}}}}}}}"#)
+                } else {
+                    commands.fetch_add(1, Ordering::SeqCst);
+                    let mood = *mood.lock().unwrap();
+                    if matches!(mood, Mood::Obeys | Mood::Switches | Mood::Claims) {
+                        is_on.store(text.contains(r#""state":1"#), Ordering::SeqCst);
+                    }
+                    match mood {
+                        Mood::Switches | Mood::Swallows => continue,
+                        Mood::Claims => {
+                            stream.write_all(&[255; 4]).unwrap();
+                            continue;
+                        }
+                        Mood::Obeys | Mood::Refuses => {
+                            let code = if mood == Mood::Obeys { 0 } else { -3 };
+                            format!(r#"{{"system":{{"set_relay_state":{{"err_code":{code}}}}}}}"#)
+                        }
+                    }
+                };
+                stream.write_all(&encode(&answer)).unwrap();
+            }
+        });
+        plug
+    }
+}
+
+fn within(ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(ms)
+}
+
+#[tokio::test]
+async fn what_a_plug_proves_is_what_is_said() {
+    let plug = Plug::start();
+    let mut kasa = Kasa::new(plug.address.to_string(), None);
+    let (on, off): (State, State) = ("on".into(), "off".into());
+    assert_eq!(kasa.ask().await, Some(off.clone()));
+    for (mood, state, outcome) in [
+        (Mood::Obeys, &on, Outcome::Done),
+        (Mood::Refuses, &off, Outcome::Refused),
+        (Mood::Switches, &off, Outcome::Done),
+        (Mood::Claims, &on, Outcome::Done),
+        (Mood::Swallows, &off, Outcome::Unknown),
+        // It is as it was, which proves nothing.
+        (Mood::Swallows, &on, Outcome::Unknown),
+    ] {
+        *plug.mood.lock().unwrap() = mood;
+        let before = plug.commands.load(Ordering::SeqCst);
+        assert_eq!(kasa.set(state, within(700)).await, outcome);
+        // Nothing is sent twice.
+        assert_eq!(plug.commands.load(Ordering::SeqCst), before + 1);
+    }
+    assert_eq!(kasa.ask().await, Some(on));
+    assert_eq!(
+        kasa.set(&State::from(3), within(700)).await,
+        Outcome::Refused
+    );
+}
+
+#[tokio::test]
+async fn a_plug_that_is_not_there_was_not_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut kasa = Kasa::new(address.to_string(), None);
+    assert_eq!(kasa.ask().await, None);
+    let until = within(900);
+    assert_eq!(kasa.set(&"on".into(), until).await, Outcome::Refused);
+    assert!(Instant::now() < until);
+}

@@ -1,0 +1,202 @@
+//! The program itself: over HTTP, and killed.
+
+use core::time::Duration;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+use std::{fs, thread};
+
+use serde_json::Value;
+
+use crate::support::{Dir, HOME};
+
+struct Hub {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Hub {
+    fn start(dir: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge-hub"))
+            .arg(dir.join("home.json"))
+            .arg("--state")
+            .arg(dir.join("state"))
+            .args(["--http", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stderr = child.stderr.take().unwrap();
+        BufReader::new(stderr).read_line(&mut line).unwrap();
+        let address = line
+            .rsplit_once("http://")
+            .map(|it| it.1.trim().to_string());
+        let address = address.unwrap_or_else(|| panic!("{line}"));
+        Self { child, address }
+    }
+
+    /// The status and the body of an answer.
+    fn ask(&self, method: &str, path: &str, header: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{header}connection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        (status, body.to_string())
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let (status, body) = self.ask("GET", path, "");
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap_or_else(|_| panic!("{body}"))
+    }
+
+    fn run(&self, name: &str) -> u64 {
+        let (status, body) = self.ask("POST", &format!("/api/routines/{name}/run"), "");
+        assert_eq!(status, 202, "{body}");
+        let told: Value = serde_json::from_str(&body).unwrap();
+        told["id"].as_u64().unwrap()
+    }
+
+    fn wait_for(&self, id: u64, what: &str) -> Value {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let run = self.get(&format!("/api/runs/{id}"));
+            if run["what"] == what {
+                return run;
+            }
+            assert!(Instant::now() < until, "{run}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn home(name: &str) -> Dir {
+    let dir = Dir::new(name);
+    fs::write(dir.path().join("home.json"), HOME).unwrap();
+    dir
+}
+
+#[test]
+fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
+    let dir = home("run");
+    let hub = Hub::start(dir.path());
+    let id = hub.run("evening");
+    let run = hub.wait_for(id, "done");
+    assert_eq!(run["name"], "evening");
+    assert_eq!(run["steps"][1], "fan: 3");
+    let until = Instant::now() + Duration::from_secs(10);
+    // "light" follows, and what is shown is a moment behind.
+    while !hub
+        .get("/api/home")
+        .to_string()
+        .contains(r#""state":"dim""#)
+    {
+        assert!(Instant::now() < until, "{}", hub.get("/api/home"));
+        thread::sleep(Duration::from_millis(50));
+    }
+    for (method, path, header, status, told) in [
+        (
+            "POST",
+            "/api/routines/nothing/run",
+            "",
+            404,
+            "there is no routine \\\"nothing\\\"",
+        ),
+        (
+            "POST",
+            "/api/runs/999/cancel",
+            "",
+            404,
+            "run 999 is unknown, or finished",
+        ),
+        (
+            "POST",
+            "/api/runs/1/cancel",
+            "",
+            404,
+            "run 1 is unknown, or finished",
+        ),
+        ("GET", "/api/runs/x", "", 404, "a run is a number"),
+        ("GET", "/api/nothing", "", 404, "there is nothing here"),
+        ("GET", "/api/routines/evening/run", "", 405, ""),
+        (
+            "POST",
+            "/api/routines/evening/run",
+            "origin: http://elsewhere.example\r\n",
+            403,
+            "another site",
+        ),
+        ("POST", "/api/routines/%ff/run", "", 400, ""),
+    ] {
+        let answer = hub.ask(method, path, header);
+        assert_eq!(answer.0, status, "{method} {path}: {answer:?}");
+        assert!(answer.1.contains(told), "{method} {path}: {answer:?}");
+    }
+    let (status, page) = hub.ask("GET", "/", "");
+    assert_eq!(status, 200);
+    assert!(page.contains("<title>Selvedge") && !page.contains("NONCE"));
+}
+
+#[test]
+fn a_run_that_was_answered_survives_a_kill_and_ends_once() {
+    let dir = home("kill");
+    let hub = Hub::start(dir.path());
+    let id = hub.run("slow");
+    hub.wait_for(id, "runs");
+    drop(hub);
+    let hub = Hub::start(dir.path());
+    let run = hub.wait_for(id, "done");
+    assert_eq!(run["place"], 1);
+    drop(hub);
+    let hub = Hub::start(dir.path());
+    assert_eq!(hub.get(&format!("/api/runs/{id}")), run);
+    assert_eq!(hub.run("light"), id + 1);
+}
+
+#[test]
+fn a_run_is_undone_on_request() {
+    let dir = home("undo");
+    let hub = Hub::start(dir.path());
+    let id = hub.run("slow");
+    hub.wait_for(id, "runs");
+    let (status, _) = hub.ask("POST", &format!("/api/runs/{id}/cancel"), "");
+    assert_eq!(status, 202);
+    let run = hub.wait_for(id, "undone");
+    assert_eq!(run["why"], "it was cancelled");
+    let until = Instant::now() + Duration::from_secs(10);
+    while hub.get("/api/home")["devices"][1]["state"] != "off" {
+        assert!(Instant::now() < until, "{}", hub.get("/api/home"));
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn two_hubs_do_not_share_a_folder() {
+    let dir = home("two");
+    let _first = Hub::start(dir.path());
+    let second = Command::new(env!("CARGO_BIN_EXE_selvedge-hub"))
+        .arg(dir.path().join("home.json"))
+        .arg("--state")
+        .arg(dir.path().join("state"))
+        .args(["--http", "127.0.0.1:0"])
+        .output()
+        .unwrap();
+    assert!(!second.status.success());
+    let told = String::from_utf8(second.stderr).unwrap();
+    assert!(told.contains("another hub runs with the folder"), "{told}");
+}
