@@ -116,7 +116,6 @@ impl Door {
 }
 
 /// A router behind its guard: for a door, and for tests without one.
-#[must_use]
 pub fn guarded(router: Router, token: Option<Token>, page: &Page) -> Router {
     router.layer(middleware::from_fn_with_state((token, page.clone()), guard))
 }

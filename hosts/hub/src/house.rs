@@ -16,8 +16,8 @@ use selvedge_routine::file::Home;
 use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay};
 use selvedge_routine::{Catalogue, Routine};
 use selvedge_safehome::{
-    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub, Reject,
-    RoutineId, Saved, Timer,
+    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub, Placed,
+    Reject, RoutineId, Saved, Timer,
 };
 use thiserror::Error;
 
@@ -392,17 +392,19 @@ impl House {
     }
 
     fn on_event(&mut self, event: Event<State>, moment: Moment) {
-        match &event {
+        let wall = moment.wall;
+        match event {
+            Event::Accepted(id) => self.on_accepted(id, wall),
             Event::Issue {
                 device,
                 token,
                 value,
                 ..
             } => {
-                let (device, token, state) = (*device, *token, value.clone());
                 let mut timers = self.hub.timers();
                 let timeout = timers.find(|(timer, _)| *timer == Timer::Timeout(device));
                 let until = timeout.map_or(moment.now, |(_, until)| until);
+                let state = value;
                 self.todo.push(Todo::Set {
                     device,
                     token,
@@ -410,24 +412,50 @@ impl House {
                     until,
                 });
             }
-            Event::Ask { device, token } => {
-                let (device, token) = (*device, *token);
-                self.todo.push(Todo::Ask { device, token });
+            Event::Ask { device, token } => self.todo.push(Todo::Ask { device, token }),
+            Event::Started(id) => self.note(id, |it, _| it.started = Some(wall)),
+            Event::Skipped { routine, step, why } => {
+                self.note(routine, |it, names| it.on_skipped(step, why, names));
             }
-            Event::Accepted(id) => {
-                let id = *id;
-                self.accepted = Some(id);
-                if let Some((name, cause, routine)) = self.coming.take() {
-                    let record = Record::new(name, cause, routine, moment.wall);
-                    self.changes.runs.insert(id, record.clone());
-                    self.records.insert(id, record);
+            Event::Committed(id) => self.note(id, |it, _| it.ended = Some((wall, End::Committed))),
+            Event::Aborting { routine, why } => self.note(routine, |it, names| {
+                it.aborting = Some(why.explain(&it.routine, names));
+            }),
+            Event::Aborted { routine, why, undo } => {
+                self.note(routine, |it, names| it.on_aborted(why, &undo, names, wall));
+            }
+            Event::Ordered(placed) => {
+                // What happens to a device is seen by its state.
+                if let Placed::Routine(id) = placed {
+                    let place = self.records.next_place();
+                    self.note(id, |it, _| it.place = Some(place));
                 }
             }
-            _ => {}
+            Event::Restored(_)
+            | Event::Stuck(_)
+            | Event::GivenUp(_)
+            | Event::Incongruent { .. } => {}
+            _ => debug_assert!(false, "an event that this host does not carry out"),
         }
-        if let Some((id, record)) = self.records.on_event(&event, &self.catalogue, moment.wall) {
+    }
+
+    fn note(&mut self, id: RoutineId, change: impl FnOnce(&mut Record, &Catalogue)) {
+        let names = &self.catalogue;
+        if let Some(record) = self.records.note(id, |it| change(it, names)) {
             self.changes.runs.insert(id, record.clone());
         }
+    }
+
+    /// The routine that was coming has this number.
+    fn on_accepted(&mut self, id: RoutineId, wall: u64) {
+        self.accepted = Some(id);
+        let Some((name, cause, routine)) = self.coming.take() else {
+            debug_assert!(false, "each routine comes by `submit`");
+            return;
+        };
+        let record = Record::new(name, cause, routine, wall);
+        self.changes.runs.insert(id, record.clone());
+        self.records.insert(id, record);
     }
 
     /// Passes changed states to the triggers; clauses ask for them.

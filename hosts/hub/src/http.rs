@@ -57,7 +57,6 @@ pub fn page() -> Result<Page, NoChance> {
 }
 
 /// Answers all requests that a door lets in.
-#[must_use]
 pub fn router(told: watch::Receiver<Json>, requests: Sender<Request>, page: Page) -> Router {
     let shared = Shared {
         told,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_core::NodeId;
 use selvedge_routine::State;
 use selvedge_routine::{Catalogue, Routine};
-use selvedge_safehome::{Event, Placed, RoutineId, SkipReason, UndoStatus};
+use selvedge_safehome::{AbortReason, RoutineId, SkipReason, UndoStatus};
 use serde::{Deserialize, Serialize};
 
 /// How many runs that are finished are kept.
@@ -105,6 +106,29 @@ impl Record {
         }
     }
 
+    pub(super) fn on_aborted(
+        &mut self,
+        why: AbortReason,
+        undo: &[(NodeId, UndoStatus)],
+        catalogue: &Catalogue,
+        wall: u64,
+    ) {
+        let why = why.explain(&self.routine, catalogue);
+        let undo = undo.iter().map(|&(device, status)| {
+            let name = catalogue.name(device);
+            (
+                name.map_or_else(|| device.to_string(), Into::into),
+                status.into(),
+            )
+        });
+        let undo = undo.collect();
+        self.ended = Some((wall, End::Aborted { why, undo }));
+    }
+
+    pub(super) fn on_skipped(&mut self, step: u16, why: SkipReason, catalogue: &Catalogue) {
+        self.skipped.push((step, skipped(why, catalogue)));
+    }
+
     /// Whether nothing more is told of it.
     #[must_use]
     pub const fn is_over(&self) -> bool {
@@ -158,63 +182,31 @@ impl Records {
         self.runs.insert(id, record);
     }
 
-    /// Takes what the hub tells of a run. Returns the run if it changed.
-    pub(super) fn on_event(
+    /// Notes what became of a run. Returns it if it is kept.
+    pub(super) fn note(
         &mut self,
-        event: &Event<State>,
-        catalogue: &Catalogue,
-        wall: u64,
-    ) -> Option<(RoutineId, &Record)> {
-        let id = match event {
-            Event::Started(id) | Event::Committed(id) => *id,
-            Event::Skipped { routine, .. }
-            | Event::Aborting { routine, .. }
-            | Event::Aborted { routine, .. } => *routine,
-            Event::Ordered(Placed::Routine(id)) => *id,
-            _ => return None,
-        };
+        id: RoutineId,
+        change: impl FnOnce(&mut Record),
+    ) -> Option<&Record> {
         let record = self.runs.get_mut(&id)?;
         let was_over = record.is_over();
-        match event {
-            Event::Started(_) => record.started = Some(wall),
-            Event::Committed(_) => record.ended = Some((wall, End::Committed)),
-            Event::Skipped { step, why, .. } => {
-                let why = skipped(*why, catalogue);
-                record.skipped.push((*step, why));
-            }
-            Event::Aborting { why, .. } => {
-                record.aborting = Some(why.explain(&record.routine, catalogue));
-            }
-            Event::Aborted { why, undo, .. } => {
-                let why = why.explain(&record.routine, catalogue);
-                let undo = undo.iter().map(|&(device, status)| {
-                    let name = catalogue
-                        .name(device)
-                        .map_or_else(|| device.to_string(), Into::into);
-                    (name, status.into())
-                });
-                let undo = undo.collect();
-                record.ended = Some((wall, End::Aborted { why, undo }));
-            }
-            _ => {
-                self.places += 1;
-                record.place = Some(self.places);
-            }
-        }
-        let is_over = record.is_over();
-        self.over += usize::from(is_over && !was_over);
+        change(record);
+        self.over += usize::from(record.is_over() && !was_over);
         if self.over > KEPT {
-            let oldest = self
-                .runs
-                .iter()
-                .find(|(it, run)| run.is_over() && **it != id);
-            if let Some((&oldest, _)) = oldest {
+            let mut others = self.runs.iter().filter(|it| *it.0 != id);
+            if let Some((&oldest, _)) = others.find(|it| it.1.is_over()) {
                 self.runs.remove(&oldest);
                 self.forgotten.push(oldest);
                 self.over -= 1;
             }
         }
-        self.runs.get(&id).map(|it| (id, it))
+        self.runs.get(&id)
+    }
+
+    /// The next place in the order that explains the end.
+    pub(super) const fn next_place(&mut self) -> u64 {
+        self.places += 1;
+        self.places
     }
 }
 

@@ -1,9 +1,14 @@
 //! Tests of the hub's host.
 
 #![allow(
-    clippy::std_instead_of_core,
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
     clippy::std_instead_of_alloc,
-    reason = "hosts have the standard library"
+    clippy::std_instead_of_core,
+    clippy::unwrap_used,
+    reason = "tests may panic, and watch the program from outside"
 )]
 
 mod file;
