@@ -1,17 +1,16 @@
 //! Kasa plugs: the frames, and a plug that stops in the middle.
 
 use core::time::Duration;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::net::TcpListener;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use selvedge_hub::device::Device as _;
 use selvedge_hub::device::kasa::{Kasa, decode, encode, state_in};
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
+
+use crate::plug::{Mood, Plug};
 
 /// A question for what a plug is, as others have recorded it.
 const QUESTION: [u8; 33] = [
@@ -45,75 +44,6 @@ fn what_is_no_answer_is_refused() {
         b"\xff\xfe",
     ] {
         assert!(state_in(wrong, None).is_err());
-    }
-}
-
-/// What the plug does with the next command.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mood {
-    Obeys,
-    Refuses,
-    /// It switches, and does not say so.
-    Switches,
-    /// It takes the command and nothing comes of it.
-    Swallows,
-    /// It says that a very long answer comes.
-    Claims,
-}
-
-struct Plug {
-    address: SocketAddr,
-    is_on: Arc<AtomicBool>,
-    mood: Arc<Mutex<Mood>>,
-    commands: Arc<AtomicU32>,
-}
-
-impl Plug {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let plug = Self {
-            address: listener.local_addr().unwrap(),
-            is_on: Arc::default(),
-            mood: Arc::new(Mutex::new(Mood::Obeys)),
-            commands: Arc::default(),
-        };
-        let (is_on, mood) = (Arc::clone(&plug.is_on), Arc::clone(&plug.mood));
-        let commands = Arc::clone(&plug.commands);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut len = [0; 4];
-                if stream.read_exact(&mut len).is_err() {
-                    continue;
-                }
-                let mut body = vec![0; u32::from_be_bytes(len) as usize];
-                stream.read_exact(&mut body).unwrap();
-                let text = String::from_utf8(decode(&body)).unwrap();
-                let answer = if text.contains("get_sysinfo") {
-                    let state = u8::from(is_on.load(Ordering::SeqCst));
-                    format!(r#"{{"system":{{"get_sysinfo":{{"relay_state":{state}}}}}}}"#)
-                } else {
-                    commands.fetch_add(1, Ordering::SeqCst);
-                    let mood = *mood.lock().unwrap();
-                    if matches!(mood, Mood::Obeys | Mood::Switches | Mood::Claims) {
-                        is_on.store(text.contains(r#""state":1"#), Ordering::SeqCst);
-                    }
-                    match mood {
-                        Mood::Switches | Mood::Swallows => continue,
-                        Mood::Claims => {
-                            stream.write_all(&[255; 4]).unwrap();
-                            continue;
-                        }
-                        Mood::Obeys | Mood::Refuses => {
-                            let code = if mood == Mood::Obeys { 0 } else { -3 };
-                            format!(r#"{{"system":{{"set_relay_state":{{"err_code":{code}}}}}}}"#)
-                        }
-                    }
-                };
-                stream.write_all(&encode(&answer)).unwrap();
-            }
-        });
-        plug
     }
 }
 

@@ -11,9 +11,14 @@
     reason = "tests may panic, and watch the program from outside"
 )]
 
+#[path = "../../../faas/tests/processes/browser.rs"]
+mod browser;
 mod file;
 mod house;
 mod kasa;
+mod page;
+mod plug;
 mod process;
+mod program;
 mod store;
 mod support;
