@@ -4,7 +4,7 @@ use selvedge_routine::State;
 use selvedge_safehome::RoutineId;
 use serde::Serialize;
 
-use super::{Cause, End, House, Record};
+use super::{Cause, End, House, Record, Undone};
 
 /// How many runs are shown.
 const SHOWN: usize = 50;
@@ -62,6 +62,16 @@ pub struct RunView {
     pub place: Option<u64>,
 }
 
+const fn words(undone: Undone) -> &'static str {
+    match undone {
+        Undone::NotNeeded => "needs no undoing",
+        Undone::Begun => "is brought back",
+        Undone::Pending => "is brought back when it is there again",
+        Undone::Stuck => "refuses to be brought back",
+        Undone::Impossible => "stays as it is: its state before is unknown",
+    }
+}
+
 fn shown(state: &State) -> String {
     state.to_string()
 }
@@ -99,7 +109,10 @@ impl House {
         let (what, why) = match &record.ended {
             Some((_, End::Committed)) => ("done", None),
             Some((_, End::Aborted { why, undo })) => {
-                notes.extend(undo.iter().map(|(name, it)| format!("{name}: {it:?}")));
+                notes.extend(
+                    undo.iter()
+                        .map(|(name, it)| format!("{name} {}", words(*it))),
+                );
                 ("undone", Some(why.clone()))
             }
             None if record.aborting.is_some() => ("aborting", record.aborting.clone()),

@@ -17,6 +17,7 @@ mod file;
 mod house;
 mod kasa;
 mod page;
+mod parts;
 mod plug;
 mod process;
 mod program;
