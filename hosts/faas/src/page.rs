@@ -15,7 +15,6 @@ mod patience;
 #[cfg(test)]
 mod tests;
 
-use core::convert::Infallible;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::net::TcpListener;
@@ -29,10 +28,11 @@ use hyper_util::service::TowerToHyperService;
 use selvedge_core::NodeId;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 pub use self::guard::{Token, TokenError};
 use self::patience::Patience;
+use crate::accept;
 use crate::clock::NoChance;
 use crate::find::Gateways;
 use crate::link::{Access, Address};
@@ -104,8 +104,7 @@ pub(crate) fn start(
         return Err(PageError::Open(listen));
     }
     let failed = |source| PageError::Listen { listen, source };
-    let listener = TcpListener::bind(listen).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
+    let listener = accept::bind(listen).map_err(failed)?;
     let seen = Seen::default();
     let (tell, told) = watch::channel(json(&seen, &gateways));
     let router = answer::router(told, options.token.clone())?;
@@ -114,14 +113,7 @@ pub(crate) fn start(
         false => (*id, address.clone(), access.clone()),
     });
     let look_on = Watch::open(links, me).map_err(PageError::Thread)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(PageError::Thread)?;
-    thread::Builder::new()
-        .name("page".into())
-        .spawn(move || runtime.block_on(serve(listener, router)).err())
-        .map_err(PageError::Thread)?;
+    serve(listener, router).map_err(PageError::Thread)?;
     thread::Builder::new()
         .name("page-look".into())
         .spawn(move || look(&look_on, seen, &gateways, &tell))
@@ -152,26 +144,9 @@ fn json(seen: &Seen, gateways: &Gateways) -> Json {
     serde_json::to_string(&view).unwrap_or_default().into()
 }
 
-async fn serve(listener: TcpListener, router: Router) -> io::Result<Infallible> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        // The semaphore is never closed.
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-            return Err(io::Error::other("no room"));
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    converse(stream, router).await;
-                    drop(permit);
-                });
-            }
-            // A connection that went at once; or no file is left for one, and some end soon.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
+fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
+    let converse = move |stream| converse(stream, router.clone());
+    accept::start("page", listener, CONNECTIONS, converse)
 }
 
 /// Serves a connection until it ends.
