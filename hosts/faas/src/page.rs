@@ -30,6 +30,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+pub(crate) use self::answer::router;
 pub use self::guard::{Token, TokenError};
 use self::patience::Patience;
 use crate::accept;
@@ -85,9 +86,6 @@ pub enum PageError {
     Thread(io::Error),
 }
 
-/// How often a test lets a connection go on before it ends.
-const YIELDS: u32 = 64;
-
 /// What is known last, in JSON.
 type Json = Arc<str>;
 
@@ -107,7 +105,7 @@ pub(crate) fn start(
     let listener = accept::bind(listen).map_err(failed)?;
     let seen = Seen::default();
     let (tell, told) = watch::channel(json(&seen, &gateways));
-    let router = answer::router(told, options.token.clone())?;
+    let router = router(told, options.token.clone())?;
     let links = gateways.all().map(|(id, address)| match *id == me {
         true => (me, here.clone(), own.clone()),
         false => (*id, address.clone(), access.clone()),
@@ -161,31 +159,4 @@ pub(crate) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send,
         );
     // What is wrong with a connection is its client's.
     connection.await.ok();
-}
-
-/// What a page of which nothing is known answers to these bytes; for tests.
-pub(crate) fn answer_to(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()?;
-    let (tell, told) = watch::channel("{}".into());
-    let router = answer::router(told, None).map_err(io::Error::other)?;
-    runtime.block_on(async {
-        let (mut here, there) = tokio::io::duplex(1 << 20);
-        let serving = tokio::spawn(converse(there, router));
-        // One that is refused early is not heard to its end.
-        here.write_all(bytes).await.ok();
-        for _ in 0..YIELDS {
-            tokio::task::yield_now().await;
-        }
-        here.shutdown().await?;
-        // One that listens hears the end, also where what it said besides is not read to its own.
-        drop(tell);
-        let mut answer = Vec::new();
-        tokio::time::timeout(HEAD, here.read_to_end(&mut answer)).await??;
-        serving.await.map_err(io::Error::other)?;
-        Ok(answer)
-    })
 }
