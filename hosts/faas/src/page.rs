@@ -6,8 +6,9 @@
 //! | `GET /api/status` | a [`View`](crate::view::View) in JSON |
 //! | `GET /api/events` | the same twice a second, as server-sent events |
 //!
-//! It can be read and not written. It serves as many connections as there may be, and no more; one that takes
-//! nothing for 10 s, or says nothing for 30 s, is closed. A listener that is behind misses what is outdated.
+//! It can be read and not written. It serves 64 connections at a time; others wait. It closes a connection
+//! whose request takes 10 s to come, one that takes nothing of what is there for it for 10 s, and one on which
+//! nothing is said and nothing is taken for 30 s. A listener that is behind misses what is outdated.
 
 mod answer;
 mod guard;
