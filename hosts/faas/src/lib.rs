@@ -85,6 +85,8 @@
 
 extern crate alloc;
 
+#[cfg(any(feature = "page", feature = "tls"))]
+mod accept;
 #[cfg(feature = "broker")]
 mod broker;
 pub mod call;
@@ -104,6 +106,8 @@ mod note;
 pub mod notice;
 #[cfg(feature = "page")]
 pub mod page;
+#[cfg(test)]
+mod scratch;
 mod shelf;
 #[cfg(feature = "tls")]
 pub mod tls;

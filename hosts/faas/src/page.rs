@@ -6,8 +6,9 @@
 //! | `GET /api/status` | a [`View`](crate::view::View) in JSON |
 //! | `GET /api/events` | the same twice a second, as server-sent events |
 //!
-//! It can be read and not written. It serves as many connections as there may be, and no more; one that takes
-//! nothing for 10 s, or says nothing for 30 s, is closed. A listener that is behind misses what is outdated.
+//! It can be read and not written. It serves 64 connections at a time; others wait. It closes a connection
+//! whose request takes 10 s to come, one that takes nothing of what is there for it for 10 s, and one on which
+//! nothing is said and nothing is taken for 30 s. A listener that is behind misses what is outdated.
 
 mod answer;
 mod guard;
@@ -15,7 +16,6 @@ mod patience;
 #[cfg(test)]
 mod tests;
 
-use core::convert::Infallible;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::net::TcpListener;
@@ -29,10 +29,12 @@ use hyper_util::service::TowerToHyperService;
 use selvedge_core::NodeId;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+pub(crate) use self::answer::router;
 pub use self::guard::{Token, TokenError};
 use self::patience::Patience;
+use crate::accept;
 use crate::clock::NoChance;
 use crate::find::Gateways;
 use crate::link::{Access, Address};
@@ -85,9 +87,6 @@ pub enum PageError {
     Thread(io::Error),
 }
 
-/// How often a test lets a connection go on before it ends.
-const YIELDS: u32 = 64;
-
 /// What is known last, in JSON.
 type Json = Arc<str>;
 
@@ -104,24 +103,16 @@ pub(crate) fn start(
         return Err(PageError::Open(listen));
     }
     let failed = |source| PageError::Listen { listen, source };
-    let listener = TcpListener::bind(listen).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
+    let listener = accept::bind(listen).map_err(failed)?;
     let seen = Seen::default();
     let (tell, told) = watch::channel(json(&seen, &gateways));
-    let router = answer::router(told, options.token.clone())?;
+    let router = router(told, options.token.clone())?;
     let links = gateways.all().map(|(id, address)| match *id == me {
         true => (me, here.clone(), own.clone()),
         false => (*id, address.clone(), access.clone()),
     });
     let look_on = Watch::open(links, me).map_err(PageError::Thread)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(PageError::Thread)?;
-    thread::Builder::new()
-        .name("page".into())
-        .spawn(move || runtime.block_on(serve(listener, router)).err())
-        .map_err(PageError::Thread)?;
+    serve(listener, router).map_err(PageError::Thread)?;
     thread::Builder::new()
         .name("page-look".into())
         .spawn(move || look(&look_on, seen, &gateways, &tell))
@@ -152,26 +143,9 @@ fn json(seen: &Seen, gateways: &Gateways) -> Json {
     serde_json::to_string(&view).unwrap_or_default().into()
 }
 
-async fn serve(listener: TcpListener, router: Router) -> io::Result<Infallible> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        // The semaphore is never closed.
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-            return Err(io::Error::other("no room"));
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    converse(stream, router).await;
-                    drop(permit);
-                });
-            }
-            // A connection that went at once; or no file is left for one, and some end soon.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
+fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
+    let converse = move |stream| converse(stream, router.clone());
+    accept::start("page", listener, CONNECTIONS, converse)
 }
 
 /// Serves a connection until it ends.
@@ -186,31 +160,4 @@ pub(crate) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send,
         );
     // What is wrong with a connection is its client's.
     connection.await.ok();
-}
-
-/// What a page of which nothing is known answers to these bytes; for tests.
-pub(crate) fn answer_to(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()?;
-    let (tell, told) = watch::channel("{}".into());
-    let router = answer::router(told, None).map_err(io::Error::other)?;
-    runtime.block_on(async {
-        let (mut here, there) = tokio::io::duplex(1 << 20);
-        let serving = tokio::spawn(converse(there, router));
-        // One that is refused early is not heard to its end.
-        here.write_all(bytes).await.ok();
-        for _ in 0..YIELDS {
-            tokio::task::yield_now().await;
-        }
-        here.shutdown().await?;
-        // One that listens hears the end, also where what it said besides is not read to its own.
-        drop(tell);
-        let mut answer = Vec::new();
-        tokio::time::timeout(HEAD, here.read_to_end(&mut answer)).await??;
-        serving.await.map_err(io::Error::other)?;
-        Ok(answer)
-    })
 }

@@ -1,8 +1,8 @@
 //! Tests of what a gateway stores, and of modules between gateways.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
-use std::{env, fs, process};
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
@@ -16,6 +16,7 @@ use super::modules::{Modules, Out};
 use super::storage::{Beginning, Memory, Room, Storage, StorageError};
 use crate::frame::MODULE_MAX;
 use crate::notice::{NotKept, Notice};
+use crate::scratch::Dir;
 use crate::shelf;
 
 const ROOM: Room = Room {
@@ -23,28 +24,13 @@ const ROOM: Room = Room {
     bytes: 1_000,
 };
 
-/// A directory that goes with this.
-struct Dir(PathBuf);
-
 impl Dir {
-    fn new(name: &str) -> Self {
-        let dir = env::temp_dir().join(format!("selvedge-faas-{name}-{}", process::id()));
-        fs::remove_dir_all(&dir).ok();
-        Self(dir)
-    }
-
     fn open(&self, id: u64, memory: Memory) -> Result<(Storage, Gateway), StorageError> {
         Storage::open(&self.0, ROOM, &beginning(id, memory))
     }
 
     fn file(&self) -> PathBuf {
         self.0.join("gateway.redb")
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
     }
 }
 

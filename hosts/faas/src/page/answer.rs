@@ -37,7 +37,7 @@ struct Shared {
 }
 
 /// Answers all requests.
-pub(super) fn router(
+pub(crate) fn router(
     told: watch::Receiver<Json>,
     token: Option<Token>,
 ) -> Result<Router, NoChance> {

@@ -9,9 +9,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// How long a client may take nothing of what is there for it.
-pub(super) const WRITE: Duration = Duration::from_secs(10);
+const WRITE: Duration = Duration::from_secs(10);
 /// How long a client may say and take nothing.
-pub(super) const READ: Duration = Duration::from_secs(30);
+const READ: Duration = Duration::from_secs(30);
 
 /// A stream, reading and writing of which fails when nothing moves for too long.
 #[derive(Debug)]

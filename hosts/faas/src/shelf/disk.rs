@@ -161,48 +161,37 @@ fn named(path: &Path) -> Option<ModuleId> {
 
 #[cfg(test)]
 mod tests {
-    use std::env;
     use std::time::Duration;
 
     use super::*;
     use crate::library;
-
-    struct Dir(PathBuf);
+    use crate::scratch::Dir;
 
     impl Dir {
-        fn new(name: &str) -> Self {
-            let dir = env::temp_dir().join(format!("selvedge-faas-disk-{name}-{}", process::id()));
-            fs::remove_dir_all(&dir).ok();
-            Self(dir)
-        }
-
-        fn open(&self, bytes: u64) -> Disk {
+        fn disk(&self, bytes: u64) -> Disk {
             let dir = self.0.clone();
             Disk::open(Room { dir, bytes }).unwrap()
         }
 
-        fn file(&self, module: &[u8]) -> PathBuf {
+        fn module(&self, module: &[u8]) -> PathBuf {
             self.0.join(format!("{}.{MODULE}", ModuleId::of(module)))
         }
 
         /// Says that it was written so many seconds after 1970.
         fn date(&self, module: &[u8], seconds: u64) {
-            let file = File::options().write(true).open(self.file(module)).unwrap();
+            let file = File::options()
+                .write(true)
+                .open(self.module(module))
+                .unwrap();
             let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
             file.set_modified(then).unwrap();
         }
     }
 
-    impl Drop for Dir {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).ok();
-        }
-    }
-
     #[test]
     fn a_module_is_there_in_a_later_life_and_what_was_half_written_is_not() {
-        let dir = Dir::new("later");
-        let mut disk = dir.open(100);
+        let dir = Dir::new("disk-later");
+        let mut disk = dir.disk(100);
         assert_eq!(disk.get(library(b"abc")), None);
         disk.put(b"abc");
         disk.put(b"abc");
@@ -210,7 +199,7 @@ mod tests {
         let (part, other) = (dir.0.join("x.1.part"), dir.0.join("notes.wasm"));
         fs::write(&part, "ab").unwrap();
         fs::write(&other, [1; 200]).unwrap();
-        let mut later = dir.open(100);
+        let mut later = dir.disk(100);
         assert_eq!(later.get(library(b"abc")), Some(b"abc".to_vec()));
         assert!(!part.exists());
         assert!(other.exists(), "it is not named by a hash");
@@ -219,19 +208,19 @@ mod tests {
 
     #[test]
     fn the_oldest_make_room_in_this_life_and_at_the_beginning_of_the_next() {
-        let dir = Dir::new("room");
-        let mut disk = dir.open(10);
+        let dir = Dir::new("disk-room");
+        let mut disk = dir.disk(10);
         for module in [&b"aaaa"[..], b"bbbb", b"cccc"] {
             disk.put(module);
         }
         assert_eq!(disk.get(library(b"aaaa")), None);
-        assert!(!dir.file(b"aaaa").exists());
+        assert!(!dir.module(b"aaaa").exists());
         assert_eq!(disk.get(library(b"bbbb")), Some(b"bbbb".to_vec()));
         disk.put(b"more than there is room for");
         assert!(disk.get(library(b"cccc")).is_some());
         dir.date(b"bbbb", 9);
         dir.date(b"cccc", 5);
-        let mut smaller = dir.open(4);
+        let mut smaller = dir.disk(4);
         assert_eq!(smaller.get(library(b"cccc")), None);
         assert!(smaller.get(library(b"bbbb")).is_some());
         assert_eq!(smaller.damaged, 0);
@@ -239,25 +228,25 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_counted_and_goes_and_one_that_is_gone_is_not_there() {
-        let dir = Dir::new("damaged");
-        let mut disk = dir.open(100);
+        let dir = Dir::new("disk-damaged");
+        let mut disk = dir.disk(100);
         for damage in [&b"abd"[..], b"", &[7; MODULE_MAX * 2]] {
             disk.put(b"abc");
-            fs::write(dir.file(b"abc"), damage).unwrap();
+            fs::write(dir.module(b"abc"), damage).unwrap();
             assert_eq!(disk.get(library(b"abc")), None);
-            assert!(!dir.file(b"abc").exists());
+            assert!(!dir.module(b"abc").exists());
         }
         assert_eq!(disk.damaged, 3);
         disk.put(b"abc");
-        fs::remove_file(dir.file(b"abc")).unwrap();
+        fs::remove_file(dir.module(b"abc")).unwrap();
         assert_eq!(disk.get(library(b"abc")), None);
         assert_eq!(disk.damaged, 3);
     }
 
     #[test]
     fn what_cannot_be_written_is_counted() {
-        let dir = Dir::new("unwritten");
-        let mut disk = dir.open(100);
+        let dir = Dir::new("disk-unwritten");
+        let mut disk = dir.disk(100);
         fs::remove_dir_all(&dir.0).unwrap();
         disk.put(b"abc");
         assert_eq!((disk.unwritten, disk.get(library(b"abc"))), (1, None));

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-use crate::support::{Dir, Node, run, spawn_heard, spawn_with, text, wait_for, wait_until_shown};
+use crate::heard::spawn_heard;
+use crate::support::{Dir, Node, run, spawn_with, text, wait_for, wait_until_shown};
 
 /// A certificate that vouches for others.
 struct Ca {
