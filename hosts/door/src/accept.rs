@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// If it cannot listen.
-pub(crate) fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
+pub fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(listen)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
@@ -28,7 +28,7 @@ pub(crate) fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
 ///
 /// # Errors
 /// If the thread does not start.
-pub(crate) fn start<C: Future<Output = ()> + Send + 'static>(
+pub fn start<C: Future<Output = ()> + Send + 'static>(
     name: &str,
     listener: TcpListener,
     most: usize,

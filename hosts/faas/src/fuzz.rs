@@ -154,16 +154,18 @@ pub fn page(bytes: &[u8]) {
 /// What a page of which nothing is known answers to these bytes.
 #[cfg(feature = "page")]
 fn page_answer(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    use selvedge_door::{converse, guarded};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
     let (tell, told) = tokio::sync::watch::channel("{}".into());
-    let router = crate::page::router(told, None).map_err(io::Error::other)?;
+    let page = crate::page::page().map_err(io::Error::other)?;
+    let router = guarded(crate::page::router(told, page.clone()), None, &page);
     runtime.block_on(async {
         let (mut here, there) = tokio::io::duplex(1 << 20);
-        let serving = tokio::spawn(crate::page::converse(there, router));
+        let serving = tokio::spawn(converse(there, router));
         // One that is refused early is not heard to its end.
         here.write_all(bytes).await.ok();
         for _ in 0..YIELDS {

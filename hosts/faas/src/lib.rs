@@ -85,8 +85,6 @@
 
 extern crate alloc;
 
-#[cfg(any(feature = "page", feature = "tls"))]
-mod accept;
 #[cfg(feature = "broker")]
 mod broker;
 pub mod call;

@@ -11,31 +11,22 @@
 //! nothing is said and nothing is taken for 30 s. A listener that is behind misses what is outdated.
 
 mod answer;
-mod guard;
-mod patience;
 #[cfg(test)]
 mod tests;
 
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Instant;
 use std::{io, thread};
 
-use axum::Router;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use selvedge_core::NodeId;
+use selvedge_door::{Door, DoorError, NoChance};
+pub use selvedge_door::{Token, TokenError};
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-pub(crate) use self::answer::router;
-pub use self::guard::{Token, TokenError};
-use self::patience::Patience;
-use crate::accept;
-use crate::clock::NoChance;
+pub(crate) use self::answer::{page, router};
 use crate::find::Gateways;
 use crate::link::{Access, Address};
 use crate::view::Seen;
@@ -43,15 +34,8 @@ use crate::watch::Watch;
 
 /// How often listeners are told.
 const EVERY: Duration = Duration::from_millis(500);
-/// How many connections there may be at a time; others wait.
-const CONNECTIONS: usize = 64;
-/// How many of them may listen to events; others are refused.
+/// How many may listen to events; others are refused.
 const LISTENERS: usize = 16;
-/// How long the head of a request may take to come.
-const HEAD: Duration = Duration::from_secs(10);
-/// How many bytes the head of a request may have.
-const HEAD_MAX: usize = 16 * 1024;
-
 /// Where the page is, and for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -65,20 +49,9 @@ pub struct Options {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PageError {
-    /// It would be there for all.
-    #[error(
-        "the page at {0} could be read by all: choose a loopback address, as in 127.0.0.1:8080, or say \
-         --page-token"
-    )]
-    Open(SocketAddr),
-    /// It does not listen.
-    #[error("cannot serve the page at {listen}: {source}: choose another address with --page")]
-    Listen {
-        /// Where it was to listen.
-        listen: SocketAddr,
-        /// Why it does not.
-        source: io::Error,
-    },
+    /// It would be there for all, or does not listen.
+    #[error("{0} (--page, --page-token)")]
+    Door(#[from] DoorError),
     /// There is no chance.
     #[error(transparent)]
     Chance(#[from] NoChance),
@@ -98,21 +71,17 @@ pub(crate) fn start(
     me: NodeId,
     (here, own): (Address, Access),
 ) -> Result<(), PageError> {
-    let listen = options.listen;
-    if options.token.is_none() && !listen.ip().is_loopback() {
-        return Err(PageError::Open(listen));
-    }
-    let failed = |source| PageError::Listen { listen, source };
-    let listener = accept::bind(listen).map_err(failed)?;
+    let door = Door::new(options.listen, options.token.clone())?;
     let seen = Seen::default();
     let (tell, told) = watch::channel(json(&seen, &gateways));
-    let router = router(told, options.token.clone())?;
+    let page = answer::page()?;
+    let router = answer::router(told, page.clone());
     let links = gateways.all().map(|(id, address)| match *id == me {
         true => (me, here.clone(), own.clone()),
         false => (*id, address.clone(), access.clone()),
     });
     let look_on = Watch::open(links, me).map_err(PageError::Thread)?;
-    serve(listener, router).map_err(PageError::Thread)?;
+    door.open("page", router, &page)?;
     thread::Builder::new()
         .name("page-look".into())
         .spawn(move || look(&look_on, seen, &gateways, &tell))
@@ -141,23 +110,4 @@ fn json(seen: &Seen, gateways: &Gateways) -> Json {
     let view = seen.view(gateways.ids(), Instant::now());
     // There is no map in it whose keys are no texts, which is all that could go wrong.
     serde_json::to_string(&view).unwrap_or_default().into()
-}
-
-fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
-    let converse = move |stream| converse(stream, router.clone());
-    accept::start("page", listener, CONNECTIONS, converse)
-}
-
-/// Serves a connection until it ends.
-pub(crate) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send, router: Router) {
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(HEAD_MAX)
-        .serve_connection(
-            TokioIo::new(Patience::new(stream)),
-            TowerToHyperService::new(router),
-        );
-    // What is wrong with a connection is its client's.
-    connection.await.ok();
 }

@@ -1,26 +1,20 @@
 //! What requests are answered.
 
 use core::convert::Infallible;
-use core::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER,
-    X_CONTENT_TYPE_OPTIONS,
-};
-use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::{self, Next};
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
+use selvedge_door::{NoChance, Page};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::guard::{Token, refusal};
 use super::{Json, LISTENERS};
-use crate::clock::NoChance;
 
 /// The page. `NONCE` stands for what its style and its program are known by.
 const PAGE: &str = include_str!("page.html");
@@ -31,66 +25,35 @@ const RETRY: &str = "retry: 2000\n";
 struct Shared {
     told: watch::Receiver<Json>,
     listeners: Arc<Semaphore>,
-    token: Option<Token>,
-    page: Bytes,
-    policy: HeaderValue,
+    page: Page,
 }
 
-/// Answers all requests.
-pub(crate) fn router(
-    told: watch::Receiver<Json>,
-    token: Option<Token>,
-) -> Result<Router, NoChance> {
-    let mut nonce = String::new();
-    for part in [getrandom::u64()?, getrandom::u64()?] {
-        // A string takes all that is written.
-        let _written = write!(nonce, "{part:016x}");
-    }
-    let policy = format!(
-        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; \
-         connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    );
+/// The page.
+///
+/// # Errors
+/// When the system has no chance to give.
+pub(crate) fn page() -> Result<Page, NoChance> {
+    Page::new(PAGE)
+}
+
+/// Answers all requests that a door lets in.
+pub(crate) fn router(told: watch::Receiver<Json>, page: Page) -> Router {
     let shared = Shared {
         told,
         listeners: Arc::new(Semaphore::new(LISTENERS)),
-        token,
-        page: PAGE.replace("NONCE", &nonce).into(),
-        // It has hexadecimal digits and the text above.
-        policy: HeaderValue::try_from(policy)
-            .unwrap_or(HeaderValue::from_static("default-src 'none'")),
+        page,
     };
-    Ok(Router::new()
-        .route("/", get(page))
+    Router::new()
+        .route("/", get(show))
         .route("/api/status", get(status))
         .route("/api/events", get(events))
         .fallback(nothing)
         .method_not_allowed_fallback(not_so)
-        .layer(middleware::from_fn_with_state(shared.clone(), guard))
-        .with_state(shared))
+        .with_state(shared)
 }
 
-/// Refuses what may not be answered, and says how answers are to be taken.
-async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    let refused = refusal(shared.token.as_ref(), request.uri(), request.headers());
-    let mut response = match refused {
-        Some(refused) => refused,
-        None => next.run(request).await,
-    };
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, shared.policy);
-    for (name, value) in [
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // The address may hold the token.
-        (REFERRER_POLICY, "no-referrer"),
-        (CACHE_CONTROL, "no-store"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-async fn page(State(shared): State<Shared>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "text/html; charset=utf-8")], shared.page)
+async fn show(State(shared): State<Shared>) -> impl IntoResponse {
+    shared.page
 }
 
 async fn status(State(shared): State<Shared>) -> impl IntoResponse {

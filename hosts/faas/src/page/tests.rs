@@ -1,22 +1,15 @@
 //! Tests of requests, without a gateway: what is told is set here.
 
 use core::time::Duration;
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
 
 use axum::Router;
+use selvedge_door::{converse, guarded};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::{
-    CONNECTIONS, Json, LISTENERS, Options, PageError, Patience, Token, TokenError, converse,
-    router, serve,
-};
-use crate::find::Gateways;
-use crate::link::Address;
-use crate::{Access, accept};
+use super::{Json, LISTENERS, page, router};
 
 const TOKEN: &str = "a-token_that.is~long";
 
@@ -29,7 +22,8 @@ impl Service {
     fn new(token: Option<&str>) -> Self {
         let (tell, told) = watch::channel(r#"{"version":1}"#.into());
         let token = token.map(|it| it.parse().unwrap());
-        let router = router(told, token).unwrap();
+        let page = page().unwrap();
+        let router = guarded(router(told, page.clone()), token, &page);
         Self { tell, router }
     }
 
@@ -206,42 +200,6 @@ async fn with_a_token_nothing_is_told_without_it() {
     }
 }
 
-#[test]
-fn tokens_can_stand_in_an_address() {
-    assert!(TOKEN.parse::<Token>().is_ok());
-    assert_eq!("short".parse::<Token>(), Err(TokenError::Length(5)));
-    assert_eq!(
-        "x".repeat(129).parse::<Token>(),
-        Err(TokenError::Length(129))
-    );
-    for text in [
-        "with a blank inside",
-        "with&and&and&and",
-        "percent%percent%",
-    ] {
-        assert_eq!(text.parse::<Token>(), Err(TokenError::Character), "{text}");
-    }
-    let token: Token = TOKEN.parse().unwrap();
-    assert!(!format!("{token:?}").contains("long"));
-}
-
-#[test]
-fn beyond_loopback_there_is_no_page_without_a_token() {
-    let listen: SocketAddr = "0.0.0.0:0".parse().unwrap();
-    let options = Options {
-        listen,
-        token: None,
-    };
-    let (me, at): (_, Address) = (selvedge_core::NodeId(1), "127.0.0.1:1".parse().unwrap());
-    let gateways = Gateways::new([(me, at.clone())]).unwrap();
-    let access = Access::default();
-    let started = super::start(&options, gateways, &access, me, (at, access.clone()));
-    assert!(
-        matches!(started, Err(PageError::Open(it)) if it == listen),
-        "{started:?}"
-    );
-}
-
 #[tokio::test]
 async fn a_listener_is_told_what_is_known_now_and_what_comes() {
     let service = Service::new(None);
@@ -281,53 +239,6 @@ async fn there_is_a_bound_to_listeners_and_one_that_goes_makes_room() {
     here.write_all(LISTEN).await.unwrap();
     let first = read_until(&mut here, "\n\n").await;
     assert!(first.starts_with("HTTP/1.1 200 "), "{first}");
-}
-
-/// A connection to a page that listens, on which something is asked.
-fn client(at: SocketAddr) -> TcpStream {
-    let mut client = TcpStream::connect(at).unwrap();
-    ask(&mut client);
-    client
-}
-
-fn ask(client: &mut TcpStream) {
-    let request = format!("GET /api/status HTTP/1.1\r\n{LOCAL}\r\n");
-    client.write_all(request.as_bytes()).unwrap();
-}
-
-fn is_answered(client: &mut TcpStream) -> bool {
-    let is_late = |it: &io::Error| matches!(it.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-    let mut answer = Vec::new();
-    while !answer.ends_with(br#"{"version":1}"#) {
-        let mut byte = [0];
-        match client.read(&mut byte) {
-            Ok(1) => answer.push(byte[0]),
-            Err(why) if is_late(&why) && answer.is_empty() => return false,
-            other => panic!("{other:?}"),
-        }
-    }
-    true
-}
-
-#[test]
-fn there_is_a_bound_to_connections_and_one_that_ends_makes_room() {
-    let service = Service::new(None);
-    let listener = accept::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let at = listener.local_addr().unwrap();
-    serve(listener, service.router.clone()).unwrap();
-    let mut clients: Vec<TcpStream> = (0..CONNECTIONS).map(|_| client(at)).collect();
-    assert_eq!(clients.len(), 64);
-    assert!(clients.iter_mut().all(is_answered));
-    let mut waits = client(at);
-    // What is asked later than it asked is answered, and it is not.
-    clients.iter_mut().for_each(ask);
-    assert!(clients.iter_mut().all(is_answered));
-    let brief = Duration::from_millis(100);
-    waits.set_read_timeout(Some(brief)).unwrap();
-    assert!(!is_answered(&mut waits));
-    drop(clients.pop());
-    waits.set_read_timeout(None).unwrap();
-    assert!(is_answered(&mut waits));
 }
 
 /// Time is virtual, so it ends when it is said to, but for how finely timers count.
@@ -389,22 +300,5 @@ async fn a_listener_that_is_told_nothing_for_long_is_closed() {
     read_until(&mut here, "\n\n").await;
     let begun = Instant::now();
     serving.await.unwrap();
-    assert_took(begun, 30);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_stream_on_which_nothing_moves_ends_and_one_on_which_something_does_goes_on() {
-    let (mut here, there) = duplex(1 << 10);
-    let mut there = Patience::new(there);
-    for _ in 0..3 {
-        sleep(Duration::from_millis(29_900)).await;
-        here.write_all(b"a").await.unwrap();
-        assert_eq!(there.read_u8().await.unwrap(), b'a');
-        sleep(Duration::from_millis(29_900)).await;
-        there.write_all(b"b").await.unwrap();
-    }
-    let begun = Instant::now();
-    let ended = there.read_u8().await.unwrap_err();
-    assert_eq!(ended.kind(), ErrorKind::TimedOut);
     assert_took(begun, 30);
 }

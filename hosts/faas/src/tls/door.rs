@@ -8,13 +8,13 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
+use selvedge_door::accept;
 use tokio::io::{AsyncWriteExt as _, copy, split};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::Identity;
-use crate::accept;
 
 /// How many connections there may be at a time; others wait.
 const CONNECTIONS: usize = 4_096;

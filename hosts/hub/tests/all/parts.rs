@@ -93,7 +93,10 @@ impl Drop for Part {
     }
 }
 
-fn shown(home: &Value) -> Vec<(String, bool)> {
+/// The state that is shown of a plug, and whether it is up.
+type Shown = (String, bool);
+
+fn shown(home: &Value) -> Vec<Shown> {
     let devices = home["devices"].as_array().unwrap().iter();
     let shown = devices.map(|it| (it["state"].as_str().unwrap_or("?").into(), it["up"] == true));
     shown.collect()
@@ -129,7 +132,7 @@ fn plugs_that_are_pulled_out_leave_nothing_half_done() {
     );
     fs::write(dir.path().join("home.json"), home).unwrap();
     let hub = Hub::start(dir.path());
-    let wait = |what: &str, so: &mut dyn FnMut(&[(String, bool)]) -> bool| {
+    let wait = |what: &str, so: &mut dyn FnMut(&[Shown]) -> bool| {
         let until = Instant::now() + Duration::from_secs(40);
         loop {
             let shown = shown(&hub.get("/api/home"));
