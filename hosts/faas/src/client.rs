@@ -1,5 +1,8 @@
 //! A client: it puts modules, submits functions, and hears what they came to.
 
+#[cfg(test)]
+mod tests;
+
 use core::fmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -160,13 +163,21 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub fn start(options: Options) -> Result<Self, ClientError> {
+        let (client, mut host) = Self::new(options)?;
+        let thread = thread::Builder::new().name("client".into());
+        thread.spawn(move || host.run())?;
+        Ok(client)
+    }
+
+    /// A client, and what is to run on a thread for it.
+    fn new(options: Options) -> Result<(Self, Host), ClientError> {
         let me = clock::life(options.id);
         let machine = Machine::new(me, options.config, options.gateways.ids())?;
         let (wake, wakes) = mpsc::sync_channel(WAKES);
         // What is told is as much as was asked.
         let (tell, told) = mpsc::channel();
         let (clock, heard) = (Clock::start(), Heard::default());
-        let mut host = Host {
+        let host = Host {
             heard: heard.clone(),
             driver: Driver::new(machine),
             rng: clock::chance()?,
@@ -183,15 +194,14 @@ impl Client {
             counters: Counters::default(),
             options,
         };
-        let thread = thread::Builder::new().name("client".into());
-        thread.spawn(move || host.run())?;
-        Ok(Self {
+        let client = Self {
             wake,
             told,
             me,
             clock,
             heard,
-        })
+        };
+        Ok((client, host))
     }
 
     /// Has a function run. [`Told`] names it by this token.
@@ -522,7 +532,7 @@ impl Host {
             put.tries += 1;
             put.due = now + PATIENCE;
             let module = put.module.iter().copied().collect();
-            let is_second = put.tries > 1 && put.tries.is_multiple_of(2);
+            let is_second = put.tries.is_multiple_of(2);
             let spreads = true;
             let payload =
                 frame::notice(self.driver.machine().me(), &Notice::Put { module, spreads });
@@ -542,34 +552,4 @@ fn fits(me: Member, number: u64, function: Function) -> Result<Function, Refusal
     let message = Message::Submit { number, function };
     let framed = frame::message(me, &message);
     framed.map(|_| again).map_err(|_| Refusal::TooLong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::link::Address;
-
-    #[test]
-    fn a_function_that_fits_into_no_frame_is_refused_at_once() {
-        let nobody = (
-            NodeId(1),
-            Address {
-                host: "127.0.0.1".into(),
-                port: 1,
-            },
-        );
-        let client = Client::start(Options {
-            id: NodeId(9),
-            gateways: Gateways::new([nobody]).unwrap(),
-            access: Access::default(),
-            config: Config::new(),
-        })
-        .unwrap();
-        client.submit(7, Function::new(&[0; frame::MESSAGE_MAX]));
-        let (token, why) = (7, Refusal::TooLong);
-        assert_eq!(
-            client.wait(Span::secs(60)),
-            Some(Told::Refused { token, why })
-        );
-    }
 }
