@@ -1,6 +1,9 @@
 //! The process of a follower: it is connected to its gateway's broker while it is awake, and not while it
 //! sleeps. Its mailbox is the session that the broker keeps for it meanwhile.
 
+#[cfg(test)]
+mod tests;
+
 use core::convert::Infallible;
 use std::collections::VecDeque;
 use std::io;
@@ -110,32 +113,36 @@ struct Host {
 /// # Errors
 /// [`FollowerError`], if it cannot begin.
 pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, FollowerError> {
-    let me = clock::life(options.id);
-    let machine = Follower::new(me, options.config, options.gateways.ids())?;
-    let (wake, wakes) = mpsc::sync_channel(WAKES);
-    let mut host = Host {
-        driver: Driver::new(machine),
-        rng: clock::chance()?,
-        clock: Clock::start(),
-        wakes,
-        stay: None,
-        links: 0,
-        mailbox: None,
-        closing: 0,
-        late: VecDeque::new(),
-        worker: Worker::new(executor, wake.clone()),
-        shelf: Shelf::open(options.room.clone())?,
-        commands: VecDeque::new(),
-        refused: None,
-        counters: Counters::default(),
-        wake,
-        options,
-    };
+    let mut host = Host::new(options, executor)?;
     host.command(Command::Start)?;
     host.run()
 }
 
 impl Host {
+    fn new(options: Options, executor: Arc<dyn Executor>) -> Result<Self, FollowerError> {
+        let me = clock::life(options.id);
+        let machine = Follower::new(me, options.config, options.gateways.ids())?;
+        let (wake, wakes) = mpsc::sync_channel(WAKES);
+        Ok(Self {
+            driver: Driver::new(machine),
+            rng: clock::chance()?,
+            clock: Clock::start(),
+            wakes,
+            stay: None,
+            links: 0,
+            mailbox: None,
+            closing: 0,
+            late: VecDeque::new(),
+            worker: Worker::new(executor, wake.clone()),
+            shelf: Shelf::open(options.room.clone())?,
+            commands: VecDeque::new(),
+            refused: None,
+            counters: Counters::default(),
+            wake,
+            options,
+        })
+    }
+
     fn run(&mut self) -> Result<Infallible, FollowerError> {
         loop {
             let now = self.clock.now();
