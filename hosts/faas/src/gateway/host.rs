@@ -1,5 +1,8 @@
 //! The loop of a gateway: what comes in, what is stored, and what goes out, in this order.
 
+#[cfg(test)]
+mod tests;
+
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
