@@ -92,12 +92,6 @@ impl Topic {
     pub fn all_gateways() -> String {
         format!("{ROOT}/+/gateways")
     }
-
-    /// The filter of how any gateway is.
-    #[must_use]
-    pub fn all_status() -> String {
-        format!("{ROOT}/+/status")
-    }
 }
 
 fn id(text: &str) -> Result<NodeId, TopicError> {
@@ -181,7 +175,8 @@ mod tests {
         ] {
             assert_eq!(Topic::parse(text), Err(why), "{text}");
         }
-        let long = format!("selvedge/faas/1/{}", "7".repeat(49));
-        assert_eq!(Topic::parse(&long), Err(TopicError::Long(65)));
+        let of = |digits| format!("selvedge/faas/1/{}", "7".repeat(digits));
+        assert_eq!(Topic::parse(&of(48)), Err(TopicError::Id));
+        assert_eq!(Topic::parse(&of(49)), Err(TopicError::Long(65)));
     }
 }
