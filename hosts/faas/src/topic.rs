@@ -149,6 +149,16 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_has_all_topics_of_its_kind() {
+        let relays = Topic::relays_of(NodeId(7));
+        let (gateway, to) = (NodeId(7), NodeId(8));
+        let relay = Topic::Relay { gateway, to }.to_string();
+        assert_eq!(relays.replace('+', "8"), relay);
+        let gateways = Topic::Gateways(NodeId(8)).to_string();
+        assert_eq!(Topic::all_gateways().replace('+', "8"), gateways);
+    }
+
+    #[test]
     fn the_longest_topic_is_read() {
         let (gateway, to) = (NodeId(u64::MAX), NodeId(u64::MAX));
         let longest = Topic::Relay { gateway, to };

@@ -76,6 +76,25 @@ fn a_function_that_fits_into_no_frame_is_refused_at_once() {
 }
 
 #[test]
+fn a_client_that_is_dropped_ends() {
+    let (client, host) = new();
+    drop(client);
+    let mut wakes = host.wakes.try_iter();
+    assert!(wakes.any(|it| matches!(it, Wake::Close)));
+}
+
+#[test]
+fn what_cannot_be_said_is_counted() {
+    let (_client, mut host) = new();
+    host.send(NodeId(1), None);
+    host.send(NodeId(1), None);
+    assert_eq!((host.counters.sent, host.counters.unsent), (0, 2));
+    host.stay = None;
+    host.send(NodeId(3), Some(Vec::new()));
+    assert_eq!((host.counters.sent, host.counters.unsent), (0, 3));
+}
+
+#[test]
 fn an_answer_comes_with_the_token_the_voters_and_the_unit() {
     let (client, mut host) = new();
     let (number, other) = (host.ask(7), host.ask(8));
@@ -132,10 +151,11 @@ fn a_function_that_a_gateway_refuses_is_told_of_once() {
 fn what_is_cancelled_is_what_the_token_names() {
     let (client, mut host) = new();
     let (first, second) = (host.ask(7), host.ask(8));
-    host.cancel(99);
-    assert_eq!(told(&client), None, "nobody asked for it");
     let sent = |host: &Host| host.counters.sent + host.counters.unsent;
     let before = sent(&host);
+    host.cancel(99);
+    assert_eq!(told(&client), None, "nobody asked for it");
+    assert_eq!(sent(&host), before);
     host.cancel(8);
     assert!(sent(&host) > before);
     let waiting: Vec<u64> = host.driver.machine().waiting().collect();

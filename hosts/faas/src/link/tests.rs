@@ -109,9 +109,15 @@ fn a_link_that_stays_comes_up_again_and_another_one_does_not() {
         peer.hears(SUBSCRIBE);
         peer.say(&[0x90, 3, 0, 1, 1]);
         assert_eq!(next(&told), LinkEvent::Up { is_kept: true });
-        assert!(link.publish(&Topic::Inbox(selvedge_core::NodeId(7)), vec![5]));
-        let published = peer.hears(PUBLISH);
-        assert!(published.ends_with(&[5]));
+        let topic = Topic::Inbox(selvedge_core::NodeId(7));
+        for (is_said, kind) in [
+            (link.publish(&topic, vec![5]), PUBLISH),
+            (link.retain(&topic, vec![5]), PUBLISH | 1),
+            (link.publish_once(&topic, vec![5]), PUBLISH & !2),
+        ] {
+            assert!(is_said);
+            assert!(peer.hears(kind).ends_with(&[5]));
+        }
         drop(peer);
         let LinkEvent::Down(lost) = next(&told) else {
             panic!("it is lost");
@@ -120,7 +126,7 @@ fn a_link_that_stays_comes_up_again_and_another_one_does_not() {
         if !stays {
             let more = told.recv_timeout(PATIENCE);
             assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
-            assert!(!link.publish(&Topic::Inbox(selvedge_core::NodeId(7)), vec![5]));
+            assert!(!link.publish(&topic, vec![5]));
             continue;
         }
         let (mut peer, _) = broker.accept();
