@@ -155,16 +155,22 @@ impl Host {
             self.driver
                 .expire(now, &mut self.rng, |it| effects.push(it));
             self.carry_out(effects);
-            match wake {
-                Ok(Wake::Link(number, event)) => self.on_link(number, event),
-                Ok(Wake::Returned(number, task, returned)) if number == self.worker.number => {
-                    self.counters.ended += 1;
-                    // It is refused where the function was stopped meanwhile.
-                    self.say(Command::Returned { task, returned });
-                }
-                Ok(Wake::Returned(..)) | Err(_) => {}
+            if let Ok(wake) = wake {
+                self.on_wake(wake);
             }
             self.look_at_shelf();
+        }
+    }
+
+    fn on_wake(&mut self, wake: Wake) {
+        match wake {
+            Wake::Link(number, event) => self.on_link(number, event),
+            Wake::Returned(number, task, returned) if number == self.worker.number => {
+                self.counters.ended += 1;
+                // It is refused where the function was stopped meanwhile.
+                self.say(Command::Returned { task, returned });
+            }
+            Wake::Returned(..) => {}
         }
     }
 
@@ -303,7 +309,7 @@ impl Host {
             self.late.clear(); // As the mailbox is.
             self.closing = 0;
         }
-        let link = self.open(gateway, number);
+        let link = self.open(gateway, number, relies);
         if let Err(why) = &link {
             let down = LinkEvent::Down(Lost::by(why));
             // The queue is full only while there is enough to do.
@@ -318,11 +324,11 @@ impl Host {
         });
     }
 
-    fn open(&self, gateway: NodeId, number: u64) -> io::Result<Link> {
+    fn open(&self, gateway: NodeId, number: u64, relies: bool) -> io::Result<Link> {
         let me = self.options.id;
         let unknown = || io::Error::other("no such gateway");
         let address = self.options.gateways.address(gateway).ok_or_else(unknown)?;
-        let session = match self.mailbox == Some(gateway) {
+        let session = match relies {
             true => Session::Kept,
             false => Session::Emptied,
         };

@@ -76,6 +76,12 @@ fn a_function_that_fits_into_no_frame_is_refused_at_once() {
 }
 
 #[test]
+fn a_client_that_says_no_id_has_one_of_few() {
+    let id = any_id().unwrap().0;
+    assert!((1_000_000..1_065_536).contains(&id), "{id}");
+}
+
+#[test]
 fn a_client_that_is_dropped_ends() {
     let (client, host) = new();
     drop(client);

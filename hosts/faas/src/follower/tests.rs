@@ -1,9 +1,12 @@
 //! Tests of a follower whose gateways say what the test says.
 
-use selvedge_pcm::DutyCycle;
+use core::time::Duration;
+use std::thread::sleep;
+
+use selvedge_pcm::{DutyCycle, Run};
 
 use super::*;
-use crate::executor::Hash;
+use crate::executor::{Hash, Stop};
 use crate::link::Address;
 
 const INBOX: &str = "selvedge/faas/1/101";
@@ -11,8 +14,25 @@ const GATEWAY: Member = Member::new(1, 0);
 /// Nothing but its head.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
+/// Waits for its host until it is stopped.
+struct Waits;
+
+impl Executor for Waits {
+    fn execute(&self, _: &Job, stop: &Stop) -> Returned {
+        stop.set_waiting(true);
+        while !stop.is_stopped() {
+            sleep(Duration::from_millis(1));
+        }
+        Returned::Failed(Failure::Host)
+    }
+}
+
 /// Gateways 1 and 2 are nowhere.
 fn new() -> Host {
+    with(Arc::new(Hash))
+}
+
+fn with(executor: Arc<dyn Executor>) -> Host {
     let nowhere = |id| {
         let (host, port) = ("127.0.0.1".into(), 1);
         (NodeId(id), Address { host, port })
@@ -25,13 +45,28 @@ fn new() -> Host {
         room: None,
         is_verbose: false,
     };
-    Host::new(options, Arc::new(Hash)).unwrap()
+    Host::new(options, executor).unwrap()
 }
 
 impl Host {
     fn hear(&mut self, message: &Message) {
         let payload = frame::message(GATEWAY, message).unwrap();
         self.on_published(INBOX, &payload);
+    }
+
+    /// Is told to run a function, which begins.
+    fn begin(&mut self) {
+        self.command(Command::Start).unwrap();
+        let electors = [self.driver.machine().me()].into_iter().collect();
+        self.hear(&Message::Run(Box::new(Run {
+            task: task(),
+            attempt: 1,
+            term: 0,
+            electors,
+            to_gateway: false,
+            function: Function::new(b"x"),
+        })));
+        assert_eq!(self.worker.number, 1);
     }
 
     fn hear_notice(&mut self, notice: &Notice) {
@@ -47,6 +82,11 @@ fn published() -> LinkEvent {
         topic: INBOX.into(),
         payload: frame::notice(GATEWAY, &Notice::NoModule(library)).unwrap(),
     }
+}
+
+fn task() -> TaskId {
+    let (client, number) = (Member::new(9, 1), 1);
+    TaskId { client, number }
 }
 
 fn up(is_kept: bool) -> LinkEvent {
@@ -205,11 +245,7 @@ fn a_module_is_asked_for_by_who_is_awake_and_taken_when_it_was_wanted() {
 
 #[test]
 fn a_function_whose_modules_are_not_here_has_failed() {
-    let mut host = new();
-    let task = TaskId {
-        client: Member::new(9, 1),
-        number: 1,
-    };
+    let (mut host, task) = (new(), task());
     let mut function = Function::new(b"x");
     host.start(task, function.clone(), 0);
     assert_eq!((host.worker.number, host.commands.len()), (1, 0));
@@ -219,4 +255,78 @@ fn a_function_whose_modules_are_not_here_has_failed() {
     let failed = Command::Returned { task, returned };
     assert_eq!(host.worker.number, 1);
     assert_eq!(host.commands, [failed]);
+}
+
+#[test]
+fn what_the_machine_wants_is_done() {
+    let mut host = with(Arc::new(Waits));
+    host.on_event(Event::Fetch(NodeId(2)));
+    assert_eq!(host.stay.as_ref().map(|it| it.gateway), Some(NodeId(2)));
+    host.on_event(Event::Phase(Phase::Asleep));
+    assert!(host.stay.is_none());
+    let library = crate::library(MODULE);
+    host.on_event(Event::Load(library));
+    host.hear_notice(&Notice::Module(MODULE.iter().copied().collect()));
+    assert!(host.shelf.has(library));
+    host.on_event(Event::Unload(library));
+    assert!(!host.shelf.has(library));
+    let (task, memory) = (task(), 0);
+    host.on_event(Event::Run {
+        task,
+        function: Function::new(b"x"),
+        memory,
+    });
+    while host.worker.waiting().is_none() {
+        sleep(Duration::from_millis(1));
+    }
+    host.on_event(Event::Stop(task));
+    assert_eq!(host.worker.waiting(), None);
+}
+
+#[test]
+fn what_a_function_returns_counts_unless_another_one_has_begun() {
+    let mut host = with(Arc::new(Waits));
+    host.begin();
+    let returned = || Wake::Returned(1, task(), Returned::Failed(Failure::Trapped));
+    host.worker.number = 2;
+    host.on_wake(returned());
+    assert_eq!((host.counters.ended, host.counters.refused), (0, 0));
+    host.worker.number = 1;
+    host.on_wake(returned());
+    assert_eq!((host.counters.ended, host.counters.refused), (1, 0));
+    host.on_wake(returned());
+    assert_eq!((host.counters.ended, host.counters.refused), (2, 1));
+    host.worker.stop(task());
+}
+
+#[test]
+fn a_function_that_has_not_begun_when_its_time_ends_is_stopped_then() {
+    let mut host = with(Arc::new(Waits));
+    host.begin();
+    while host.worker.waiting().is_none() {
+        sleep(Duration::from_millis(1));
+    }
+    let due = {
+        let mut timers = host.driver.timers();
+        timers.find(|it| it.0 == Timer::Run).unwrap().1
+    };
+    host.look_at_waiting(Time(due.0 - 1));
+    assert!(host.worker.waiting().is_some());
+    host.look_at_waiting(due);
+    assert!(host.worker.waiting().is_none());
+    assert_eq!(host.counters.refused, 0);
+    assert!(host.driver.timers().all(|it| it.0 != Timer::Run));
+}
+
+#[test]
+fn what_cannot_be_said_is_counted() {
+    let mut host = new();
+    let topic = Topic::Inbox(NodeId(1));
+    for _ in 0..2 {
+        host.publish(&topic, Some(Vec::new()));
+    }
+    assert_eq!((host.counters.sent, host.counters.unsent), (0, 2));
+    host.go_to(NodeId(1));
+    host.publish(&topic, None);
+    assert_eq!((host.counters.sent, host.counters.unsent), (0, 3));
 }

@@ -412,5 +412,7 @@ mod tests {
         let call = Call::new(module, "gcd", arguments).unwrap();
         let shown = text(&call.to_function().unwrap());
         assert_eq!(*shown, *b"gcd(84i64, 36i64)");
+        let longest = [b'y'; TEXT];
+        assert_eq!(*text(&Function::new(&longest)), longest);
     }
 }

@@ -127,20 +127,25 @@ impl Host {
                 .collect();
             self.expire();
             for wake in batch {
-                match wake {
-                    Wake::Own(event) => self.on_own(event)?,
-                    Wake::Peer(peer, LinkEvent::Down(lost)) => {
-                        self.counters.lost_links += 1;
-                        self.on_refused(peer, lost);
-                    }
-                    Wake::Peer(..) => {} // Nothing is read there.
-                }
+                self.on_wake(wake)?;
             }
             self.units.look(self.driver.machine().tables());
             self.store()?;
             self.look_at_puts()?;
             self.look_at_time()?;
         }
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> Result<(), GatewayError> {
+        match wake {
+            Wake::Own(event) => self.on_own(event)?,
+            Wake::Peer(peer, LinkEvent::Down(lost)) => {
+                self.counters.lost_links += 1;
+                self.on_refused(peer, lost);
+            }
+            Wake::Peer(..) => {} // Nothing is read there.
+        }
+        Ok(())
     }
 
     /// Steps the machine. Returns whether it took the input.

@@ -224,6 +224,13 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
         StorageError::Foreign
     ));
     fs::remove_file(dir.file()).unwrap();
+    // What the disk cannot do is no file of another program.
+    fs::create_dir(dir.file()).unwrap();
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Database(_)
+    ));
+    fs::remove_dir(dir.file()).unwrap();
 
     drop(dir.open(1, Memory::None).unwrap());
     let whole = fs::read(dir.file()).unwrap();

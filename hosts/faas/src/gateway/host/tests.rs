@@ -145,6 +145,18 @@ fn what_is_published_is_counted_as_what_it_is() {
 }
 
 #[test]
+fn a_gateway_says_whether_it_is_available_and_how_often_it_wrote() {
+    let mut alone = Alone::with("says", &[FOLLOWER]);
+    alone.host.store().unwrap();
+    let writes = alone.host.counters.writes;
+    assert!(writes > 0 && alone.host.counters.write_us > 0);
+    for (event, is_available) in [(Event::Unavailable, false), (Event::Available, true)] {
+        alone.host.on_event(&event);
+        assert_eq!(alone.host.is_available, is_available);
+    }
+}
+
+#[test]
 fn modules_are_kept_when_all_that_came_is_stored() {
     let mut alone = Alone::new("later");
     let put = Notice::Put {
@@ -258,15 +270,22 @@ fn a_broker_that_refuses_is_named_once() {
         let why = why.into();
         LinkEvent::Down(Lost { why, is_refused })
     };
-    let mut said = |why, is_refused| {
-        alone.host.on_own(lost(why, is_refused)).unwrap();
-        alone.host.refused.get(&NodeId(1)).cloned()
-    };
-    assert_eq!(said("it is away", false), None);
-    assert_eq!(said("no", true).as_deref(), Some("no"));
-    assert_eq!(said("it is away", false).as_deref(), Some("no"));
-    assert_eq!(said("never", true).as_deref(), Some("never"));
-    assert_eq!(alone.host.counters.lost_links, 4);
+    for of in [1, 2].map(NodeId) {
+        let mut said = |why, is_refused| {
+            let event = lost(why, is_refused);
+            let wake = match of == alone.host.options.id {
+                true => Wake::Own(event),
+                false => Wake::Peer(of, event),
+            };
+            alone.host.on_wake(wake).unwrap();
+            alone.host.refused.get(&of).cloned()
+        };
+        assert_eq!(said("it is away", false), None);
+        assert_eq!(said("no", true).as_deref(), Some("no"));
+        assert_eq!(said("it is away", false).as_deref(), Some("no"));
+        assert_eq!(said("never", true).as_deref(), Some("never"));
+    }
+    assert_eq!(alone.host.counters.lost_links, 8);
 }
 
 #[test]
