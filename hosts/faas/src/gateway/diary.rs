@@ -497,8 +497,8 @@ mod tests {
         for id in [101, 777] {
             diary.on_message(Member::new(id, 0), &keep_alive(), None, at(0));
         }
-        diary.on_asked(task(7), &Function::new(b"x"), at(0));
         diary.open(task(7), &Function::new(b"x"), at(0), false);
+        let known = |diary: &Diary| (diary.woke.len(), diary.tasks.len());
         diary.look(ME, &tables, at(4_999));
         assert_eq!(known(&diary), (2, 1));
         diary.look(ME, &tables, at(5_000));
