@@ -57,7 +57,8 @@ impl Home {
     fn step(&mut self, input: Input<Hub<u8>>) {
         let issued = &mut self.issued;
         // What is refused changes nothing.
-        let _ = self.driver.step(self.now, &mut self.rng, input, |it| {
+        // What is refused changes nothing.
+        let _taken = self.driver.step(self.now, &mut self.rng, input, |it| {
             if let Effect::Event(Event::Issue { device, token, .. }) = it {
                 issued.push((device, token));
             }
