@@ -50,6 +50,22 @@ impl Service {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_moves_now_and_then_is_waited_for() {
+    let (mut here, there) = duplex(1);
+    let mut there = patience::Patience::new(there);
+    let most = patience::READ - Duration::from_secs(1);
+    for _ in 0..3 {
+        tokio::time::sleep(most).await;
+        here.write_u8(7).await.unwrap();
+        assert_eq!(there.read_u8().await.unwrap(), 7);
+    }
+    let read = tokio::time::timeout(most, there.read_u8()).await;
+    assert!(read.is_err(), "it is waited for");
+    let read = there.read_u8().await;
+    assert_eq!(read.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+}
+
 /// Reads until the text ends so.
 async fn read_until(stream: &mut DuplexStream, end: &str) -> String {
     let mut text = Vec::new();
