@@ -78,7 +78,7 @@ impl fmt::Display for Address {
 }
 
 /// How a node goes to brokers: with which name and password, and whether by TLS.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Access {
     /// The name; without one, nobody asks.
     pub user: Option<String>,

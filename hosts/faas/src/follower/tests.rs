@@ -33,19 +33,22 @@ fn new() -> Host {
 }
 
 fn with(executor: Arc<dyn Executor>) -> Host {
+    Host::new(options(), executor).unwrap()
+}
+
+fn options() -> Options {
     let nowhere = |id| {
         let (host, port) = ("127.0.0.1".into(), 1);
         (NodeId(id), Address { host, port })
     };
-    let options = Options {
+    Options {
         id: NodeId(101),
         gateways: Gateways::new([nowhere(1), nowhere(2)]).unwrap(),
         access: Access::default(),
         config: Config::new(DutyCycle::always()),
         room: None,
         is_verbose: false,
-    };
-    Host::new(options, executor).unwrap()
+    }
 }
 
 impl Host {
@@ -241,6 +244,36 @@ fn a_module_is_asked_for_by_who_is_awake_and_taken_when_it_was_wanted() {
     assert!(host.shelf.has(library));
     host.load(library);
     assert_eq!(host.commands.len(), 1, "it is here");
+}
+
+#[test]
+fn a_module_is_read_from_the_disk_in_a_later_life_unless_it_is_damaged() {
+    let dir = std::env::temp_dir();
+    let dir = dir.join(format!("selvedge-faas-life-{}", std::process::id()));
+    let (bytes, library) = (100, crate::library(MODULE));
+    let mut options = options();
+    options.room = Some(Room {
+        dir: dir.clone(),
+        bytes,
+    });
+    let life = || Host::new(options.clone(), Arc::new(Hash)).unwrap();
+    let mut first = life();
+    first.load(library);
+    assert!(first.commands.is_empty(), "it is asked for");
+    first.hear_notice(&Notice::Module(MODULE.iter().copied().collect()));
+    let mut second = life();
+    second.load(library);
+    assert_eq!(second.commands, [Command::Loaded(library)]);
+    second.load(library);
+    assert_eq!(second.counters.read_modules, 1, "it is here");
+    let file = std::fs::read_dir(&dir).unwrap().next().unwrap().unwrap();
+    std::fs::write(file.path(), "damaged").unwrap();
+    let mut third = life();
+    third.load(library);
+    assert!(third.commands.is_empty(), "it is asked for");
+    let counters = third.counters;
+    assert_eq!((counters.read_modules, counters.damaged_modules), (0, 1));
+    std::fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]

@@ -177,6 +177,21 @@ fn a_link_whose_broker_says_nothing_is_closed_in_a_moment() {
 }
 
 #[test]
+fn a_packet_that_is_too_long_ends_a_link_before_it_has_come() {
+    let broker = Broker::new();
+    let (_link, told) = open(broker.setup(Session::Clean, false));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    let len = PACKET_MAX + HANDED_ON + 1;
+    let of = |shift: usize| (len >> shift & 0x7f) as u8;
+    peer.say(&[0x30, of(0) | 0x80, of(7) | 0x80, of(14)]);
+    let told = told.recv_timeout(KEEP_ALIVE / 2).unwrap();
+    assert!(matches!(told, LinkEvent::Down(_)), "{told:?}");
+}
+
+#[test]
 fn nothing_that_a_broker_retains_is_taken_but_which_gateways_there_are() {
     let told = |topic: &str, retain| {
         let mut it = Publish::new(topic, QoS::AtLeastOnce, [5]);

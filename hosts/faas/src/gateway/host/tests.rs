@@ -155,6 +155,12 @@ fn a_gateway_says_whether_it_is_available_and_how_often_it_wrote() {
         alone.host.on_event(&event);
         assert_eq!(alone.host.is_available, is_available);
     }
+    for number in 1..3 {
+        alone.host.on_event(&Event::Ended(task()));
+        alone.host.send(CLIENT.id, None);
+        let counters = alone.host.counters;
+        assert_eq!((counters.ended, counters.unsent), (number, number));
+    }
 }
 
 #[test]
@@ -287,6 +293,39 @@ fn a_broker_that_refuses_is_named_once() {
         assert_eq!(said("never", true).as_deref(), Some("never"));
     }
     assert_eq!(alone.host.counters.lost_links, 8);
+}
+
+#[test]
+fn a_gateway_ends_that_its_own_broker_has_left_for_ten_seconds() {
+    let mut alone = Alone::new("left");
+    let at = alone.host.options.broker.clone();
+    let listen = "127.0.0.1:1".parse().unwrap();
+    let inside = Broker::Embedded { listen };
+    alone.host.clock = Clock::started(Duration::from_secs(60));
+    let mut goes_on = |broker: &Broker, seconds| {
+        alone.host.options.broker = broker.clone();
+        let now = alone.host.clock.now();
+        alone.host.alone = Some(Time(now.0 - Span::secs(seconds).0));
+        alone.host.next_status = now;
+        match alone.host.look_at_time() {
+            Ok(()) => true,
+            Err(GatewayError::Stopped) => false,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(goes_on(&inside, 8));
+    assert!(!goes_on(&inside, 11));
+    assert!(goes_on(&at, 11), "that one may come back");
+}
+
+#[test]
+fn a_gateway_says_once_a_second_how_it_is() {
+    let mut alone = Alone::new("status");
+    alone.host.look_at_time().unwrap();
+    let next = alone.host.next_status;
+    assert!(next > alone.host.clock.now());
+    alone.host.look_at_time().unwrap();
+    assert_eq!(alone.host.next_status, next);
 }
 
 #[test]
