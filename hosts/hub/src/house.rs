@@ -1,6 +1,6 @@
 //! The machines of a home together: the hub, the triggers, and what became of runs. Without I/O.
 //!
-//! [`House::step`] takes what happened, and collects what changed and what is to be done. The host stores the
+//! [`House::take`] takes what happened, and collects what changed and what is to be done. The host stores the
 //! [changes](House::take_changes) first, and then carries out the [orders](House::take_todo); so nothing of a
 //! step is seen before it is stored.
 
