@@ -1,4 +1,4 @@
-//! The broker inside of a gateway.
+//! A broker inside of a process.
 
 #[cfg(feature = "tls")]
 use core::net::Ipv4Addr;
@@ -9,8 +9,10 @@ use std::{io, thread};
 
 use rumqttd::{Broker, Config, ConnectionSettings, RouterConfig, ServerSettings};
 
-use crate::gateway::Options;
-use crate::link::{Address, PACKET_MAX};
+use crate::access::{Access, Address};
+#[cfg(feature = "tls")]
+use crate::tls::Identity;
+use crate::users::Users;
 
 /// How many connections there may be at a time.
 const CONNECTIONS: usize = 4_096;
@@ -18,24 +20,41 @@ const CONNECTIONS: usize = 4_096;
 const SEGMENT: usize = 64 * 1024;
 const SEGMENTS: usize = 2;
 
-/// Starts a broker that listens here, until the process ends. It keeps everything in memory.
+/// What a broker is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// How its own process comes. A name there is known to it.
+    pub access: &'a Access,
+    /// Who else may come; without them, nobody but those with the same name; without a name, all.
+    pub users: Option<&'a Users>,
+    /// What it shows; without it, it has no TLS.
+    #[cfg(feature = "tls")]
+    pub identity: Option<&'a Identity>,
+    /// How many bytes a packet may have.
+    pub packet_max: usize,
+}
+
+/// Starts a broker, until the process ends. It keeps everything in memory.
 ///
-/// Returns where it is for this process, if that is elsewhere.
+/// Returns where it is for this process, if that is elsewhere: there it is in the clear.
 ///
 /// # Errors
 /// If it cannot listen there.
-pub(crate) fn start(options: &Options, listen: SocketAddr) -> io::Result<Option<Address>> {
+pub fn start(settings: Settings<'_>) -> io::Result<Option<Address>> {
+    let Settings { listen, .. } = settings;
     #[cfg(feature = "tls")]
-    if let Some(identity) = &options.identity {
+    if let Some(identity) = settings.identity {
         let inside = a_free_port()?;
-        run(inside, known(options))?;
+        run(inside, settings)?;
         crate::tls::open_door(listen, inside, identity)?;
         return Ok(Some(Address {
             host: inside.ip().to_string(),
             port: inside.port(),
         }));
     }
-    run(listen, known(options))?;
+    run(listen, settings)?;
     Ok(None)
 }
 
@@ -46,16 +65,17 @@ fn a_free_port() -> io::Result<SocketAddr> {
 }
 
 /// Names with their passwords; nothing where all may come.
-fn known(options: &Options) -> Option<HashMap<String, String>> {
-    let own = options.access.user.clone();
-    let own = own.map(|user| (user, options.access.password.clone()));
-    let others = options.users.iter().flat_map(|it| it.all());
+fn known(settings: Settings<'_>) -> Option<HashMap<String, String>> {
+    let Settings { access, users, .. } = settings;
+    let own = access.user.clone();
+    let own = own.map(|user| (user, access.password.clone()));
+    let others = users.iter().flat_map(|it| it.all());
     let others = others.map(|it| (it.0.into(), it.1.into()));
-    let asks = own.is_some() || options.users.is_some();
+    let asks = own.is_some() || users.is_some();
     asks.then(|| others.chain(own).collect())
 }
 
-fn run(listen: SocketAddr, auth: Option<HashMap<String, String>>) -> io::Result<()> {
+fn run(listen: SocketAddr, settings: Settings<'_>) -> io::Result<()> {
     // The broker tells nobody that it could not listen.
     drop(TcpListener::bind(listen)?);
     let server = ServerSettings {
@@ -65,9 +85,9 @@ fn run(listen: SocketAddr, auth: Option<HashMap<String, String>>) -> io::Result<
         next_connection_delay_ms: 0,
         connections: ConnectionSettings {
             connection_timeout_ms: 5_000,
-            max_payload_size: PACKET_MAX,
+            max_payload_size: settings.packet_max,
             max_inflight_count: 100,
-            auth,
+            auth: known(settings),
             external_auth: None,
             // Without it a message for a node that never was here ends its sender's connection.
             dynamic_filters: true,
@@ -87,7 +107,7 @@ fn run(listen: SocketAddr, auth: Option<HashMap<String, String>>) -> io::Result<
     let mut broker = Broker::new(config);
     thread::Builder::new()
         .name("broker".into())
-        // A broker that stops is missed by the gateway's own link.
+        // A broker that stops is missed by the process's own link.
         .spawn(move || broker.start().ok())?;
     #[cfg(target_os = "linux")]
     crate::nodelay::set(listen);

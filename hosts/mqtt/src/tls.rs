@@ -1,4 +1,4 @@
-//! Connections by TLS: which brokers are believed, and what the broker inside of a gateway shows.
+//! Connections by TLS: which brokers are believed, and what a broker inside of a process shows.
 
 mod door;
 
@@ -15,8 +15,8 @@ use thiserror::Error;
 
 pub(crate) use self::door::open as open_door;
 
-/// A certificate and its key: what a broker inside of a gateway shows to those that come, and what a node
-/// shows to a broker that asks for one.
+/// A certificate and its key: what a broker inside of a process shows to those that come, and what a
+/// program shows to a broker that asks for one.
 #[derive(Clone)]
 pub struct Identity {
     certificates: Vec<CertificateDer<'static>>,
@@ -24,7 +24,7 @@ pub struct Identity {
     server: Arc<ServerConfig>,
 }
 
-/// Which brokers a node believes.
+/// Which brokers a program believes.
 #[derive(Clone)]
 pub struct Trust(Arc<ClientConfig>);
 
