@@ -284,6 +284,28 @@ impl House {
         })
     }
 
+    /// Undoes a run of this routine: the one with this number, or the latest that is not finished.
+    ///
+    /// # Errors
+    /// When there is none, or it is finished. Nothing changed.
+    pub fn cancel_of(
+        &mut self,
+        name: &str,
+        id: Option<RoutineId>,
+        moment: Moment,
+    ) -> Result<RoutineId, Refusal> {
+        let is_meant = |it: &(RoutineId, &Record)| {
+            it.1.name == name && it.1.ended.is_none() && id.is_none_or(|id| id == it.0)
+        };
+        let found = self.records.latest().find(is_meant).map(|it| it.0);
+        let found = found.ok_or_else(|| {
+            let which = id.map_or_else(|| "no run".into(), |id| format!("no run {id}"));
+            Refusal::Unknown(format!("{which} of {name:?} is under way: see /api/home"))
+        })?;
+        self.cancel(found, moment)?;
+        Ok(found)
+    }
+
     /// Takes what happened.
     pub fn take(&mut self, happening: Happening, moment: Moment) {
         let moved = match happening {

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 pub(crate) struct Hub {
@@ -40,6 +41,13 @@ impl Hub {
             .map(|it| it.1.trim().to_string());
         let address = address.unwrap_or_else(|| panic!("{line}"));
         Self { child, address }
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn terminate(&mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.unwrap(), Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
     }
 
     /// The status and the body of an answer.
