@@ -16,9 +16,10 @@ use selvedge_routine::file::Home;
 use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay};
 use selvedge_routine::{Catalogue, Routine};
 use selvedge_safehome::{
-    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub, Placed,
-    Reject, RoutineId, Saved, Timer,
+    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub,
+    Outcome, Placed, Reject, RoutineId, Saved, Timer,
 };
+use serde::Serialize;
 use thiserror::Error;
 
 pub use record::{Cause, End, KEPT, Record, Records, Undone};
@@ -129,6 +130,23 @@ pub enum Happening {
     Clock(TimeOfDay),
 }
 
+/// What happened since the process began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Runs that were taken.
+    pub accepted: u64,
+    /// Runs that ended, and are done.
+    pub committed: u64,
+    /// Runs that ended, and are undone.
+    pub aborted: u64,
+    /// Commands that were done.
+    pub done: u64,
+    /// Commands that did nothing.
+    pub refused: u64,
+    /// Commands of which nobody knows what they did.
+    pub unknown: u64,
+}
+
 type Moved = Result<(), Reject>;
 
 /// The machines of a home.
@@ -147,6 +165,7 @@ pub struct House {
     changes: Changes,
     todo: Vec<Todo>,
     refused: u64,
+    counts: Counts,
 }
 
 impl House {
@@ -187,6 +206,7 @@ impl House {
             changes: Changes::default(),
             todo: Vec::new(),
             refused: 0,
+            counts: Counts::default(),
         };
         if !is_new {
             house.command(Command::Resume, moment)?;
@@ -328,7 +348,13 @@ impl House {
                     token,
                     outcome,
                 };
-                self.command(command, moment)
+                self.command(command, moment)?;
+                *match outcome {
+                    Outcome::Done => &mut self.counts.done,
+                    Outcome::Refused => &mut self.counts.refused,
+                    Outcome::Unknown => &mut self.counts.unknown,
+                } += 1;
+                Ok(())
             }
             Report::Answered { token, state } => {
                 let command = Command::Answered {
@@ -454,11 +480,15 @@ impl House {
             Event::Skipped { routine, step, why } => {
                 self.note(routine, |it, names| it.on_skipped(step, why, names));
             }
-            Event::Committed(id) => self.note(id, |it, _| it.ended = Some((wall, End::Committed))),
+            Event::Committed(id) => {
+                self.counts.committed += 1;
+                self.note(id, |it, _| it.ended = Some((wall, End::Committed)));
+            }
             Event::Aborting { routine, why } => self.note(routine, |it, names| {
                 it.aborting = Some(why.explain(&it.routine, names));
             }),
             Event::Aborted { routine, why, undo } => {
+                self.counts.aborted += 1;
                 self.note(routine, |it, names| it.on_aborted(why, &undo, names, wall));
             }
             Event::Ordered(placed) => {
@@ -496,6 +526,7 @@ impl House {
     /// The routine that was coming has this number.
     fn on_accepted(&mut self, id: RoutineId, wall: u64) {
         self.accepted = Some(id);
+        self.counts.accepted += 1;
         let Some((name, cause, routine)) = self.coming.take() else {
             debug_assert!(false, "each routine comes by `submit`");
             return;

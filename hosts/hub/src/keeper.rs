@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Instant, UNIX_EPOCH};
 
+use prometheus_client::metrics::histogram::Histogram;
 use selvedge_core::{NodeId, Time};
 use selvedge_door::Json;
 use selvedge_routine::trigger::TimeOfDay;
@@ -16,7 +17,7 @@ use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::device::{Order, Report};
-use crate::house::{Happening, House, Moment, Refusal, RunView, Todo, View};
+use crate::house::{Changes, Happening, House, Moment, Refusal, RunView, Todo, View};
 use crate::store::{Store, StoreError};
 
 /// How often the local clock is told.
@@ -107,6 +108,8 @@ pub struct Keeper {
     pub tell: Tell,
     /// When time began.
     pub start: Instant,
+    /// How many seconds each write to the disk took.
+    pub writes: Histogram,
 }
 
 /// The time at which a process began, and the clock that people read.
@@ -199,6 +202,10 @@ impl Keeper {
         let moment = moment(self.start);
         match request {
             Request::Report(device, report) => {
+                if matches!(report, Report::Up | Report::Down) {
+                    let name = self.house.catalogue().name(device);
+                    tracing::info!(name, ?report, "device");
+                }
                 self.house.take(Happening::Report(device, report), moment);
                 None
             }
@@ -219,13 +226,26 @@ impl Keeper {
         }
     }
 
+    /// Says of each run what it is now, in the log.
+    fn log(&self, changes: &Changes) {
+        for (id, record) in &changes.runs {
+            let run = self.house.run_view(*id, record);
+            let (id, name, what, why) = (run.id, run.name.as_str(), run.what, run.why.as_deref());
+            tracing::info!(id, name, what, why, place = run.place, "run");
+        }
+    }
+
     /// Stores what changed, then does what is to be done, and answers. Returns whether something changed.
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
         let changes = self.house.take_changes();
         let has_changed = !changes.is_empty();
         if has_changed {
+            let begun = Instant::now();
             self.store.write(&changes, self.house.saved())?;
+            self.writes.observe(begun.elapsed().as_secs_f64());
         }
+        self.log(&changes);
         if let Some(runs) = &self.tell.runs {
             for (id, record) in &changes.runs {
                 runs.try_send(self.house.run_view(*id, record)).ok();

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env::VarError;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ use selvedge_hub::device::{Care, Device, Order, Report, attend};
 use selvedge_hub::file::{DriverShape, HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
+use selvedge_hub::http::metrics::{Metrics, write_seconds};
 use selvedge_hub::keeper::{Keeper, Request, Tell, moment};
 use selvedge_hub::mqtt::{self, Post, PostError, Told, Way};
 use selvedge_hub::store::{Store, StoreError};
@@ -36,6 +38,8 @@ use selvedge_safehome::Config;
 use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
+use tracing_appender::non_blocking::NonBlockingBuilder;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Run a home: routines over its devices, that end as some order explains and are undone when they fail.
 #[derive(Debug, Parser)]
@@ -57,6 +61,9 @@ struct Arguments {
         hide_env_values = true
     )]
     http_token: Option<Token>,
+    /// How much is said on the standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: LevelFilter,
 }
 
 #[derive(Debug, Error)]
@@ -81,8 +88,22 @@ enum Failure {
     Thread(io::Error),
 }
 
+/// How many lines of the log may wait for their reader.
+const LINES: usize = 1_024;
+
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    // A reader of the log that stalls holds up nothing: what finds no room is left out.
+    let (log, _writer) = NonBlockingBuilder::default()
+        .buffered_lines_limit(LINES)
+        .finish(io::stderr());
+    tracing_subscriber::fmt()
+        .with_max_level(arguments.log)
+        .with_target(false)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(log)
+        .init();
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("selvedge-hub: {failure}");
@@ -159,7 +180,14 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let orders = devices.orders;
     let (page, listens) = (http::page()?, door.listens());
-    let router = http::router(tell.json.subscribe(), to_keeper.clone(), page.clone());
+    let writes = write_seconds();
+    let metrics = Metrics::new(tell.view.subscribe(), writes.clone());
+    let router = http::router(
+        tell.json.subscribe(),
+        to_keeper.clone(),
+        page.clone(),
+        metrics,
+    );
     door.open("page", router, &page)?;
     eprintln!(
         "selvedge-hub: {} devices, the page is at http://{listens}",
@@ -176,6 +204,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         orders,
         tell,
         start,
+        writes,
     };
     let ended = keeper.run();
     if let Some(post) = post {
