@@ -164,6 +164,8 @@ fn start_broker(options: &Options) -> Result<Option<Address>, GatewayError> {
             #[cfg(feature = "tls")]
             identity: options.identity.as_ref(),
             packet_max: crate::link::PACKET_MAX,
+            // They are the mailboxes.
+            keeps_sessions: true,
         };
         selvedge_mqtt::broker::start(settings)
             .map_err(|source| GatewayError::Listen { listen, source })

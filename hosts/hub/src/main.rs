@@ -39,7 +39,9 @@ use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tracing_appender::non_blocking::NonBlockingBuilder;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::prelude::*;
 
 /// Run a home: routines over its devices, that end as some order explains and are undone when they fail.
 #[derive(Debug, Parser)]
@@ -97,11 +99,17 @@ fn main() -> ExitCode {
     let (log, _writer) = NonBlockingBuilder::default()
         .buffered_lines_limit(LINES)
         .finish(io::stderr());
-    tracing_subscriber::fmt()
-        .with_max_level(arguments.log)
+    let lines = fmt::layer()
         .with_target(false)
         .with_ansi(io::stderr().is_terminal())
-        .with_writer(log)
+        .with_writer(log);
+    // The broker inside tells of each connection.
+    let broker = arguments.log.min(LevelFilter::WARN);
+    let levels = Targets::new()
+        .with_default(arguments.log)
+        .with_target("rumqttd", broker);
+    tracing_subscriber::registry()
+        .with(lines.with_filter(levels))
         .init();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -141,6 +141,8 @@ impl Way {
                     users: self.users.as_ref(),
                     identity: self.identity.as_ref(),
                     packet_max: PACKET_MAX,
+                    // What a device missed it does not do later.
+                    keeps_sessions: false,
                 };
                 let inside = broker::start(settings);
                 let inside = inside.map_err(|it| PostError::Listen(listen, it))?;

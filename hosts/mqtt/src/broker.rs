@@ -1,8 +1,6 @@
 //! A broker inside of a process.
 
-#[cfg(feature = "tls")]
-use core::net::Ipv4Addr;
-use core::net::SocketAddr;
+use core::net::{Ipv4Addr, SocketAddr};
 use std::collections::HashMap;
 use std::net::TcpListener;
 use std::{io, thread};
@@ -10,6 +8,7 @@ use std::{io, thread};
 use rumqttd::{Broker, Config, ConnectionSettings, RouterConfig, ServerSettings};
 
 use crate::access::{Access, Address};
+use crate::front::Front;
 #[cfg(feature = "tls")]
 use crate::tls::Identity;
 use crate::users::Users;
@@ -34,6 +33,8 @@ pub struct Settings<'a> {
     pub identity: Option<&'a Identity>,
     /// How many bytes a packet may have.
     pub packet_max: usize,
+    /// Whether it keeps what is said to a client that is away, where that has asked for it.
+    pub keeps_sessions: bool,
 }
 
 /// Starts a broker, until the process ends. It keeps everything in memory.
@@ -45,21 +46,29 @@ pub struct Settings<'a> {
 pub fn start(settings: Settings<'_>) -> io::Result<Option<Address>> {
     let Settings { listen, .. } = settings;
     #[cfg(feature = "tls")]
-    if let Some(identity) = settings.identity {
-        let inside = a_free_port()?;
-        run(inside, settings)?;
-        crate::tls::open_door(listen, inside, identity)?;
-        return Ok(Some(Address {
-            host: inside.ip().to_string(),
-            port: inside.port(),
-        }));
+    let is_behind = settings.identity.is_some() || !settings.keeps_sessions;
+    #[cfg(not(feature = "tls"))]
+    let is_behind = !settings.keeps_sessions;
+    if !is_behind {
+        run(listen, settings)?;
+        return Ok(None);
     }
-    run(listen, settings)?;
-    Ok(None)
+    let inside = a_free_port()?;
+    run(inside, settings)?;
+    let front = Front {
+        inside,
+        #[cfg(feature = "tls")]
+        acceptor: settings.identity.map(Identity::acceptor),
+        keeps_sessions: settings.keeps_sessions,
+    };
+    front.open(listen)?;
+    Ok(Some(Address {
+        host: inside.ip().to_string(),
+        port: inside.port(),
+    }))
 }
 
 /// A port for this process alone. Somebody else may take it meanwhile; then the broker does not start.
-#[cfg(feature = "tls")]
 fn a_free_port() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

@@ -21,6 +21,8 @@
 pub mod access;
 #[cfg(feature = "broker")]
 pub mod broker;
+#[cfg(feature = "broker")]
+mod front;
 pub mod link;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod nodelay;

@@ -1,7 +1,5 @@
 //! Connections by TLS: which brokers are believed, and what a broker inside of a process shows.
 
-mod door;
-
 use core::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,14 +11,13 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use thiserror::Error;
 
-pub(crate) use self::door::open as open_door;
-
 /// A certificate and its key: what a broker inside of a process shows to those that come, and what a
 /// program shows to a broker that asks for one.
 #[derive(Clone)]
 pub struct Identity {
     certificates: Vec<CertificateDer<'static>>,
     key: Arc<PrivateKeyDer<'static>>,
+    #[cfg_attr(not(feature = "broker"), allow(dead_code, reason = "nobody comes"))]
     server: Arc<ServerConfig>,
 }
 
@@ -94,6 +91,12 @@ impl Identity {
             key: Arc::new(private),
             server: Arc::new(server),
         })
+    }
+
+    /// Shows it to those that come.
+    #[cfg(feature = "broker")]
+    pub(crate) fn acceptor(&self) -> tokio_rustls::TlsAcceptor {
+        tokio_rustls::TlsAcceptor::from(Arc::clone(&self.server))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{env, fs, thread};
 
-use rumqttc::{Client, Event, Incoming, LastWill, MqttOptions, Publish, QoS};
+use rumqttc::{Client, Event, Incoming, LastWill, MqttOptions, Outgoing, Publish, QoS};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -124,6 +124,7 @@ impl Listener {
                             up.send(()).ok();
                         }
                     }
+                    Ok(Event::Outgoing(Outgoing::Disconnect)) => return,
                     Ok(Event::Incoming(Incoming::Publish(it))) => {
                         if tell.send(it).is_err() {
                             return;
@@ -190,8 +191,8 @@ pub(crate) struct Relay {
     pub(crate) is_on: Arc<AtomicBool>,
     /// Whether it obeys and answers.
     pub(crate) obeys: Arc<AtomicBool>,
-    /// Each command as it came: payload, quality of service, whether it was retained.
-    pub(crate) heard: Arc<Mutex<Vec<(String, u8, bool)>>>,
+    /// Each command as it came, and whether it was retained.
+    pub(crate) heard: Arc<Mutex<Vec<(String, bool)>>>,
     lives: Arc<AtomicBool>,
 }
 
@@ -225,9 +226,8 @@ impl Relay {
                     }
                     Ok(Event::Incoming(Incoming::Publish(it))) => {
                         let text = String::from_utf8(it.payload.to_vec()).unwrap();
-                        let qos = it.qos as u8;
                         if !text.is_empty() {
-                            heard.lock().unwrap().push((text.clone(), qos, it.retain));
+                            heard.lock().unwrap().push((text.clone(), it.retain));
                         }
                         if !obeys.load(Ordering::SeqCst) {
                             continue;

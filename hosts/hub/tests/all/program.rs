@@ -33,13 +33,19 @@ impl Hub {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let stderr = child.stderr.take().unwrap();
-        BufReader::new(stderr).read_line(&mut line).unwrap();
-        let address = line
-            .rsplit_once("http://")
-            .map(|it| it.1.trim().to_string());
-        let address = address.unwrap_or_else(|| panic!("{line}"));
+        // What it says later is not read: it goes on all the same.
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let address = loop {
+            let Some(line) = lines.next() else {
+                panic!("it ended: {said:?}");
+            };
+            let line = line.unwrap();
+            if let Some((_, address)) = line.rsplit_once("the page is at http://") {
+                break address.trim().to_string();
+            }
+            said.push(line);
+        };
         Self { child, address }
     }
 
