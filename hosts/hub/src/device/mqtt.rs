@@ -372,3 +372,113 @@ impl Device for Mqtt {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relay(payload: Payload) -> Conventions {
+        Conventions {
+            command: "set".into(),
+            state: "state".into(),
+            payload,
+            question: None,
+            availability: Some(Availability {
+                topic: "there".into(),
+                there: "online".into(),
+                gone: "offline".into(),
+            }),
+            words: [("on", "ON"), ("off", "OFF")]
+                .map(|(state, word)| (state.into(), word.into()))
+                .into(),
+        }
+    }
+
+    #[test]
+    fn a_state_is_said_in_the_words_of_its_device() {
+        let text = relay(Payload::Text("power {}".into()));
+        assert_eq!(text.command_for(&"on".into()), b"power ON");
+        assert_eq!(text.command_for(&"dim".into()), b"power dim");
+        assert_eq!(text.command_for(&(-7).into()), b"power -7");
+        let json = relay(Payload::Property("le\"vel".into()));
+        assert_eq!(json.command_for(&"off".into()), br#"{"le\"vel":"OFF"}"#);
+        let part = Number::from_thousandths(20_500).unwrap();
+        let number = json.command_for(&State::Number(part));
+        assert_eq!(number, br#"{"le\"vel":20.5}"#);
+    }
+
+    #[test]
+    fn what_a_device_says_is_a_state_or_nothing() {
+        let text = relay(Payload::Text("{}".into()));
+        let part = |it| Number::from_thousandths(it).map(State::Number);
+        for (said, state) in [
+            ("ON", Some("on".into())),
+            (" OFF\n", Some("off".into())),
+            ("on", Some("on".into())),
+            ("20", Some(20.into())),
+            ("-0.0004", part(0)),
+            ("21.4375", part(21_438)),
+            ("1e3", Some(1_000.into())),
+            ("1e99", Some("1e99".into())),
+            ("nan", Some("nan".into())),
+            ("inf", Some("inf".into())),
+            ("", None),
+        ] {
+            assert_eq!(text.state_in(said.as_bytes()), state, "{said}");
+        }
+        assert_eq!(text.state_in(&[0xff]), None);
+        let longest = "x".repeat(STATE_MAX);
+        assert!(text.state_in(longest.as_bytes()).is_some());
+        assert_eq!(text.state_in(format!("{longest}x").as_bytes()), None);
+        let json = relay(Payload::Property("state".into()));
+        for (said, state) in [
+            (r#"{"state":"ON","linkquality":3}"#, Some("on".into())),
+            (r#"{"state":21.5}"#, part(21_500)),
+            (r#"{"state":true}"#, Some("true".into())),
+            (r#"{"state":null}"#, None),
+            (r#"{"state":{"a":1}}"#, None),
+            (r#"{"other":1}"#, None),
+            ("ON", None),
+        ] {
+            assert_eq!(json.state_in(said.as_bytes()), state, "{said}");
+        }
+    }
+
+    #[test]
+    fn it_is_there_or_gone_as_it_is_said() {
+        let it = relay(Payload::Text("{}".into()));
+        for (said, is_there) in [
+            ("online", Some(true)),
+            ("offline", Some(false)),
+            (r#"{"state":"online"}"#, Some(true)),
+            (r#"{"state":"offline"}"#, Some(false)),
+            (r#"{"state":1}"#, None),
+            ("ONLINE", None),
+            ("", None),
+        ] {
+            assert_eq!(it.is_there(said.as_bytes()), is_there, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_was_retained_is_shown_where_the_device_is_there_and_proves_nothing() {
+        let (device, ear) = Unlinked::new(relay(Payload::Text("{}".into())));
+        let known = || device.known.borrow().clone();
+        assert!(ear.on_published("state", b"ON", true));
+        assert_eq!((known().said, known().is_fresh), (0, false));
+        assert!(ear.on_published("there", b"online", true));
+        ear.on_link(true);
+        assert_eq!(
+            (known().state, known().is_there),
+            (None, None),
+            "said before"
+        );
+        assert!(ear.on_published("state", b"OFF", false));
+        assert!(!ear.on_published("state", b"", false));
+        assert!(!ear.on_published("elsewhere", b"OFF", false));
+        assert_eq!((known().said, known().is_fresh), (1, true));
+        assert!(ear.on_published("there", b"offline", false));
+        assert_eq!((known().state, known().is_here()), (None, false));
+        assert_eq!(ear.topics().collect::<Vec<_>>(), ["state", "there"]);
+    }
+}
