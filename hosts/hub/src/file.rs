@@ -176,8 +176,8 @@ impl HomeFile {
             drivers,
             mqtt,
         };
-        file.check_plugs()?;
         file.check_mqtt()?;
+        file.check_plugs()?;
         Ok(file)
     }
 
