@@ -32,6 +32,7 @@
 
 pub mod device;
 pub mod file;
+pub mod fuzz;
 pub mod house;
 pub mod http;
 pub mod keeper;

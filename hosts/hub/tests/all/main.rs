@@ -15,6 +15,7 @@ mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
 mod file;
+mod fuzz;
 mod house;
 mod kasa;
 mod mqtt;
