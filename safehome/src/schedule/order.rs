@@ -86,7 +86,7 @@ impl<'a, V: Value> Sides<'a, V> {
         };
         let mut all = Vec::with_capacity(hub.runs.len());
         let runs = hub.runs.iter();
-        all.extend(runs.filter(|it| it.1.stage != Stage::Waiting).map(live));
+        all.extend(runs.filter(|it| !it.1.is_placeless()).map(live));
         let run = |id| Some(all.get(index(&all, id)?)?.run);
         let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
         rooms.extend(needs.iter().map(|need| hub.room(need.device, new, run)));
@@ -251,13 +251,15 @@ impl<V: Value> Hub<V> {
         let lineage = self.devices.get(&id).map(|it| it.lineage.as_slice());
         let lineage = lineage.unwrap_or_default();
         let must_stay = |run: &Run<V>| match run.stage {
-            Stage::Waiting | Stage::Placed => run.late,
+            Stage::Queued | Stage::Waiting | Stage::Placed => run.late,
             // It waits for this one: no routine goes in front (erratum H18).
             Stage::Running => !self.config.pre_leases || run.late || run.waits_for(id),
             Stage::Aborting(_) | Stage::Committed => true,
         };
-        let must_stay =
-            |run: &Run<V>| must_stay(run) || run.keeps_order_with(new) && !self.rules.any_gap();
+        let must_stay = |run: &Run<V>| {
+            let is_alike = || run.keeps_order_with(new) && !self.rules.any_gap();
+            must_stay(run) || run.urgency() > new.urgency() || is_alike()
+        };
         let stays = |entry: &Entry<V>| {
             entry.touched || entry.routine().and_then(&run).is_some_and(must_stay)
         };
