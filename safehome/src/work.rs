@@ -20,6 +20,8 @@ pub(crate) enum Task {
     Routine(RoutineId),
     /// Starts the waiting routines that can start.
     Queue,
+    /// Lets in the routines that are held back no longer.
+    Held,
 }
 
 impl Work {
@@ -28,6 +30,12 @@ impl Work {
         if !self.0.contains(&task) {
             self.0.push_back(task);
         }
+    }
+
+    /// Adds a task that is to come before all others.
+    pub(crate) fn hurry(&mut self, task: Task) {
+        self.0.retain(|it| *it != task);
+        self.0.push_front(task);
     }
 
     pub(crate) fn next(&mut self) -> Option<Task> {

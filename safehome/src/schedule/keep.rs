@@ -79,7 +79,7 @@ impl<V: Value> Hub<V> {
         };
         let mut slots = BTreeMap::new();
         for id in &order {
-            if let Some(run) = self.runs.get(id).filter(|it| it.stage != Stage::Waiting) {
+            if let Some(run) = self.runs.get(id).filter(|it| !it.is_placeless()) {
                 slots.insert(*id, self.ranks.add(run.note()));
             }
         }
@@ -105,7 +105,8 @@ impl<V: Value> Run<V> {
     fn note(&self) -> Note {
         Note {
             sets: self.sets_note(),
-            has_begun: self.stage != Stage::Placed && self.stage != Stage::Waiting || self.late,
+            urgency: self.urgency(),
+            has_begun: self.stage != Stage::Placed && !self.is_placeless() || self.late,
         }
     }
 
