@@ -126,6 +126,14 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub fn start(options: Options) -> Result<Self, ClientError> {
+        let (client, mut host) = Self::new(options)?;
+        let thread = thread::Builder::new().name("client".into());
+        thread.spawn(move || host.run())?;
+        Ok(client)
+    }
+
+    /// A client, and what is to run on a thread for it.
+    fn new(options: Options) -> Result<(Self, Host), ClientError> {
         let me = clock::life(options.id);
         let machine = Machine::new(me, options.config, options.gateways.ids())?;
         let (wake, wakes) = mpsc::sync_channel(WAKES);
@@ -133,16 +141,15 @@ impl Client {
         let (tell, told) = mpsc::channel();
         let (clock, heard) = (Clock::start(), Heard::default());
         let wakes = (wake.clone(), wakes);
-        let mut host = Host::new(options, machine, clock, wakes, tell, heard.clone())?;
-        let thread = thread::Builder::new().name("client".into());
-        thread.spawn(move || host.run())?;
-        Ok(Self {
+        let host = Host::new(options, machine, clock, wakes, tell, heard.clone())?;
+        let client = Self {
             wake,
             told,
             me,
             clock,
             heard,
-        })
+        };
+        Ok((client, host))
     }
 
     /// Has a function run. [`Told`] names it by this token.
@@ -188,36 +195,5 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.say(Wake::Close);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::frame;
-    use crate::link::Address;
-
-    #[test]
-    fn a_function_that_fits_into_no_frame_is_refused_at_once() {
-        let nobody = (
-            NodeId(1),
-            Address {
-                host: "127.0.0.1".into(),
-                port: 1,
-            },
-        );
-        let client = Client::start(Options {
-            id: NodeId(9),
-            gateways: Gateways::new([nobody]).unwrap(),
-            access: Access::default(),
-            config: Config::new(),
-        })
-        .unwrap();
-        client.submit(7, Function::new(&[0; frame::MESSAGE_MAX]));
-        let (token, why) = (7, Refusal::TooLong);
-        assert_eq!(
-            client.wait(Span::secs(60)),
-            Some(Told::Refused { token, why })
-        );
     }
 }

@@ -121,6 +121,8 @@ impl Store {
             source: Box::new(source),
         };
         let database = Database::create(&path).map_err(|it| failed(it.into()))?;
+        // The name of a new file is in the folder, which is stored by itself.
+        File::open(dir).and_then(|it| it.sync_all()).map_err(folder)?;
         let found = read(&database, dir)?;
         let steps = found.memory.as_ref().map_or(0, |it| it.steps.len() as u64);
         let store = Self {

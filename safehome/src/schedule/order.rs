@@ -104,8 +104,8 @@ pub(crate) struct Ranked<'a, V> {
     reach: Reach,
 }
 
-/// So many cells of what was found are kept, besides one for each pair of devices.
-const CELLS: usize = 4_096;
+/// So many cells of what was found are kept, besides one for each pair of devices. Tests keep few.
+const CELLS: usize = if cfg!(test) { 16 } else { 4_096 };
 
 /// A place on the device with this number, between these.
 #[derive(Clone, Copy, Debug)]

@@ -29,9 +29,9 @@ impl<V: Value> Hub<V> {
     /// others it would be stretched as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
-        let found = self.runs.get(&id).and_then(|run| {
+        let found = self.runs.get(&id).map(|run| {
             let mut sides = Sides::new(self, run, &needs);
-            Some(self.earliest(&needs, now, &mut sides))
+            self.earliest(&needs, now, &mut sides)
         });
         let (found, left) = found.unwrap_or((Err(Unplaced::NoGap), self.config.search_limit));
         self.counters.searched += u64::from(self.config.search_limit - left);

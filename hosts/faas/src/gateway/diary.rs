@@ -442,6 +442,74 @@ mod tests {
     }
 
     #[test]
+    fn what_was_seen_of_one_attempt_is_nothing_for_the_next() {
+        let mut tables = tables();
+        let function = Function::new(b"x");
+        let task = task(1);
+        tables.apply(&Update::Submit { task, function });
+        let first = tables.assignment(task).unwrap().clone();
+        let mut second = first.clone();
+        second.attempt += 1;
+        let mut page = Page::new(Bytes::new(), Time::ZERO);
+        page.follow(Some(&first));
+        page.votes.insert(NodeId(102));
+        page.follow(Some(&first));
+        page.follow(None);
+        assert_eq!((page.unit.as_ref(), page.votes.len()), (Some(&first), 1));
+        let mut diary = Diary::default();
+        diary.tasks.insert(task, page);
+        let shown = diary.task(task, tables.open_task(task).unwrap(), Time::ZERO);
+        assert_eq!(*shown.votes, [NodeId(102)]);
+        let page = diary.tasks.get_mut(&task).unwrap();
+        page.follow(Some(&second));
+        assert_eq!((page.unit.as_ref(), page.votes.len()), (Some(&second), 0));
+        // The tables are behind: what is known is of another attempt than theirs.
+        page.votes.insert(NodeId(103));
+        let shown = diary.task(task, tables.open_task(task).unwrap(), Time::ZERO);
+        assert_eq!(*shown.votes, []);
+    }
+
+    #[test]
+    fn a_task_has_an_age_and_an_answer_says_how_long_it_took_and_when() {
+        let mut tables = tables();
+        let (function, task) = (Function::new(b"x"), task(1));
+        let mut diary = Diary::default();
+        let at = |seconds| Time::ZERO + Span::secs(seconds);
+        diary.on_asked(task, &function, at(1));
+        diary.on_asked(task, &function, at(2));
+        tables.apply(&Update::Submit { task, function });
+        let unit = tables.assignment(task).unwrap().clone();
+        diary.look(ME, &tables, at(20));
+        let shown = diary.task(task, tables.open_task(task).unwrap(), at(3));
+        assert_eq!(shown.age_ms, 2_000);
+        let answer = Some((&Answer::NoMajority, &[][..]));
+        diary.on_ended(task, answer, at(4));
+        let shown = diary.answers(at(9)).next().unwrap();
+        assert_eq!((shown.took_ms, shown.ago_ms), (3_000, 5_000));
+        assert_eq!((shown.attempt, shown.task), (unit.attempt, task));
+        assert_eq!(*shown.electors, *unit.electors);
+    }
+
+    #[test]
+    fn who_is_no_follower_of_this_gateway_is_forgotten_in_five_seconds() {
+        let (tables, mut diary) = (tables(), Diary::default());
+        let at = |millis| Time::ZERO + Span::millis(millis);
+        for id in [101, 777] {
+            diary.on_message(Member::new(id, 0), &keep_alive(), None, at(0));
+        }
+        diary.open(task(7), &Function::new(b"x"), at(0), false);
+        let known = |diary: &Diary| (diary.woke.len(), diary.tasks.len());
+        diary.look(ME, &tables, at(4_999));
+        assert_eq!(known(&diary), (2, 1));
+        diary.look(ME, &tables, at(5_000));
+        assert_eq!(known(&diary), (1, 0));
+        assert_eq!(diary.woke_ms(NodeId(101), at(5_000)), Some(5_000));
+        // It went to another gateway.
+        diary.look(NodeId(2), &tables, at(5_000));
+        assert_eq!(known(&diary), (0, 0));
+    }
+
+    #[test]
     fn what_is_remembered_has_a_bound() {
         let (tables, mut diary) = (tables(), Diary::default());
         let function = Function::new(&[b'y'; 1_000]);
@@ -480,5 +548,7 @@ mod tests {
         let call = Call::new(module, "gcd", arguments).unwrap();
         let shown = text(&call.to_function().unwrap());
         assert_eq!(*shown, *b"gcd(84i64, 36i64)");
+        let longest = [b'y'; TEXT];
+        assert_eq!(*text(&Function::new(&longest)), longest);
     }
 }

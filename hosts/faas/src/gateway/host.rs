@@ -1,5 +1,8 @@
 //! The loop of a gateway: what comes in, what is stored, and what goes out, in this order.
 
+#[cfg(test)]
+mod tests;
+
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -121,14 +124,7 @@ impl Host {
                 .collect();
             self.expire();
             for wake in batch {
-                match wake {
-                    Wake::Own(event) => self.on_own(event)?,
-                    Wake::Peer(peer, LinkEvent::Down(lost)) => {
-                        self.counters.lost_links += 1;
-                        self.on_refused(peer, lost);
-                    }
-                    Wake::Peer(..) => {} // Nothing is read there.
-                }
+                self.on_wake(wake)?;
             }
             if let Some(tables) = self.driver.machine().tables() {
                 self.diary.follow(tables);
@@ -137,6 +133,18 @@ impl Host {
             self.look_at_puts()?;
             self.look_at_time()?;
         }
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> Result<(), GatewayError> {
+        match wake {
+            Wake::Own(event) => self.on_own(event)?,
+            Wake::Peer(peer, LinkEvent::Down(lost)) => {
+                self.counters.lost_links += 1;
+                self.on_refused(peer, lost);
+            }
+            Wake::Peer(..) => {} // Nothing is read there.
+        }
+        Ok(())
     }
 
     /// Steps the machine. Returns whether it took the input.

@@ -218,6 +218,21 @@ mod tests {
         assert_eq!(disk.get(library(b"bbbb")), Some(b"bbbb".to_vec()));
         disk.put(b"more than there is room for");
         assert!(disk.get(library(b"cccc")).is_some());
+        disk.put(b"as much as");
+        assert!(disk.get(library(b"as much as")).is_some());
+        for module in [
+            &b"aa"[..],
+            b"bb",
+            b"cc",
+            b"dd",
+            b"as much",
+            b"bbbb",
+            b"cccc",
+        ] {
+            disk.put(module);
+        }
+        let mut taken = fs::read_dir(&dir.0).unwrap();
+        assert!(taken.all(|it| it.unwrap().metadata().unwrap().len() == 4));
         dir.date(b"bbbb", 9);
         dir.date(b"cccc", 5);
         let mut smaller = dir.disk(4);
@@ -237,10 +252,21 @@ mod tests {
             assert!(!dir.module(b"abc").exists());
         }
         assert_eq!(disk.damaged, 3);
+        let longest = vec![7; MODULE_MAX];
+        let mut roomy = dir.disk(2 * MODULE_MAX as u64);
+        roomy.put(&longest);
+        assert_eq!(roomy.get(library(&longest)), Some(longest.clone()));
+        fs::write(dir.module(&longest), [&longest[..], b"7"].concat()).unwrap();
+        assert_eq!((roomy.get(library(&longest)), roomy.damaged), (None, 1));
+        disk.put(b"abc");
+        fs::remove_file(dir.module(b"abc")).unwrap();
+        fs::create_dir(dir.module(b"abc")).unwrap();
+        assert_eq!((disk.get(library(b"abc")), disk.damaged), (None, 4));
+        fs::remove_dir(dir.module(b"abc")).unwrap();
         disk.put(b"abc");
         fs::remove_file(dir.module(b"abc")).unwrap();
         assert_eq!(disk.get(library(b"abc")), None);
-        assert_eq!(disk.damaged, 3);
+        assert_eq!(disk.damaged, 4);
     }
 
     #[test]
