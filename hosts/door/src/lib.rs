@@ -1,4 +1,4 @@
-//! The door of a host's page: who is let in, how many at a time, and for how long.
+//! The door of a host's page: it says which clients may read, how many at a time, and for how long.
 //!
 //! | promise | under which assumption |
 //! |---|---|
@@ -6,7 +6,8 @@
 //! | with a token, nothing but a refusal is told to a client that does not know it | the network is private, or TLS is in front |
 //! | a page of another site changes nothing here | browsers say where a page came from |
 //! | at most 64 connections at a time; others wait | |
-//! | a connection is closed whose request takes 10 s to come, that takes nothing of what is there for it for 10 s, or on which nothing is said and nothing is taken for 30 s | |
+//! | the door closes a connection when a request takes 10 s to come, when its client takes nothing for 10 s of what waits for it, and when no byte is read or written for 30 s | |
+//! | at most 16 clients listen to [`Events`]; others are refused | |
 //!
 //! A page is one text that loads nothing else: its policy lets a browser run what has its nonce, and connect
 //! to where it came from.
@@ -21,6 +22,8 @@
 
 pub mod accept;
 #[cfg(feature = "page")]
+mod events;
+#[cfg(feature = "page")]
 mod guard;
 #[cfg(feature = "page")]
 mod page;
@@ -29,6 +32,8 @@ mod patience;
 #[cfg(feature = "page")]
 mod serve;
 
+#[cfg(feature = "page")]
+pub use self::events::{Events, Json, LISTENERS};
 #[cfg(feature = "page")]
 pub use self::guard::{Token, TokenError};
 #[cfg(feature = "page")]

@@ -10,7 +10,12 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use thiserror::Error;
 
-/// The system has no chance to give.
+/// What all pages look like.
+const STYLE: &str = include_str!("page/base.css");
+/// What the programs of all pages use: elements whose texts are texts, and lists of them.
+const PROGRAM: &str = include_str!("page/base.js");
+
+/// The system gives no random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the system gives no random numbers: see whether /dev/urandom is there")]
 pub struct NoChance;
@@ -23,10 +28,11 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with this text, in which `NONCE` stands for what its style and its program are known by.
+    /// A page with this text, in which `NONCE` stands for what its style and its program are known by,
+    /// `BASE_STYLE` for how all pages look and `BASE_PROGRAM` for what their programs use.
     ///
     /// # Errors
-    /// When the system has no chance to give.
+    /// When the system gives no random numbers.
     pub fn new(text: &str) -> Result<Self, NoChance> {
         let mut nonce = String::new();
         for _ in 0..2 {
@@ -40,7 +46,11 @@ impl Page {
         );
         let policy = HeaderValue::try_from(policy);
         Ok(Self {
-            text: text.replace("NONCE", &nonce).into(),
+            text: text
+                .replace("NONCE", &nonce)
+                .replace("BASE_STYLE", STYLE.trim_end())
+                .replace("BASE_PROGRAM", PROGRAM.trim_end())
+                .into(),
             // It has hexadecimal digits and the text above.
             policy: policy.unwrap_or(HeaderValue::from_static("default-src 'none'")),
         })

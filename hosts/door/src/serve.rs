@@ -51,7 +51,7 @@ pub enum DoorError {
     Thread(#[source] io::Error),
 }
 
-/// Where a page is, and for whom.
+/// An address at which a page is served, and what its readers have to know.
 #[derive(Debug)]
 pub struct Door {
     listener: TcpListener,

@@ -6,9 +6,8 @@
 //! | `GET /api/status` | a [`View`](crate::view::View) in JSON |
 //! | `GET /api/events` | the same twice a second, as server-sent events |
 //!
-//! It can be read and not written. It serves 64 connections at a time; others wait. It closes a connection
-//! whose request takes 10 s to come, one that takes nothing of what is there for it for 10 s, and one on which
-//! nothing is said and nothing is taken for 30 s. A listener that is behind misses what is outdated.
+//! It can be read and not written. [`selvedge_door`] says how many connections it serves, and for how long. A
+//! listener that is behind misses what is outdated.
 
 mod answer;
 #[cfg(test)]
@@ -16,12 +15,11 @@ mod tests;
 
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::sync::Arc;
 use std::time::Instant;
 use std::{io, thread};
 
 use selvedge_core::NodeId;
-use selvedge_door::{Door, DoorError, NoChance};
+use selvedge_door::{Door, DoorError, Json, NoChance};
 pub use selvedge_door::{Token, TokenError};
 use thiserror::Error;
 use tokio::sync::watch;
@@ -34,9 +32,8 @@ use crate::watch::Watch;
 
 /// How often listeners are told.
 const EVERY: Duration = Duration::from_millis(500);
-/// How many may listen to events; others are refused.
-const LISTENERS: usize = 16;
-/// Where the page is, and for whom.
+
+/// At which address the page is served, and what its readers have to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Where it listens.
@@ -59,9 +56,6 @@ pub enum PageError {
     #[error("cannot start a thread for the page: {0}: see how many this process may have")]
     Thread(io::Error),
 }
-
-/// What is known last, in JSON.
-type Json = Arc<str>;
 
 /// Serves the page until the process ends.
 pub(crate) fn start(

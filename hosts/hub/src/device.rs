@@ -31,8 +31,8 @@ pub trait Device: Send + 'static {
     /// The state that the device is in; `None` if it cannot say.
     fn ask(&mut self) -> impl Future<Output = Option<State>> + Send;
 
-    /// The next thing that the device says by itself. May be dropped at any point. Never, for a device that
-    /// is only ever asked.
+    /// The next thing that the device says by itself; for a device that says nothing by itself it does not
+    /// end. It may be dropped at any point.
     fn hear(&mut self) -> impl Future<Output = Heard> + Send {
         future::pending()
     }
@@ -126,7 +126,6 @@ pub async fn attend<D: Device>(
         tell,
         misses: 0,
         is_up: None,
-        state: None,
     };
     let mut next = Instant::now();
     loop {
@@ -155,11 +154,8 @@ pub async fn attend<D: Device>(
                     let set = timeout_at(until.into(), device.set(&state, until)).await;
                     set.unwrap_or(Outcome::Unknown)
                 };
-                if outcome == Outcome::Done {
-                    view.state = Some(state);
-                } else {
+                if outcome != Outcome::Done {
                     // Whether it answers at all is known soon, and in which state it is.
-                    view.state = None;
                     next = Instant::now();
                 }
                 (view.tell)(Report::Outcome { token, outcome });
@@ -167,10 +163,7 @@ pub async fn attend<D: Device>(
             Turn::Order(Some(Order::Ask { token })) => {
                 let state = timeout_at((Instant::now() + care.answer).into(), device.ask()).await;
                 match state.ok().flatten() {
-                    Some(state) => {
-                        view.state = Some(state.clone());
-                        (view.tell)(Report::Answered { token, state });
-                    }
+                    Some(state) => (view.tell)(Report::Answered { token, state }),
                     None => {
                         let outcome = Outcome::Unknown;
                         (view.tell)(Report::Outcome { token, outcome });
@@ -197,20 +190,17 @@ struct View<T> {
     tell: T,
     misses: u8,
     is_up: Option<bool>,
-    state: Option<State>,
 }
 
 impl<T: Fn(Report)> View<T> {
+    /// Each state is told, also one that was told before: while a command may still act, the hub takes none.
     fn on_state(&mut self, state: State) {
         self.misses = 0;
         if self.is_up != Some(true) {
             self.is_up = Some(true);
             (self.tell)(Report::Up);
         }
-        if self.state.as_ref() != Some(&state) {
-            self.state = Some(state.clone());
-            (self.tell)(Report::Observed(state));
-        }
+        (self.tell)(Report::Observed(state));
     }
 
     fn on_silence(&mut self, misses: u8) {
@@ -221,7 +211,6 @@ impl<T: Fn(Report)> View<T> {
     }
 
     fn on_gone(&mut self) {
-        self.state = None;
         if self.is_up != Some(false) {
             self.is_up = Some(false);
             (self.tell)(Report::Down);

@@ -4,7 +4,9 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use selvedge_core::NodeId;
 use selvedge_routine::file::{FileError, Home};
+use selvedge_routine::trigger::{Clause, Trigger};
 use selvedge_routine::{Catalogue, State};
 use serde::Deserialize;
 use thiserror::Error;
@@ -100,12 +102,10 @@ pub enum HomeError {
     )]
     NoDevice(String),
     /// A state that a relay cannot be in.
-    #[error(
-        "routine {routine:?}: {device:?} is a plug, and {state} is no state of it: write on or off"
-    )]
+    #[error("{at}: {device:?} is a plug, and {state} is no state of it: write on or off")]
     NotForPlug {
-        /// Which routine.
-        routine: String,
+        /// The name of the routine, or `initial`.
+        at: String,
         /// Which device.
         device: String,
         /// Which state.
@@ -140,26 +140,51 @@ impl HomeFile {
         Ok(file)
     }
 
+    /// Plugs are on or off, and nothing else.
     fn check_plugs(&self) -> Result<(), HomeError> {
-        for it in &self.home.routines {
+        let home = &self.home;
+        let found = home
+            .initial
+            .iter()
+            .map(|(id, state)| ("initial", *id, state));
+        found.into_iter().try_for_each(|it| self.check_plug(it))?;
+        for it in &home.routines {
             for step in &it.routine.steps {
-                let name = self.home.catalogue.name(step.device).unwrap_or_default();
-                if !matches!(self.drivers.get(name), Some(DriverShape::Kasa(_))) {
-                    continue;
-                }
-                let mut states = [Some(&step.value), step.undo.as_ref()]
-                    .into_iter()
-                    .flatten();
-                if let Some(state) = states
-                    .find(|it| !matches!(it, State::Word(word) if word == "on" || word == "off"))
-                {
-                    return Err(HomeError::NotForPlug {
-                        routine: it.name.clone(),
-                        device: name.into(),
-                        state: state.clone(),
-                    });
-                }
+                let states = [Some(&step.value), step.undo.as_ref()];
+                let states = states.into_iter().flatten().map(|it| (step.device, it));
+                let asked = step.condition.iter().map(|it| (it.device, &it.value));
+                let mut all = states.chain(asked);
+                all.try_for_each(|(device, state)| self.check_plug((&it.name, device, state)))?;
             }
+        }
+        for it in &home.triggers {
+            if let Trigger::When(clause) = &it.trigger {
+                self.check_clause(&it.name, clause)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_clause(&self, name: &str, clause: &Clause<State>) -> Result<(), HomeError> {
+        match clause {
+            Clause::Is(it) => self.check_plug((name, it.device, &it.value)),
+            Clause::All(parts) | Clause::Any(parts) => {
+                parts.iter().try_for_each(|it| self.check_clause(name, it))
+            }
+            Clause::Not(part) => self.check_clause(name, part),
+        }
+    }
+
+    fn check_plug(&self, (at, id, state): (&str, NodeId, &State)) -> Result<(), HomeError> {
+        let device = self.home.catalogue.name(id).unwrap_or_default();
+        let is_plug = matches!(self.drivers.get(device), Some(DriverShape::Kasa(_)));
+        let is_known = matches!(state, State::Word(word) if word == "on" || word == "off");
+        if is_plug && !is_known {
+            return Err(HomeError::NotForPlug {
+                at: at.into(),
+                device: device.into(),
+                state: state.clone(),
+            });
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! The machines of a home together: the hub, the triggers, and what became of runs. Without I/O.
 //!
-//! [`House::step`] takes what happened, and collects what changed and what is to be done. The host stores the
+//! [`House::take`] takes what happened, and collects what changed and what is to be done. The host stores the
 //! [changes](House::take_changes) first, and then carries out the [orders](House::take_todo); so nothing of a
 //! step is seen before it is stored.
 
 mod record;
 mod view;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use chacha20::ChaCha12Rng;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
@@ -98,9 +98,9 @@ pub enum HouseError {
     /// The triggers' settings, or a routine or trigger of the file.
     #[error(transparent)]
     Trigger(#[from] trigger::Reject),
-    /// What was stored does not fit together.
+    /// What was stored does not fit together, or not to the settings.
     #[error(
-        "what is stored cannot be restored ({0}): put the folder aside, and begin with an empty one"
+        "what is stored cannot be restored ({0}): raise the limits again, or put the folder aside"
     )]
     Damage(#[from] Damage),
     /// The hub refuses a device.
@@ -140,7 +140,7 @@ pub struct House {
     records: Records,
     rng: ChaCha12Rng,
     /// What the triggers know of each device.
-    told: BTreeMap<NodeId, State>,
+    told: BTreeMap<NodeId, Option<State>>,
     /// The routine that the hub is about to take.
     coming: Option<(String, Cause, Routine<State>)>,
     accepted: Option<RoutineId>,
@@ -191,13 +191,17 @@ impl House {
         if !is_new {
             house.command(Command::Resume, moment)?;
         }
+        let mut taken_out = Vec::new();
         for &device in gone {
             let removed = house.command(Command::Remove(device), moment);
             if let Err(Reject::DeviceInUse(_)) = removed {
                 let member = Member::new(device.0, 0);
                 house.step(Input::Membership(Delta::Failed(member)), moment)?;
+            } else {
+                taken_out.push(device);
             }
         }
+        house.catalogue = without(&home.catalogue, &taken_out);
         for (device, _) in home.catalogue.iter().filter(|it| !gone.contains(&it.0)) {
             let state = home.initial.get(&device).cloned();
             match house.command(Command::Device { device, state }, moment) {
@@ -263,7 +267,7 @@ impl House {
     /// When there is no such routine, or the hub refuses it. Nothing changed.
     pub fn run(&mut self, name: &str, moment: Moment) -> Result<RoutineId, Refusal> {
         let Some(routine) = self.dispatcher.machine().routine(name).cloned() else {
-            let why = format!("there is no routine {name:?}: see /api/routines for their names");
+            let why = format!("there is no routine {name:?}: see /api/home for their names");
             return Err(Refusal::Unknown(why));
         };
         let submitted = self.submit(name.into(), Cause::Hand, routine, moment);
@@ -276,7 +280,7 @@ impl House {
     /// When there is no such run, or it is finished. Nothing changed.
     pub fn cancel(&mut self, id: RoutineId, moment: Moment) -> Result<(), Refusal> {
         self.command(Command::Cancel(id), moment).map_err(|_| {
-            Refusal::Unknown(format!("run {id} is unknown, or finished: see /api/runs"))
+            Refusal::Unknown(format!("run {id} is unknown, or finished: see /api/home"))
         })
     }
 
@@ -312,6 +316,8 @@ impl House {
                 };
                 self.command(command, moment)
             }
+            // What is known already is no step, which would be stored.
+            Report::Observed(state) if self.hub().state(device) == Some(&state) => Ok(()),
             Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
             Report::Up => self.step(Input::Membership(Delta::Joined(member)), moment),
             Report::Down => self.step(Input::Membership(Delta::Failed(member)), moment),
@@ -358,11 +364,16 @@ impl House {
     }
 
     fn step(&mut self, input: Input<DurableHub<State>>, moment: Moment) -> Moved {
+        self.hub_step(input, moment)?;
+        self.tell_triggers(moment);
+        Ok(())
+    }
+
+    fn hub_step(&mut self, input: Input<DurableHub<State>>, moment: Moment) -> Moved {
         let mut events = Vec::new();
         let effects = |Effect::Event(it)| events.push(it);
         self.hub.step(moment.now, &mut self.rng, input, effects)?;
         self.carry_out(events, moment);
-        self.tell_triggers(moment);
         Ok(())
     }
 
@@ -375,10 +386,14 @@ impl House {
     ) -> Result<RoutineId, Reject> {
         self.coming = Some((name, cause, routine.clone()));
         self.accepted = None;
-        let told = self.command(Command::Submit(routine), moment);
+        let told = self.hub_step(Input::Command(Command::Submit(routine)), moment);
         self.coming = None;
         told?;
-        self.accepted.take().ok_or(Reject::Empty)
+        // Before triggers, which may submit more.
+        let accepted = self.accepted.take();
+        self.tell_triggers(moment);
+        debug_assert!(accepted.is_some(), "a routine that is taken is accepted");
+        accepted.ok_or(Reject::Empty)
     }
 
     fn carry_out(&mut self, events: Vec<DurableEvent<State>>, moment: Moment) {
@@ -431,11 +446,21 @@ impl House {
                     self.note(id, |it, _| it.place = Some(place));
                 }
             }
-            Event::Restored(_)
-            | Event::Stuck(_)
-            | Event::GivenUp(_)
-            | Event::Incongruent { .. } => {}
+            Event::Restored(device) => self.on_undone(device, Undone::Restored),
+            Event::Stuck(device) => self.on_undone(device, Undone::Stuck),
+            Event::GivenUp(device) => self.on_undone(device, Undone::Impossible),
+            Event::Incongruent { .. } => {}
             _ => debug_assert!(false, "an event that this host does not carry out"),
+        }
+    }
+
+    fn on_undone(&mut self, device: NodeId, end: Undone) {
+        let name = self.catalogue.name(device);
+        let name = name.map_or_else(|| device.to_string(), Into::into);
+        for id in self.records.undone(&name, end) {
+            if let Some(record) = self.records.get(id) {
+                self.changes.runs.insert(id, record.clone());
+            }
         }
     }
 
@@ -461,17 +486,15 @@ impl House {
     /// Passes changed states to the triggers; clauses ask for them.
     fn tell_triggers(&mut self, moment: Moment) {
         let hub = self.hub.machine().hub();
-        let mut changed = VecDeque::new();
-        for (device, _) in self.catalogue.iter() {
-            if let Some(state) = hub.state(device)
-                && self.told.get(&device) != Some(state)
-            {
-                changed.push_back((device, state.clone()));
-            }
-        }
+        let states = self.catalogue.iter().map(|it| (it.0, hub.state(it.0)));
+        let is_new =
+            |it: &(NodeId, Option<&State>)| self.told.get(&it.0).and_then(Option::as_ref) != it.1;
+        let changed = states
+            .filter(is_new)
+            .map(|(id, state)| (id, state.cloned()));
+        let changed: Vec<(NodeId, Option<State>)> = changed.collect();
         for (device, state) in changed {
             self.told.insert(device, state.clone());
-            let state = Some(state);
             self.trigger(trigger::Command::Observed { device, state }, moment);
         }
     }
@@ -504,4 +527,14 @@ impl House {
             }
         }
     }
+}
+
+/// The names of all other devices.
+fn without(catalogue: &Catalogue, devices: &[NodeId]) -> Catalogue {
+    let mut others = Catalogue::new();
+    for (id, name) in catalogue.iter().filter(|it| !devices.contains(&it.0)) {
+        let assigned = others.assign(name, id);
+        debug_assert!(assigned.is_ok(), "names and ids are there once");
+    }
+    others
 }

@@ -9,49 +9,41 @@
 //! | `GET /api/runs/7` | a [`RunView`] |
 //! | `POST /api/runs/7/cancel` | 202 and `{"id":7}`: the run is being undone |
 //!
-//! What is refused is answered `{"error":".."}`, with what was found and the mend. What is posted needs no
-//! body, and none is read. A page of somebody else cannot post: its origin gives it away.
+//! What the hub refuses is answered `{"error":".."}`, with what was found and the mend; what the door refuses is
+//! answered with a line of text. What is posted needs no body, and none is read. A page of another site cannot
+//! post: its origin shows where it comes from.
 
-use core::convert::Infallible;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use futures_util::stream;
-use selvedge_door::{NoChance, Page};
+use selvedge_door::{Events, Json, NoChance, Page};
 use selvedge_safehome::RoutineId;
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use crate::house::{Refusal, RunView};
-use crate::keeper::{Json, Request};
+use crate::keeper::Request;
 
-/// The page. `NONCE` stands for what its style and its program are known by.
+/// The page, in the form of [`Page::new`].
 const PAGE: &str = include_str!("http/page.html");
-/// How many may listen to events; others are refused.
-const LISTENERS: usize = 16;
-/// After how many milliseconds a page that was cut off comes back.
-const RETRY: &str = "retry: 2000\n";
 const JSON: [(HeaderName, &str); 1] = [(CONTENT_TYPE, "application/json")];
 
 #[derive(Clone)]
 struct Shared {
-    told: watch::Receiver<Json>,
+    events: Events,
     requests: Sender<Request>,
-    listeners: Arc<Semaphore>,
     page: Page,
 }
 
 /// The page.
 ///
 /// # Errors
-/// When the system has no chance to give.
+/// When the system gives no random numbers.
 pub fn page() -> Result<Page, NoChance> {
     Page::new(PAGE)
 }
@@ -59,9 +51,8 @@ pub fn page() -> Result<Page, NoChance> {
 /// Answers all requests that a door lets in.
 pub fn router(told: watch::Receiver<Json>, requests: Sender<Request>, page: Page) -> Router {
     let shared = Shared {
-        told,
+        events: Events::new(told),
         requests,
-        listeners: Arc::new(Semaphore::new(LISTENERS)),
         page,
     };
     Router::new()
@@ -72,6 +63,7 @@ pub fn router(told: watch::Receiver<Json>, requests: Sender<Request>, page: Page
         .route("/api/runs/{id}", get(one))
         .route("/api/runs/{id}/cancel", post(cancel))
         .fallback(nothing)
+        .method_not_allowed_fallback(not_so)
         .with_state(shared)
 }
 
@@ -80,7 +72,7 @@ async fn show(State(shared): State<Shared>) -> impl IntoResponse {
 }
 
 async fn home(State(shared): State<Shared>) -> impl IntoResponse {
-    (JSON, shared.told.borrow().to_string())
+    (JSON, shared.events.latest().to_string())
 }
 
 #[derive(Serialize)]
@@ -156,32 +148,16 @@ async fn cancel(State(shared): State<Shared>, Path(text): Path<String>) -> Respo
     }
 }
 
-/// Tells what is known, each time that it is told anew. A listener that is behind goes on with the latest.
 async fn events(State(shared): State<Shared>) -> Response {
-    let Ok(permit) = Arc::clone(&shared.listeners).try_acquire_owned() else {
-        let why = format!("{LISTENERS} listen already: close another page\n");
-        let header = [(RETRY_AFTER, "2")];
-        return (StatusCode::SERVICE_UNAVAILABLE, header, why).into_response();
-    };
-    let mut told = shared.told;
-    told.mark_changed();
-    let events = stream::unfold((told, permit, RETRY), next_event);
-    let header = [(CONTENT_TYPE, "text/event-stream")];
-    (header, Body::from_stream(events)).into_response()
-}
-
-type Listener = (watch::Receiver<Json>, OwnedSemaphorePermit, &'static str);
-
-async fn next_event(
-    (mut told, permit, before): Listener,
-) -> Option<(Result<String, Infallible>, Listener)> {
-    told.changed().await.ok()?;
-    // Compact JSON has no line feed.
-    let event = format!("{before}data: {}\n\n", *told.borrow_and_update());
-    Some((Ok(event), (told, permit, "")))
+    shared.events.listen()
 }
 
 async fn nothing() -> Response {
     let error = "there is nothing here: see /, /api/home and /api/events".into();
     json(StatusCode::NOT_FOUND, &Error { error })
+}
+
+async fn not_so() -> Response {
+    let error = "runs are asked for with POST, and all else with GET".into();
+    json(StatusCode::METHOD_NOT_ALLOWED, &Error { error })
 }

@@ -1,12 +1,15 @@
 //! The thread that keeps a house: it takes what comes, stores what changed, and then does what is to be done.
+//!
+//! Its channels have no limit of their own. A connection waits for its answer, and a device has one order at a
+//! time, so what waits there is bounded by the door's connections and by the number of devices.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Instant, UNIX_EPOCH};
 
 use selvedge_core::{NodeId, Time};
+use selvedge_door::Json;
 use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -58,9 +61,6 @@ impl Answer {
     }
 }
 
-/// What a view of the house is, in JSON.
-pub type Json = Arc<str>;
-
 /// Keeps a house until it is told to stop.
 #[derive(Debug)]
 pub struct Keeper {
@@ -103,6 +103,15 @@ fn local() -> Option<TimeOfDay> {
     TimeOfDay::from_seconds(seconds.sum())
 }
 
+/// What is shown of a house.
+#[must_use]
+pub fn json(house: &House) -> Json {
+    // There is no map in it whose keys are no texts, which is all that could go wrong.
+    serde_json::to_string(&house.view())
+        .unwrap_or_default()
+        .into()
+}
+
 impl Keeper {
     /// Keeps the house until [`Request::Stop`], or until no request can come any more.
     ///
@@ -122,7 +131,7 @@ impl Keeper {
                 }
             }
             self.house.expire(moment(self.start));
-            self.settle(&mut answers)?;
+            is_told &= !self.settle(&mut answers)?;
             if !is_told && now >= told {
                 (is_told, told) = (true, now + TELL);
                 self.tell.send_replace(self.json());
@@ -134,28 +143,26 @@ impl Keeper {
             if let Some(deadline) = self.house.deadline() {
                 until = until.min(self.start + Duration::from_micros(deadline.0));
             }
-            let mut next = match self
-                .requests
-                .recv_timeout(until.saturating_duration_since(now))
-            {
+            // What was done until here took time.
+            let wait = until.saturating_duration_since(Instant::now());
+            let mut next = match self.requests.recv_timeout(wait) {
                 Ok(it) => Some(it),
                 Err(RecvTimeoutError::Timeout) => continue,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
-            is_told = false;
             for room in (0..BATCH).rev() {
                 let Some(request) = next.take() else {
                     break;
                 };
                 if let Request::Stop = request {
-                    return self.settle(&mut answers);
+                    return self.settle(&mut answers).map(drop);
                 }
                 answers.extend(self.take(request));
                 if room > 0 {
                     next = self.requests.try_recv().ok();
                 }
             }
-            self.settle(&mut answers)?;
+            is_told &= !self.settle(&mut answers)?;
         }
     }
 
@@ -179,10 +186,11 @@ impl Keeper {
         }
     }
 
-    /// Stores what changed, then does what is to be done, and answers.
-    fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<(), StoreError> {
+    /// Stores what changed, then does what is to be done, and answers. Returns whether something changed.
+    fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
         let changes = self.house.take_changes();
-        if !changes.is_empty() {
+        let has_changed = !changes.is_empty();
+        if has_changed {
             self.store.write(&changes, self.house.saved())?;
         }
         for todo in self.house.take_todo() {
@@ -205,19 +213,21 @@ impl Keeper {
                 }
                 Todo::Ask { device, token } => (device, Order::Ask { token }),
             };
-            // One that is gone from the file is not reached, and the hub gives up.
-            if let Some(orders) = self.orders.get(&device) {
-                drop(orders.send(order));
+            let Some(orders) = self.orders.get(&device) else {
+                continue; // It is gone from the file: it is down, and the hub gives up.
+            };
+            if orders.send(order).is_err() {
+                // Its task has ended, which it does not by itself.
+                debug_assert!(false, "the task of a device has ended");
+                let report = Happening::Report(device, Report::Down);
+                self.house.take(report, moment(self.start));
             }
         }
         answers.drain(..).for_each(Answer::give);
-        Ok(())
+        Ok(has_changed)
     }
 
     fn json(&self) -> Json {
-        // There is no map in it whose keys are no texts, which is all that could go wrong.
-        serde_json::to_string(&self.house.view())
-            .unwrap_or_default()
-            .into()
+        json(&self.house)
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`file`] | reads a home: devices and how they are reached, routines, triggers |
+//! | [`mod@file`] | reads a home: devices and how they are reached, routines, triggers |
 //! | [`device`] | stands between the hub and a device: orders in, reports out, and what counts as proof |
 //! | [`house`] | puts the hub, the triggers and what became of runs together, without I/O |
 //! | [`store`] | keeps what must not be forgotten in an embedded database |

@@ -26,7 +26,7 @@ use selvedge_hub::device::{Care, Device, Order, attend};
 use selvedge_hub::file::{DriverShape, HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
-use selvedge_hub::keeper::{Keeper, Request, moment};
+use selvedge_hub::keeper::{Keeper, Request, json, moment};
 use selvedge_hub::store::{Store, StoreError};
 use selvedge_routine::State;
 use selvedge_safehome::Config;
@@ -110,7 +110,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let rng = ChaCha12Rng::seed_from_u64(getrandom::u64().map_err(|_| NoChance)?);
     let (config, now) = (Config::default(), moment(start));
     let mut house = House::new(&home, config, lateness, &gone, found.memory, rng, now)?;
-    store.begin(&home.catalogue, &house.take_changes(), house.saved())?;
+    store.begin(
+        &house.catalogue().clone(),
+        &house.take_changes(),
+        house.saved(),
+    )?;
 
     let (to_keeper, requests) = channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -137,7 +141,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         }
     }
-    let (tell, told) = watch::channel("{}".into());
+    let (tell, told) = watch::channel(json(&house));
     let (page, listens) = (http::page()?, door.listens());
     door.open(
         "page",

@@ -31,8 +31,8 @@ const BASE: TableDefinition<'_, (), &[u8]> = TableDefinition::new("selvedge hub:
 const STEPS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("selvedge hub: steps");
 const DEVICES: TableDefinition<'_, &str, u64> = TableDefinition::new("selvedge hub: devices");
 const RUNS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("selvedge hub: runs");
-/// After so many steps the hub in whole takes their place; the tests do not wait for so many.
-const STEPS_LIMIT: u64 = if cfg!(test) { 20 } else { 1_000 };
+/// After so many steps the hub in whole takes their place.
+const STEPS_LIMIT: u64 = 1_000;
 
 /// Why what is stored cannot be used. Nothing was changed.
 #[derive(Debug, Error)]
@@ -120,9 +120,19 @@ impl Store {
             dir: dir.into(),
             source: Box::new(source),
         };
-        let database = Database::create(&path).map_err(|it| failed(it.into()))?;
-        // The name of a new file is in the folder, which is stored by itself.
-        File::open(dir).and_then(|it| it.sync_all()).map_err(folder)?;
+        if !path.exists() {
+            // A database that is half made is not told from another program's file, so it has another name.
+            let new = dir.join("hub.redb.new");
+            fs::remove_file(&new)
+                .or_else(unless_missing)
+                .map_err(folder)?;
+            make(&new).map_err(failed)?;
+            fs::rename(&new, &path).map_err(folder)?;
+            // The name is in the folder, which is stored by itself.
+            let dir = File::open(dir).map_err(folder)?;
+            dir.sync_all().map_err(folder)?;
+        }
+        let database = Database::open(&path).map_err(|it| failed(it.into()))?;
         let found = read(&database, dir)?;
         let steps = found.memory.as_ref().map_or(0, |it| it.steps.len() as u64);
         let store = Self {
@@ -239,6 +249,22 @@ fn put_runs(
     Ok(())
 }
 
+fn unless_missing(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Ok(());
+    }
+    Err(error)
+}
+
+/// Makes a database in which nothing is stored. It is on the disk when this returns.
+fn make(path: &Path) -> Result<(), redb::Error> {
+    let database = Database::create(path)?;
+    let mut txn = database.begin_write()?;
+    txn.set_durability(Durability::Immediate);
+    txn.open_table(BASE)?;
+    Ok(txn.commit()?)
+}
+
 /// Looks whether a database is whole, ours and of a known version. Opening one may mend it, so a copy is
 /// looked at, and one that cannot be used stays as it is.
 fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
@@ -261,7 +287,12 @@ fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
         Ok(Err(redb::Error::Io(error))) if error.kind() == io::ErrorKind::InvalidData => {
             Err(StoreError::Foreign(path.into()))
         }
-        Ok(Err(_)) | Err(_) => Err(StoreError::Damaged(path.into())),
+        Ok(Err(redb::Error::Corrupted(_))) | Err(_) => Err(StoreError::Damaged(path.into())),
+        // The disk is full, or the file cannot be read: nothing is known of the database.
+        Ok(Err(source)) => Err(StoreError::Database {
+            dir: dir.into(),
+            source: Box::new(source),
+        }),
     };
     fs::remove_file(&copy).map_err(folder)?;
     looked

@@ -1,6 +1,6 @@
 //! The hub keeps the ranks of its routines.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Untracked};
@@ -77,9 +77,12 @@ impl<V: Value> Hub<V> {
         let (true, Ok(order)) = (self.keeps_ranks(), order) else {
             return;
         };
+        // One that is going to be undone may have lost all its places.
+        let entries = self.devices.iter().flat_map(|it| &it.1.lineage);
+        let placed: BTreeSet<RoutineId> = entries.filter_map(Entry::routine).collect();
         let mut slots = BTreeMap::new();
-        for id in &order {
-            if let Some(run) = self.runs.get(id).filter(|it| !it.is_placeless()) {
+        for id in order.iter().filter(|it| placed.contains(it)) {
+            if let Some(run) = self.runs.get(id) {
                 slots.insert(*id, self.ranks.add(run.note()));
             }
         }

@@ -1,4 +1,4 @@
-//! Tests of a follower whose gateways say what the test says.
+//! Tests of a follower. The test plays its gateways.
 
 use core::time::Duration;
 use std::thread::sleep;

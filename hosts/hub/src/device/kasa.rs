@@ -21,11 +21,12 @@ use super::Device;
 
 /// What the first byte is combined with.
 const KEY: u8 = 171;
-/// How many bytes an answer may have: a strip with many outlets has some 3,000.
+/// How many bytes an answer may have.
 pub const LONGEST: usize = 16 * 1024;
 /// How long to wait before a plug that does not accept a connection is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// How long a command may still act that a plug has received and not answered.
+/// How long a command may still act that a plug has received and not answered: a guess, which a file may
+/// overrule.
 const LATENESS: Span = Span::secs(5);
 
 /// A plug, or one outlet of a strip.
@@ -54,6 +55,12 @@ pub enum KasaError {
     /// It is not what a plug says.
     #[error("an answer that is not understood: {0}: see whether it is a Kasa device")]
     Form(#[from] serde_json::Error),
+    /// The device says that it cannot say its state.
+    #[error("the device answers with error {0}: see whether it is a plug")]
+    Code(i32),
+    /// It has no relay, as a bulb has none.
+    #[error("the device has no relay: see whether it is a plug")]
+    NoRelay,
     /// The strip has no such outlet.
     #[error("there is no outlet {0}: a strip counts from 0")]
     NoOutlet(u8),
@@ -84,6 +91,10 @@ pub fn decode(body: &[u8]) -> Vec<u8> {
 /// What a plug says of itself, as far as it is needed here.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct Info {
+    #[serde(default)]
+    err_code: i32,
+    #[serde(default, rename = "deviceId")]
+    device: String,
     relay_state: Option<u8>,
     #[serde(default)]
     children: Vec<Outlet>,
@@ -116,28 +127,33 @@ struct Code {
 }
 
 impl Info {
-    /// The state, and the id of the outlet if it is one of a strip. Its id alone is not enough: some models
-    /// say it in full and some only its end.
+    /// The state, and the id of the outlet if it is one of a strip.
     fn of(self, outlet: Option<u8>) -> Result<(bool, Option<String>), KasaError> {
+        if self.err_code != 0 {
+            return Err(KasaError::Code(self.err_code));
+        }
         match outlet {
-            None => {
-                // A strip is on when one of its outlets is.
-                let relay = self.relay_state.map(|it| it != 0);
-                Ok((
-                    relay.unwrap_or_else(|| self.children.iter().any(|it| it.state != 0)),
-                    None,
-                ))
-            }
+            // A strip is on when one of its outlets is.
+            None => match self.relay_state {
+                Some(relay) => Ok((relay != 0, None)),
+                None if self.children.is_empty() => Err(KasaError::NoRelay),
+                None => Ok((self.children.iter().any(|it| it.state != 0), None)),
+            },
             Some(nth) => {
                 let child = self.children.into_iter().nth(nth.into());
                 let child = child.ok_or(KasaError::NoOutlet(nth))?;
-                Ok((child.state != 0, Some(child.id)))
+                // Some strips say the end of an id alone.
+                let id = match child.id.len() {
+                    0..=2 => self.device + &child.id,
+                    _ => child.id,
+                };
+                Ok((child.state != 0, Some(id)))
             }
         }
     }
 }
 
-/// What an answer to a question says; for tests and fuzzing, without a connection.
+/// What an answer to a question says, without a connection.
 ///
 /// # Errors
 /// When it is not what a plug says.
@@ -182,8 +198,8 @@ async fn exchange(stream: &mut TcpStream, text: &str) -> Result<Vec<u8>, KasaErr
 /// What a state is for a relay.
 fn relay(state: &State) -> Option<bool> {
     match state {
-        State::Word(word) if word.eq_ignore_ascii_case("on") => Some(true),
-        State::Word(word) if word.eq_ignore_ascii_case("off") => Some(false),
+        State::Word(word) if word == "on" => Some(true),
+        State::Word(word) if word == "off" => Some(false),
         State::Word(_) | State::Number(_) => None,
     }
 }
@@ -203,7 +219,8 @@ impl Device for Kasa {
             return Outcome::Refused;
         };
         // Until something is sent, it can be tried again.
-        let last = until.checked_sub(2 * RETRY).unwrap_or(until);
+        let left = until.saturating_duration_since(Instant::now());
+        let last = until.checked_sub(left.min(4 * RETRY) / 2).unwrap_or(until);
         let mut stream = loop {
             let ready = async {
                 if self.outlet.is_some() && self.child.is_none() {
@@ -232,23 +249,31 @@ impl Device for Kasa {
             let told: Answer<Switched> = serde_json::from_slice(&answer)?;
             Ok::<_, KasaError>(told.system.set_relay_state.err_code)
         };
-        match told.await {
-            Ok(0) => {
+        // What is known from before counts once: this may be dropped at any point from here on.
+        let was_on = self.was_on.take();
+        let was_other = was_on == Some(!is_on);
+        let left = until.saturating_duration_since(Instant::now());
+        let half = until.checked_sub(left / 2).unwrap_or(until);
+        match timeout_at(half.into(), told).await {
+            Ok(Ok(0)) => {
                 self.was_on = Some(is_on);
                 Outcome::Done
             }
-            Ok(_) => Outcome::Refused,
-            Err(_) => {
+            Ok(Ok(_)) => {
+                self.was_on = was_on;
+                Outcome::Refused
+            }
+            Ok(Err(_)) | Err(_) => {
                 // It may have switched: it is asked as long as there is time. Only a change is proof, for what
                 // it received may act later.
-                let was_other = self.was_on.replace(is_on) == Some(!is_on);
+                drop(stream);
                 while was_other && Instant::now() < until {
                     if self.look().await.is_ok_and(|it| it == is_on) {
                         return Outcome::Done;
                     }
+                    self.was_on = None;
                     sleep(RETRY).await;
                 }
-                self.was_on = None;
                 Outcome::Unknown
             }
         }

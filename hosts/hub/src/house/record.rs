@@ -68,6 +68,8 @@ pub enum Undone {
     Begun,
     /// It is brought back when it is there again.
     Pending,
+    /// It was brought back.
+    Restored,
     /// It refuses.
     Stuck,
     /// The state before is unknown.
@@ -193,7 +195,12 @@ impl Records {
         change(record);
         self.over += usize::from(record.is_over() && !was_over);
         if self.over > KEPT {
-            let mut others = self.runs.iter().filter(|it| *it.0 != id);
+            let last = Some(self.places);
+            // The last place stays, for the next one is behind it.
+            let mut others = self
+                .runs
+                .iter()
+                .filter(|it| *it.0 != id && it.1.place != last);
             if let Some((&oldest, _)) = others.find(|it| it.1.is_over()) {
                 self.runs.remove(&oldest);
                 self.forgotten.push(oldest);
@@ -201,6 +208,22 @@ impl Records {
             }
         }
         self.runs.get(&id)
+    }
+
+    /// What was begun on this device, or was to be, ended so. Returns the runs of which it was. O(runs).
+    pub(super) fn undone(&mut self, device: &str, end: Undone) -> Vec<RoutineId> {
+        let mut changed = Vec::new();
+        for (&id, record) in &mut self.runs {
+            let Some((_, End::Aborted { undo, .. })) = &mut record.ended else {
+                continue;
+            };
+            let open = undo.iter_mut().filter(|it| it.0 == device);
+            for it in open.filter(|it| matches!(it.1, Undone::Begun | Undone::Pending)) {
+                it.1 = end;
+                changed.push(id);
+            }
+        }
+        changed
     }
 
     /// The next place in the order that explains the end.

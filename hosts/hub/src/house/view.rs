@@ -1,5 +1,7 @@
 //! What is shown of a house, as JSON.
 
+use std::collections::BTreeMap;
+
 use selvedge_routine::State;
 use selvedge_safehome::RoutineId;
 use serde::Serialize;
@@ -67,6 +69,7 @@ const fn words(undone: Undone) -> &'static str {
         Undone::NotNeeded => "needs no undoing",
         Undone::Begun => "is brought back",
         Undone::Pending => "is brought back when it is there again",
+        Undone::Restored => "was brought back",
         Undone::Stuck => "refuses to be brought back",
         Undone::Impossible => "stays as it is: its state before is unknown",
     }
@@ -90,10 +93,13 @@ impl House {
         devices.sort_by(|a, b| a.name.cmp(&b.name));
         let runs = self.records.latest().enumerate();
         let runs = runs.filter(|(nth, (_, it))| *nth < SHOWN || it.ended.is_none());
+        let at: BTreeMap<_, _> = hub.unfinished().collect();
         View {
             devices,
             routines: self.routines().map(Into::into).collect(),
-            runs: runs.map(|(_, (id, it))| self.run_view(id, it)).collect(),
+            runs: runs
+                .map(|(_, (id, it))| self.shown(id, it, at.get(&id).copied()))
+                .collect(),
             refused: self.refused,
         }
     }
@@ -101,6 +107,13 @@ impl House {
     /// What is shown of a run.
     #[must_use]
     pub fn run_view(&self, id: RoutineId, record: &Record) -> RunView {
+        let mut unfinished = self.hub().unfinished();
+        let at = unfinished.find(|it| it.0 == id).map(|it| it.1);
+        self.shown(id, record, at)
+    }
+
+    /// What is shown of a run that has come to this command.
+    fn shown(&self, id: RoutineId, record: &Record, at: Option<u16>) -> RunView {
         let steps = record.routine.steps.iter();
         let steps = steps.map(|it| format!("{}: {}", self.named(it.device), it.value));
         let skipped = record.skipped.iter();
@@ -119,7 +132,6 @@ impl House {
             None if record.started.is_some() => ("runs", None),
             None => ("waits", None),
         };
-        let mut unfinished = self.hub().unfinished();
         RunView {
             id: id.0,
             name: record.name.clone(),
@@ -131,7 +143,7 @@ impl House {
             why,
             notes,
             steps: steps.collect(),
-            at: unfinished.find(|it| it.0 == id).map(|it| it.1),
+            at,
             place: record.place,
         }
     }

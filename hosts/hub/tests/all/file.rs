@@ -36,6 +36,11 @@ fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
             "\"lamp\" is a plug, and dim is no state of it",
         ),
         (
+            r#""lock": {"dummy": {}}"#,
+            r#""lock": {"kasa": {"address": "127.0.0.1:9999"}}"#,
+            "initial: \"lock\" is a plug, and open is no state of it",
+        ),
+        (
             r#""hub": {"#,
             r#""hub": {"page": 1, "#,
             "unknown field `page`",

@@ -68,9 +68,17 @@ impl World {
 
     /// Stores what changed, and does what is to be done.
     fn settle(&mut self) {
+        self.store();
+        self.carry_out();
+    }
+
+    fn store(&mut self) {
         let changes = self.house.take_changes();
         self.memory.steps.extend(changes.steps);
         self.memory.runs.extend(changes.runs);
+    }
+
+    fn carry_out(&mut self) {
         for todo in self.house.take_todo() {
             match todo {
                 Todo::Set {
@@ -99,8 +107,14 @@ impl World {
         }
     }
 
-    /// The next report, or else the next moment at which something is due; `false` if there is none.
     fn go_on(&mut self) -> bool {
+        let is_on = self.step();
+        self.settle();
+        is_on
+    }
+
+    /// The next report, or else the next moment at which something is due; `false` if there is none.
+    fn step(&mut self) -> bool {
         if let Some((device, report)) = self.reports.pop_front() {
             self.house
                 .take(Happening::Report(device, report), self.moment());
@@ -110,7 +124,6 @@ impl World {
         } else {
             return false;
         }
-        self.settle();
         true
     }
 
@@ -180,11 +193,11 @@ fn a_routine_that_fails_is_undone_and_says_why() {
         panic!("{record:?}");
     };
     assert_eq!(why, "the device refused at command 3, to \"lock\"");
-    let begun = [
-        ("fan".to_string(), Undone::Begun),
-        ("lamp".into(), Undone::Begun),
+    let done = [
+        ("fan".to_string(), Undone::Restored),
+        ("lamp".into(), Undone::Restored),
     ];
-    assert!(begun.iter().all(|it| undo.contains(it)), "{undo:?}");
+    assert!(done.iter().all(|it| undo.contains(it)), "{undo:?}");
     assert!(record.is_over());
 }
 
@@ -205,10 +218,15 @@ fn what_is_unknown_is_refused_and_changes_nothing() {
 fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
     let mut stops = 0;
     for at in 0..200 {
-        for again in [0, 1, 3] {
+        // Before the devices are told, too.
+        for (again, is_told) in [(0, true), (1, false), (3, true)] {
             let mut world = World::new();
             let ids = [world.run("evening"), world.run("slow")];
             let is_stopped = (0..at).all(|_| world.go_on());
+            if !is_told {
+                world.step();
+                world.store();
+            }
             world.restart();
             for _ in 0..again {
                 world.go_on();
@@ -233,9 +251,48 @@ fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
                 states.extend(steps.map(|it| (it.device, it.value.clone())));
             }
             assert_eq!(world.states, states, "stop at {at}");
-            // Five commands, and that of "light": what was done is not done again.
-            assert_eq!(world.sets, 6, "stop at {at}");
+            // Five commands, and that of "light": what was done is not done again. A command whose state is
+            // there already, from another run, is not given after a restart.
+            let fewest = if is_told { 6 } else { 5 };
+            assert!(
+                (fewest..=6).contains(&world.sets),
+                "stop at {at}: {}",
+                world.sets
+            );
         }
     }
     assert!(stops > 15, "{stops}");
+}
+
+#[test]
+fn what_a_device_says_again_is_no_step() {
+    let mut world = World::new();
+    let lamp = world.id("lamp");
+    let tell = |world: &mut World, state: &str| {
+        let report = Report::Observed(state.into());
+        world
+            .house
+            .take(Happening::Report(lamp, report), world.moment());
+        world.house.take_changes().steps.len()
+    };
+    assert_eq!(tell(&mut world, "off"), 0);
+    assert_eq!(tell(&mut world, "on"), 1);
+    assert_eq!(tell(&mut world, "on"), 0);
+}
+
+#[test]
+fn a_device_that_refuses_to_be_brought_back_is_said_to() {
+    let mut world = World::new();
+    let id = world.run("evening");
+    while world.shown()[0] != "on" {
+        world.go_on();
+    }
+    world.broken.extend([world.id("lamp"), world.id("fan")]);
+    world.end();
+    let record = world.house.records().get(id).unwrap();
+    let Some((_, End::Aborted { undo, .. })) = &record.ended else {
+        panic!("{record:?}");
+    };
+    assert!(undo.contains(&("lamp".into(), Undone::Stuck)), "{undo:?}");
+    assert_eq!(world.memory.runs[&id], *record);
 }

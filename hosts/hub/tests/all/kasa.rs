@@ -41,6 +41,9 @@ fn what_is_no_answer_is_refused() {
         b"{}",
         b"[]",
         br#"{"system":{"get_sysinfo":7}}"#,
+        br#"{"system":{"get_sysinfo":{}}}"#,
+        br#"{"system":{"get_sysinfo":{"err_code":-1}}}"#,
+        br#"{"system":{"get_sysinfo":{"light_state":{"on_off":1}}}}"#,
         b"\xff\xfe",
     ] {
         assert!(state_in(wrong, None).is_err());
@@ -62,9 +65,14 @@ async fn what_a_plug_proves_is_what_is_said() {
         (Mood::Refuses, &off, Outcome::Refused),
         (Mood::Switches, &off, Outcome::Done),
         (Mood::Claims, &on, Outcome::Done),
+        (Mood::Hangs, &off, Outcome::Done),
+        (Mood::Obeys, &on, Outcome::Done),
         (Mood::Swallows, &off, Outcome::Unknown),
         // It is as it was, which proves nothing.
         (Mood::Swallows, &on, Outcome::Unknown),
+        // Nor does a state that nobody saw before.
+        (Mood::Switches, &off, Outcome::Unknown),
+        (Mood::Obeys, &on, Outcome::Done),
     ] {
         *plug.mood.lock().unwrap() = mood;
         let before = plug.commands.load(Ordering::SeqCst);
@@ -89,4 +97,19 @@ async fn a_plug_that_is_not_there_was_not_told() {
     let until = within(900);
     assert_eq!(kasa.set(&"on".into(), until).await, Outcome::Refused);
     assert!(Instant::now() < until);
+}
+
+#[tokio::test]
+async fn an_outlet_is_named_in_full_and_a_short_time_is_time() {
+    let plug = Plug::start();
+    let mut outlet = Kasa::new(plug.address.to_string(), Some(1));
+    assert_eq!(outlet.set(&"on".into(), within(200)).await, Outcome::Done);
+    let told = plug.told.lock().unwrap().clone();
+    assert!(
+        told.contains(r#""context":{"child_ids":["800601"]}"#),
+        "{told}"
+    );
+    assert_eq!(outlet.ask().await, Some("on".into()));
+    let mut none = Kasa::new(plug.address.to_string(), Some(2));
+    assert_eq!(none.set(&"on".into(), within(300)).await, Outcome::Refused);
 }

@@ -155,6 +155,11 @@ fn plugs_that_are_pulled_out_leave_nothing_half_done() {
         thread::sleep(Duration::from_millis(4_500));
         plugs[victim].plug_in();
         wait("all are up", &mut |it| it.iter().all(|it| it.1));
+        // A plug that is back in time takes its command, and the run goes on.
+        wait("it has ended", &mut |_| {
+            let run = hub.get(&format!("/api/runs/{id}"));
+            run["what"] == "done" || run["what"] == "undone"
+        });
         // What is shown is what is.
         wait("all is shown as it is", &mut |it| {
             it.iter()

@@ -19,6 +19,8 @@ pub(crate) enum Mood {
     Swallows,
     /// It says that a very long answer comes.
     Claims,
+    /// It switches, says nothing, and keeps the connection.
+    Hangs,
     /// It has no power.
     Dead,
 }
@@ -28,6 +30,8 @@ pub(crate) struct Plug {
     pub(crate) is_on: Arc<AtomicBool>,
     pub(crate) mood: Arc<Mutex<Mood>>,
     pub(crate) commands: Arc<AtomicU32>,
+    /// What it was told last.
+    pub(crate) told: Arc<Mutex<String>>,
 }
 
 impl Plug {
@@ -38,10 +42,12 @@ impl Plug {
             is_on: Arc::default(),
             mood: Arc::new(Mutex::new(Mood::Obeys)),
             commands: Arc::default(),
+            told: Arc::default(),
         };
         let (is_on, mood) = (Arc::clone(&plug.is_on), Arc::clone(&plug.mood));
-        let commands = Arc::clone(&plug.commands);
+        let (commands, told) = (Arc::clone(&plug.commands), Arc::clone(&plug.told));
         thread::spawn(move || {
+            let mut open = Vec::new();
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 if *mood.lock().unwrap() == Mood::Dead {
@@ -57,15 +63,26 @@ impl Plug {
                 let text = String::from_utf8(decode(&body)).unwrap();
                 let answer = if text.contains("get_sysinfo") {
                     let state = u8::from(is_on.load(Ordering::SeqCst));
-                    format!(r#"{{"system":{{"get_sysinfo":{{"relay_state":{state}}}}}}}"#)
+                    format!(
+                        r#"{{"system":{{"get_sysinfo":{{"deviceId":"8006","relay_state":{state},
+                          "children":[{{"id":"00","state":0}},{{"id":"01","state":{state}}}]}}}}}}"#
+                    )
                 } else {
                     commands.fetch_add(1, Ordering::SeqCst);
+                    told.lock().unwrap().clone_from(&text);
                     let mood = *mood.lock().unwrap();
-                    if matches!(mood, Mood::Obeys | Mood::Switches | Mood::Claims) {
+                    if matches!(
+                        mood,
+                        Mood::Obeys | Mood::Switches | Mood::Claims | Mood::Hangs
+                    ) {
                         is_on.store(text.contains(r#""state":1"#), Ordering::SeqCst);
                     }
                     match mood {
                         Mood::Switches | Mood::Swallows | Mood::Dead => continue,
+                        Mood::Hangs => {
+                            open.push(stream);
+                            continue;
+                        }
                         Mood::Claims => {
                             stream.write_all(&[255; 4]).unwrap();
                             continue;

@@ -56,7 +56,13 @@ fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
         ),
         ("GET", "/api/runs/x", "", 404, "a run is a number"),
         ("GET", "/api/nothing", "", 404, "there is nothing here"),
-        ("GET", "/api/routines/evening/run", "", 405, ""),
+        (
+            "GET",
+            "/api/routines/evening/run",
+            "",
+            405,
+            "asked for with POST",
+        ),
         (
             "POST",
             "/api/routines/evening/run",
@@ -64,7 +70,7 @@ fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
             403,
             "another site",
         ),
-        ("POST", "/api/routines/%ff/run", "", 400, ""),
+        ("POST", "/api/routines/%ff/run", "", 400, "Invalid UTF-8"),
     ] {
         let answer = hub.ask(method, path, header);
         assert_eq!(answer.0, status, "{method} {path}: {answer:?}");
@@ -80,6 +86,8 @@ fn a_run_that_was_answered_survives_a_kill_and_ends_once() {
     let dir = home("kill");
     let hub = Hub::start(dir.path());
     let id = hub.run("slow");
+    drop(hub); // As soon as it has answered.
+    let hub = Hub::start(dir.path());
     hub.wait_for(id, "runs");
     drop(hub);
     let hub = Hub::start(dir.path());
@@ -122,4 +130,17 @@ fn two_hubs_do_not_share_a_folder() {
     assert!(!second.status.success());
     let told = String::from_utf8(second.stderr).unwrap();
     assert!(told.contains("another hub runs with the folder"), "{told}");
+}
+
+/// Nobody asks for the run, which would have it shown anew.
+#[test]
+fn what_ends_by_time_alone_is_shown() {
+    let dir = home("time");
+    let hub = Hub::start(dir.path());
+    hub.run("rest");
+    let until = Instant::now() + Duration::from_secs(10);
+    while hub.get("/api/home")["runs"][0]["what"] != "done" {
+        assert!(Instant::now() < until, "{}", hub.get("/api/home"));
+        thread::sleep(Duration::from_millis(50));
+    }
 }

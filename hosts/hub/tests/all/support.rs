@@ -10,6 +10,7 @@ pub(crate) const HOME: &str = r#"{
     {"RoutineName": "evening", "CommandList": [
       {"DevID": "lamp", "Action": "on"}, {"DevID": "fan", "Action": 3}, {"DevID": "lock", "Action": "shut"}]},
     {"RoutineName": "light", "CommandList": [{"DevID": "lamp", "Action": "dim"}]},
+    {"RoutineName": "rest", "CommandList": [{"DevID": "fan", "Action": 2, "hold_ms": 1000}]},
     {"RoutineName": "slow", "CommandList": [
       {"DevID": "lamp", "Action": "on", "hold_ms": 1500}, {"DevID": "fan", "Action": 1}]}
   ],

@@ -1,4 +1,4 @@
-//! Tests of a client whose gateways say what the test says.
+//! Tests of a client. The test plays its gateways.
 
 use selvedge_core::NodeId;
 use selvedge_pcm::client::Config;
