@@ -6,6 +6,7 @@ use selvedge_core::{Context, NodeId};
 
 use crate::config::Visibility;
 use crate::run::{Run, Stage};
+use crate::work::Task;
 use crate::{AbortReason, Event, Hub, Mode, RoutineId, Timer, Urgency, Value};
 
 impl<V: Value> Hub<V> {
@@ -121,6 +122,10 @@ impl<V: Value> Hub<V> {
                     by,
                 });
                 self.on_hold_over(at, cx);
+                // Before devices are brought back: it may be over now, and then the one for which
+                // it made room may set them.
+                self.work.hurry(Task::Queue);
+                self.work.hurry(Task::Routine(id));
             }
             None => self.abort_for(id, device, by, cx),
         }

@@ -32,10 +32,18 @@ impl Work {
         }
     }
 
-    /// Adds a task that is to come before all others.
+    /// Adds a task that is to come before all others; what becomes of a routine comes before those
+    /// that wait, as that may let them start. O(tasks).
     pub(crate) fn hurry(&mut self, task: Task) {
         self.0.retain(|it| *it != task);
-        self.0.push_front(task);
+        let is_first = |it: &&Task| matches!(it, Task::Routine(_));
+        let first = match task {
+            Task::Routine(_) => 0,
+            Task::Device(_) | Task::Queue | Task::Held => {
+                self.0.iter().take_while(is_first).count()
+            }
+        };
+        self.0.insert(first, task);
     }
 
     pub(crate) fn next(&mut self) -> Option<Task> {

@@ -143,6 +143,54 @@ fn a_preemptible_hold_ends_early() {
     }
 }
 
+/// No device is brought back in between, whichever run is over first: one whose hold is cut short, or
+/// one that is aborted.
+#[test]
+fn devices_go_straight_from_what_is_cut_short_and_aborted_to_what_is_urgent() {
+    for config in configs() {
+        for is_cut_first in [true, false] {
+            let mut home = Home::new(config, 3);
+            let other = || vec![long(2, 1, Span::secs(7_200))];
+            let steps = if is_cut_first {
+                [movie(), other()]
+            } else {
+                [other(), movie()]
+            };
+            for it in steps {
+                home.submit(it);
+            }
+            home.pass(at(10_000));
+            let night = urgent(&mut home, vec![set(2, 9), set(1, 9)]);
+            assert_eq!(began(&home, night), Some(at(10_000)), "{config:?}");
+            home.rest();
+            for nth in [1, 2] {
+                let issued = home.issued(nth);
+                assert!(issued.iter().all(|it| it.1), "{config:?}: {issued:?}");
+                assert_eq!(issued.last(), Some(&(9, true)), "{config:?}");
+            }
+        }
+    }
+}
+
+/// The same where it is aborted when its hold is over: a device that it used is down.
+#[test]
+fn a_device_goes_straight_from_one_that_is_cut_short_and_cannot_be_committed() {
+    let config = Config::default().with_visibility(Visibility::PartitionedStrict);
+    let mut home = Home::new(config, 2);
+    let movie = home.submit(movie());
+    home.pass(at(10_000));
+    home.flip(0);
+    let night = urgent(&mut home, vec![set(1, 9)]);
+    assert_eq!(began(&home, night), Some(at(10_000)));
+    let why = AbortReason::Device {
+        device: NodeId(0),
+        step: Some(0),
+    };
+    assert_eq!(aborted(&home, movie), Some(why));
+    home.rest();
+    assert_eq!(home.issued(1), [(1, true), (9, true)]);
+}
+
 /// It is of no use where the routine needs the device again: then it is aborted.
 #[test]
 fn a_hold_is_not_cut_short_where_that_is_not_enough() {
