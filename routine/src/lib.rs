@@ -77,8 +77,10 @@ mod catalogue;
 pub mod file;
 mod routine;
 mod state;
+mod terms;
 pub mod trigger;
 
 pub use catalogue::{Catalogue, Taken};
 pub use routine::{Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step};
 pub use state::{Number, State, Value};
+pub use terms::{LONGEST_KEY, Mode, Series, Terms, Urgency};

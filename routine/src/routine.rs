@@ -38,6 +38,9 @@ pub struct Step<V> {
     pub undo: Option<V>,
     /// Done only if this holds when its turn comes; otherwise passed over, which is no failure.
     pub condition: Option<Condition<V>>,
+    /// Whether a more [urgent](crate::Urgency) routine may end the hold early: the command then
+    /// counts as done. Means nothing where `hold` is zero, and to a protocol without urgencies.
+    pub preemptible: bool,
 }
 
 /// What becomes of a routine when this command fails (section 2.2).
@@ -103,6 +106,7 @@ impl<V> Step<V> {
             timeout: None,
             undo: None,
             condition: None,
+            preemptible: false,
         }
     }
 

@@ -5,16 +5,20 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::num::NonZeroU16;
 
 use selvedge_core::{NodeId, Span};
 
 use super::shape::{
-    ClauseShape, CommandShape, ConditionShape, Document, Millis, PriorityShape, RoutineShape,
-    Shown, TriggerShape,
+    ClauseShape, CommandShape, ConditionShape, Document, Millis, ModeShape, PriorityShape,
+    RoutineShape, Shown, TriggerShape,
 };
 use super::{Fault, FileError, Home, NamedRoutine, NamedTrigger};
 use crate::trigger::{Clause, TimeOfDay, Trigger};
-use crate::{Catalogue, Comparison, Condition, LONGEST_LATENESS, Priority, Routine, State, Step};
+use crate::{
+    Catalogue, Comparison, Condition, LONGEST_KEY, LONGEST_LATENESS, Mode, Priority, Routine,
+    State, Step, Urgency,
+};
 
 /// The longest time: what fits in 64 bits of microseconds.
 const LONGEST: u64 = u64::MAX / 1_000;
@@ -96,6 +100,7 @@ pub(super) fn document(document: &Document, catalogue: Catalogue) -> Result<Home
         triggers.push(NamedTrigger {
             name: shape.name.clone(),
             trigger: trigger(shape, &place, &mut devices)?,
+            cool_down: cool_down(shape, &place)?,
         });
     }
     Ok(Home {
@@ -176,6 +181,12 @@ fn routine(
     if shape.name.is_empty() {
         return Err(place.key("RoutineName").fault(Fault::NoName));
     }
+    let (found, limit) = (shape.name.len(), LONGEST_KEY);
+    let has_mode = !matches!(shape.mode, None | Some(ModeShape::Parallel));
+    if has_mode && found > limit {
+        let fault = Fault::LongName { found, limit };
+        return Err(place.key("RoutineName").fault(fault));
+    }
     let list = place.key("CommandList");
     if shape.commands.is_empty() {
         return Err(list.fault(Fault::EmptyList));
@@ -191,7 +202,35 @@ fn routine(
     Ok(NamedRoutine {
         name: shape.name.clone(),
         routine: Routine { steps },
+        mode: mode(shape, place)?,
+        urgency: Urgency(shape.urgency),
     })
+}
+
+fn mode(shape: &RoutineShape, place: &Place<'_>) -> Result<Mode, FileError> {
+    let key = place.key("limit");
+    match (shape.mode, shape.limit) {
+        (Some(ModeShape::Queued), limit) => {
+            let limit = limit.and_then(NonZeroU16::new);
+            let limit = limit.ok_or_else(|| key.fault(Fault::NoLimit))?;
+            Ok(Mode::Queued { limit })
+        }
+        (_, Some(_)) => Err(key.fault(Fault::StrayLimit)),
+        (None | Some(ModeShape::Parallel), None) => Ok(Mode::Parallel),
+        (Some(ModeShape::Single), None) => Ok(Mode::Single),
+        (Some(ModeShape::Restart), None) => Ok(Mode::Restart),
+    }
+}
+
+fn cool_down(shape: &TriggerShape, place: &Place<'_>) -> Result<Span, FileError> {
+    let Some(millis) = shape.cooldown_ms else {
+        return Ok(Span::ZERO);
+    };
+    let place = place.key("cooldown_ms");
+    if shape.manual.is_some() {
+        return Err(place.fault(Fault::StrayCoolDown));
+    }
+    above_zero(millis, &place)
 }
 
 fn step(
@@ -212,6 +251,9 @@ fn step(
         Some(timeout) => Some(above_zero(timeout, &place.key("timeout_ms"))?),
         None => None,
     };
+    if shape.preemptible && shape.hold_ms == Millis(0) {
+        return Err(place.key("preemptible").fault(Fault::NoHold));
+    }
     Ok(Step {
         device: devices.find(&shape.device, &place.key("DevID"))?,
         value: shape.action.0.clone(),
@@ -223,6 +265,7 @@ fn step(
         timeout,
         undo,
         condition,
+        preemptible: shape.preemptible,
     })
 }
 

@@ -88,6 +88,32 @@ pub enum Fault {
         "the undo state {0:?} equals the Action, so it undoes nothing: give another state, or leave it out"
     )]
     UndoIsAction(String),
+    /// A hold that may be cut short where there is none.
+    #[error(
+        "preemptible is true and the command does not hold its device: give a hold_ms above zero, or leave it out"
+    )]
+    NoHold,
+    /// Queued runs without a limit.
+    #[error(
+        "the mode is queued and there is no limit: give how many runs may be unfinished, from 1"
+    )]
+    NoLimit,
+    /// A limit for no queue.
+    #[error("a limit is only for the mode queued: remove it, or set mode to queued")]
+    StrayLimit,
+    /// A name that is too long for a key of runs.
+    #[error(
+        "the name has {found} bytes and may have {limit} in a routine with a mode: shorten it, or leave the mode out"
+    )]
+    LongName {
+        /// How many it has.
+        found: usize,
+        /// How many it may have: [`LONGEST_KEY`](crate::LONGEST_KEY).
+        limit: usize,
+    },
+    /// A cool-down of a button.
+    #[error("a manual trigger does not cool down: remove cooldown_ms, or give another trigger")]
+    StrayCoolDown,
     /// None of the keys of which one must be there, or several.
     #[error("{found} of the keys {keys} are there: give one")]
     OneOf {

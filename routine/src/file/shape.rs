@@ -52,8 +52,28 @@ pub(super) struct DeviceShape {
 pub(super) struct RoutineShape {
     #[serde(rename = "RoutineName")]
     pub(super) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) mode: Option<ModeShape>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) limit: Option<u16>,
+    #[serde(default, skip_serializing_if = "is_not_urgent")]
+    pub(super) urgency: u8,
     #[serde(rename = "CommandList")]
     pub(super) commands: Vec<CommandShape>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_not_urgent(urgency: &u8) -> bool {
+    *urgency == 0
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ModeShape {
+    Parallel,
+    Single,
+    Restart,
+    Queued,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,12 +87,19 @@ pub(super) struct CommandShape {
     pub(super) priority: PriorityShape,
     #[serde(default, skip_serializing_if = "Millis::is_zero")]
     pub(super) hold_ms: Millis,
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub(super) preemptible: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) timeout_ms: Option<Millis>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) undo: Option<Shown>,
     #[serde(rename = "if", default, skip_serializing_if = "Option::is_none")]
     pub(super) condition: Option<ConditionShape>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+const fn is_not(it: &bool) -> bool {
+    !*it
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
@@ -133,6 +160,8 @@ pub(super) struct TriggerShape {
     pub(super) when: Option<ClauseShape>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) manual: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cooldown_ms: Option<Millis>,
 }
 
 /// Serde's derives read a list as a struct with its fields in order, too. Here that would be a

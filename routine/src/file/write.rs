@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::check::{self, Place};
 use super::shape::{
-    ClauseShape, CommandShape, ConditionShape, DeviceShape, Document, Millis, PriorityShape,
-    RoutineShape, Shown, TriggerShape,
+    ClauseShape, CommandShape, ConditionShape, DeviceShape, Document, Millis, ModeShape,
+    PriorityShape, RoutineShape, Shown, TriggerShape,
 };
 use super::{Fault, FileError, Home};
 use crate::trigger::{Clause, Trigger};
-use crate::{Catalogue, Comparison, Condition, Priority, Routine, State, Step};
+use crate::{Catalogue, Comparison, Condition, Mode, Priority, Routine, State, Step};
 
 impl Home {
     /// Writes a document. What was read is written so that it is read as an equal home; devices
@@ -43,11 +43,21 @@ impl Home {
             hub: None,
         };
         for it in &self.routines {
-            let shape = routine(&it.name, &it.routine, &self.catalogue)?;
+            let mut shape = routine(&it.name, &it.routine, &self.catalogue)?;
+            (shape.mode, shape.limit) = match it.mode {
+                Mode::Parallel => (None, None),
+                Mode::Single => (Some(ModeShape::Single), None),
+                Mode::Restart => (Some(ModeShape::Restart), None),
+                Mode::Queued { limit } => (Some(ModeShape::Queued), Some(limit.get())),
+            };
+            shape.urgency = it.urgency.0;
             document.routines.push(shape);
         }
         for it in &self.triggers {
-            let shape = trigger(&it.name, &it.trigger, &self.catalogue)?;
+            let mut shape = trigger(&it.name, &it.trigger, &self.catalogue)?;
+            if it.cool_down > Span::ZERO {
+                shape.cooldown_ms = Some(millis(it.cool_down)?);
+            }
             document.triggers.push(shape);
         }
         check::document(&document, Catalogue::new())?;
@@ -88,6 +98,9 @@ fn routine(
     let commands = routine.steps.iter().map(|it| command(it, catalogue));
     Ok(RoutineShape {
         name: name.into(),
+        mode: None,
+        limit: None,
+        urgency: 0,
         commands: commands.collect::<Result<_, _>>()?,
     })
 }
@@ -114,6 +127,7 @@ fn command(step: &Step<State>, catalogue: &Catalogue) -> Result<CommandShape, Fi
             Priority::BestEffort => PriorityShape::BestEffort,
         },
         hold_ms: millis(step.hold)?,
+        preemptible: step.preemptible,
         timeout_ms: step.timeout.map(millis).transpose()?,
         undo: step.undo.clone().map(Shown),
         condition,

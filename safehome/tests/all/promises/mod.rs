@@ -54,6 +54,10 @@ fn what_the_documentation_promises_is_so() {
             late,
             said_and_refused,
             not_found,
+            superseded,
+            preempted,
+            cut,
+            refused,
         } = all;
         // Each happens, and more is done than undone.
         assert!(committed > aborted, "{all:?}");
@@ -65,6 +69,10 @@ fn what_the_documentation_promises_is_so() {
             late,
             said_and_refused,
             not_found,
+            superseded,
+            preempted,
+            cut,
+            refused,
         ];
         assert!(rare.iter().all(|it| *it > 0), "{all:?}");
     }
