@@ -23,7 +23,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use record::{Cause, End, KEPT, Record, Records, Undone};
-pub use view::{DeviceView, RunView, View};
+pub use view::{DeviceView, PlaceView, PreviewView, RunView, TakenView, View};
 
 use crate::device::Report;
 
@@ -168,6 +168,8 @@ pub struct House {
     todo: Vec<Todo>,
     refused: u64,
     counts: Counts,
+    /// When it last moved.
+    latest: Moment,
 }
 
 impl House {
@@ -210,6 +212,7 @@ impl House {
             todo: Vec::new(),
             refused: 0,
             counts: Counts::default(),
+            latest: moment,
         };
         if !is_new {
             house.command(Command::Resume, moment)?;
@@ -293,12 +296,17 @@ impl House {
     /// # Errors
     /// When there is no such routine, or the hub refuses it. Nothing changed.
     pub fn run(&mut self, name: &str, moment: Moment) -> Result<RoutineId, Refusal> {
-        let Some(routine) = self.dispatcher.machine().routine(name).cloned() else {
-            let why = format!("there is no routine {name:?}: see /api/home for their names");
-            return Err(Refusal::Unknown(why));
-        };
+        let routine = self.routine(name)?;
         let submitted = self.submit(name.into(), Cause::Hand, routine, moment);
         submitted.map_err(|it| Refusal::Hub(it.explain(&self.catalogue)))
+    }
+
+    fn routine(&self, name: &str) -> Result<Routine<State>, Refusal> {
+        let found = self.dispatcher.machine().routine(name).cloned();
+        found.ok_or_else(|| {
+            let why = format!("there is no routine {name:?}: see /api/home for their names");
+            Refusal::Unknown(why)
+        })
     }
 
     /// Undoes a run that is not finished.
@@ -388,6 +396,7 @@ impl House {
 
     /// Time has passed.
     pub fn expire(&mut self, moment: Moment) {
+        self.latest = moment;
         let mut events = Vec::new();
         self.hub
             .expire(moment.now, &mut self.rng, |Effect::Event(it)| {
@@ -425,6 +434,7 @@ impl House {
     }
 
     fn hub_step(&mut self, input: Input<DurableHub<State>>, moment: Moment) -> Moved {
+        self.latest = moment;
         let mut events = Vec::new();
         let effects = |Effect::Event(it)| events.push(it);
         self.hub.step(moment.now, &mut self.rng, input, effects)?;
