@@ -1,6 +1,7 @@
 //! Whether the order that the hub tells explains the states in which devices are.
 
 use core::fmt::Display;
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 use crate::home::{Home, State, Step};
@@ -14,12 +15,21 @@ const CONDITION: &str = "its condition did not hold";
 /// What happened to each plug, in the order of time.
 pub(crate) type Marks = BTreeMap<usize, Vec<(u64, Mark)>>;
 
+/// What was seen from outside.
+pub(crate) struct Seen {
+    pub(crate) marks: Marks,
+    /// When the hub was killed.
+    pub(crate) kills: Vec<u64>,
+}
+
 /// The states that the order told so far leads to.
 pub(crate) struct Oracle<'a> {
     home: &'a Home,
     /// The state of each device, and since when a loss of power may have taken it.
     states: Vec<(State, u64)>,
     places: u64,
+    /// When each plug saw the command of the run that was replayed last.
+    seen: Vec<u64>,
     pub(crate) found: Vec<String>,
     pub(crate) counts: Counts,
 }
@@ -47,6 +57,7 @@ impl<'a> Oracle<'a> {
             home,
             states: (0..home.devices).map(|it| (home.initial(it), 0)).collect(),
             places: 0,
+            seen: vec![0; home.devices],
             found: Vec::new(),
             counts: Counts::default(),
         }
@@ -54,13 +65,14 @@ impl<'a> Oracle<'a> {
 
     /// Replays the runs that have ended since the last time, one by one, and compares where that leads with
     /// the states that were found. These are where it begins the next time.
-    pub(crate) fn check(&mut self, runs: &[Run], marks: &Marks, found: &[State], now: u64) {
+    pub(crate) fn check(&mut self, runs: &[Run], seen: &Seen, found: &[State], now: u64) {
+        let marks = &seen.marks;
         let mut done: Vec<_> = runs.iter().filter(|it| it.what == "done").collect();
         done.sort_by_key(|it| it.place);
         self.counts.done += u32::try_from(done.len()).unwrap();
         self.counts.undone += u32::try_from(runs.len() - done.len()).unwrap();
         for run in done {
-            self.replay(run, marks);
+            self.replay(run, seen);
         }
         let says = |run: &&Run, what: &str| run.notes.iter().any(|it| it == what);
         for (device, &is) in found.iter().enumerate() {
@@ -86,7 +98,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    fn replay(&mut self, run: &Run, marks: &Marks) {
+    fn replay(&mut self, run: &Run, seen: &Seen) {
         let id = run.id;
         self.places += 1;
         if run.place != Some(self.places) {
@@ -111,21 +123,37 @@ impl<'a> Oracle<'a> {
             };
             self.states[step.device] = (step.state, 1_000 * started);
             if let State::Plug(is_on) = step.state {
-                let marks = marks.get(&step.device).map_or(&[][..], Vec::as_slice);
-                if was(
-                    marks,
-                    is_on,
-                    1_000 * started - SLACK,
-                    1_000 * (ended + 1) + SLACK,
-                ) {
-                    self.counts.commands += 1;
-                } else {
-                    let (device, state) = (Home::name(step.device), step.state);
-                    self.wrong(format_args!(
-                        "run {id} is done, and {device} was not {state:?} meanwhile"
-                    ));
-                }
+                let window = 1_000 * started - SLACK..1_000 * (ended + 1) + SLACK;
+                self.look_at_command(id, step.device, is_on, window, seen);
             }
+        }
+    }
+
+    /// A plug has seen the command while the run was under way, after that of the run before it in the order.
+    /// A hub that was killed meanwhile may have found that the plug is in that state, and not told it again.
+    fn look_at_command(
+        &mut self,
+        id: u64,
+        device: usize,
+        is_on: bool,
+        mut window: Range<u64>,
+        seen: &Seen,
+    ) {
+        let was_killed = seen.kills.iter().any(|it| window.contains(it));
+        window.start = window.start.max(self.seen[device] + 1);
+        if let Some(at) = told(&seen.marks, device, is_on, window.start)
+            && at < window.end
+        {
+            self.counts.commands += 1;
+            // With a kill, it may be that of a later run.
+            if !was_killed {
+                self.seen[device] = at;
+            }
+        } else if !was_killed || was_on(&seen.marks, device, window.start) != is_on {
+            let device = Home::name(device);
+            self.wrong(format_args!(
+                "run {id} is done, and {device} was not told on: {is_on} in its turn"
+            ));
         }
     }
 
@@ -161,12 +189,10 @@ fn was_lost(marks: Option<&Vec<(u64, Mark)>>, since: u64) -> bool {
     marks.any(|it| it.1 == Mark::Lost && it.0 + SLACK >= since)
 }
 
-/// Whether a plug was in this state at any moment of this time.
-fn was(marks: &[(u64, Mark)], is_on: bool, from: u64, to: u64) -> bool {
-    let state = |mark| mark == Mark::Set(true);
-    let before = marks.iter().rfind(|it| it.0 <= from);
-    let mut meanwhile = marks.iter().filter(|it| it.0 > from && it.0 <= to);
-    before.is_some_and(|it| state(it.1)) == is_on || meanwhile.any(|it| state(it.1) == is_on)
+/// Whether a plug was on at this moment.
+fn was_on(marks: &Marks, device: usize, at: u64) -> bool {
+    let mut marks = marks.get(&device).into_iter().flatten();
+    marks.rfind(|it| it.0 <= at).map(|it| it.1) == Some(Mark::Set(true))
 }
 
 /// When a plug was told this for the first time from then on.

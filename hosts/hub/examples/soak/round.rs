@@ -14,7 +14,7 @@ use chacha20::rand_core::Rng as _;
 
 use crate::home::{Home, State};
 use crate::hub::{Client, Hub, Run};
-use crate::oracle::{Marks, Oracle, told};
+use crate::oracle::{Marks, Oracle, Seen, told};
 use crate::plug::{Plugs, now};
 
 /// How many ask at a time.
@@ -51,6 +51,8 @@ pub(crate) struct Soak<'a> {
     /// Runs that were looked at.
     checked: BTreeSet<u64>,
     memory: Vec<(u64, u64)>,
+    /// When the hub was killed, and how long it took to start again.
+    kills: Vec<u64>,
     starts: Vec<Duration>,
     /// From presses, in rounds with kills of the hub and without.
     waits: [Waits; 2],
@@ -110,6 +112,7 @@ impl<'a> Soak<'a> {
             oracle: Oracle::new(home),
             checked: BTreeSet::new(),
             memory: Vec::new(),
+            kills: Vec::new(),
             starts: Vec::new(),
             waits: Default::default(),
             losses: 0,
@@ -127,10 +130,13 @@ impl<'a> Soak<'a> {
             return;
         };
         let settled = start.elapsed().as_secs_f64();
-        let marks = self.marks();
+        let seen = Seen {
+            marks: self.marks(),
+            kills: self.kills.clone(),
+        };
         let runs = self.ended();
-        self.measure(&runs, &marks, has_kills);
-        self.oracle.check(&runs, &marks, &states, now());
+        self.measure(&runs, &seen.marks, has_kills);
+        self.oracle.check(&runs, &seen, &states, now());
         self.look_again();
         let (rss, pss) = self.hub.memory().unwrap_or_default();
         let disk = self.hub.disk();
@@ -146,6 +152,7 @@ impl<'a> Soak<'a> {
         let mut kills = kills.into_iter().peekable();
         while start.elapsed() < length {
             if kills.next_if(|it| *it <= start.elapsed()).is_some() {
+                self.kills.push(now());
                 self.hub.kill();
                 self.starts.push(self.hub.begin());
             }
