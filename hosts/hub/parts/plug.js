@@ -19,6 +19,8 @@ const device = new Device({
     deviceId: `A100${hex(c)}${hex(d)}`,
   },
 });
+// One that waits for "ready" alone does not read on.
+process.stdout.on("error", () => {});
 device.deviceNetworking.on("data", ({ message }) => {
   if (message.includes("set_relay_state")) console.log(message);
 });
