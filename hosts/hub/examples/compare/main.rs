@@ -61,7 +61,7 @@ struct Arguments {
     /// For how many seconds a plug has no power
     #[arg(long, default_value_t = 6)]
     away: u64,
-    /// For how many seconds a system may settle after that
+    /// For how many seconds a system may settle when the plug is back and the script is over
     #[arg(long, default_value_t = 12)]
     settle: u64,
     /// How many presses are timed at each system, without faults

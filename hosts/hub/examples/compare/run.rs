@@ -23,7 +23,7 @@ pub(crate) struct Times {
     pub(crate) hold: Duration,
     /// For how long a plug has no power.
     pub(crate) away: Duration,
-    /// For how long a system may settle after that.
+    /// For how long a system may settle when the plug is back and the script is over.
     pub(crate) settle: Duration,
 }
 
@@ -188,8 +188,10 @@ impl<'a> Bench<'a> {
             let pulled = Instant::now();
             self.watch_until(pulled + self.times.away, &mut watch);
             self.plugs[case.victim].plug_in();
-            let back = Instant::now();
-            self.watch_until(back + self.times.settle, &mut watch);
+            while !told.is_finished() {
+                self.watch_until(Instant::now() + 4 * LOOK, &mut watch);
+            }
+            self.watch_until(Instant::now() + self.times.settle, &mut watch);
             let is_on = self.is_on().map(|it| it.expect("all have power"));
             let shown = system.shown(&self.trio);
             let told = told.join().unwrap();

@@ -344,7 +344,8 @@ impl<'a> Soak<'a> {
         );
         println!("\n| from a press, ms | p50 | p99 | most |\n|---|---|---|---|");
         let [with, without] = &mut self.waits;
-        for (when, waits) in [("the hub is killed", with), ("it is not", without)] {
+        let both = [("the hub is killed", with), ("it is not", without)];
+        for (when, waits) in both.into_iter().filter(|it| !it.1.answers.is_empty()) {
             for (what, values) in [
                 ("to the answer", &mut waits.answers),
                 ("to the start, as the hub tells it", &mut waits.events),
