@@ -24,5 +24,6 @@ mod parts;
 mod plug;
 mod process;
 mod program;
+mod soak;
 mod store;
 mod support;
