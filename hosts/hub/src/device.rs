@@ -1,6 +1,7 @@
 //! What stands between the hub and a device: orders in, reports out, and what counts as proof.
 
 pub mod dummy;
+pub mod esphome;
 pub mod kasa;
 pub mod mqtt;
 
@@ -223,4 +224,17 @@ impl<T: Fn(Report)> View<T> {
             (self.tell)(Report::Down);
         }
     }
+}
+
+/// What a state is for a relay.
+fn relay(state: &State) -> Option<bool> {
+    match state {
+        State::Word(word) if word == "on" => Some(true),
+        State::Word(word) if word == "off" => Some(false),
+        State::Word(_) | State::Number(_) => None,
+    }
+}
+
+fn shown(is_on: bool) -> State {
+    if is_on { "on" } else { "off" }.into()
 }

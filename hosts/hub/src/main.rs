@@ -23,10 +23,11 @@ use clap::Parser;
 use selvedge_core::{NodeId, Span};
 use selvedge_door::{Door, DoorError, NoChance, Token};
 use selvedge_hub::device::dummy::Dummy;
+use selvedge_hub::device::esphome::Esphome;
 use selvedge_hub::device::kasa::Kasa;
 use selvedge_hub::device::mqtt::{Ear, Unlinked};
 use selvedge_hub::device::{Care, Device, Order, Report, attend};
-use selvedge_hub::file::{DriverShape, HomeError, HomeFile};
+use selvedge_hub::file::{DriverShape, EsphomeShape, HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
@@ -249,10 +250,15 @@ fn lateness(driver: &DriverShape) -> Span {
     match driver {
         DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),
         DriverShape::Kasa(it) => Kasa::new(it.address.to_string(), it.outlet).lateness(),
+        DriverShape::Esphome(it) => esphome(it).lateness(),
         DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {
             Unlinked::lateness()
         }
     }
+}
+
+fn esphome(it: &EsphomeShape) -> Esphome {
+    Esphome::new(it.address.to_string(), it.entity.clone(), it.key)
 }
 
 /// The devices of a home, as they are started.
@@ -301,6 +307,7 @@ impl<'a> Devices<'a> {
                     let plug = Kasa::new(it.address.to_string(), it.outlet);
                     self.start(runtime, id, plug, from);
                 }
+                DriverShape::Esphome(it) => self.start(runtime, id, esphome(it), from),
                 DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {}
             }
         }

@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout_at};
 
-use super::Device;
+use super::{Device, relay, shown};
 
 /// What the first byte is combined with.
 const KEY: u8 = 171;
@@ -193,19 +193,6 @@ async fn exchange(stream: &mut TcpStream, text: &str) -> Result<Vec<u8>, KasaErr
     let mut body = vec![0; fits.ok_or(KasaError::TooLong(len))?];
     stream.read_exact(&mut body).await?;
     Ok(decode(&body))
-}
-
-/// What a state is for a relay.
-fn relay(state: &State) -> Option<bool> {
-    match state {
-        State::Word(word) if word == "on" => Some(true),
-        State::Word(word) if word == "off" => Some(false),
-        State::Word(_) | State::Number(_) => None,
-    }
-}
-
-fn shown(is_on: bool) -> State {
-    if is_on { "on" } else { "off" }.into()
 }
 
 impl Device for Kasa {

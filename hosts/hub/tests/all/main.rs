@@ -14,6 +14,7 @@
 mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
+mod esphome;
 mod file;
 mod fuzz;
 mod house;
