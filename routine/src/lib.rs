@@ -73,12 +73,18 @@ extern crate alloc;
 extern crate std;
 
 mod catalogue;
+mod clause;
 #[cfg(feature = "json")]
 pub mod file;
+mod location;
 mod routine;
 mod state;
+#[cfg(feature = "sun")]
+pub mod sun;
 pub mod trigger;
 
 pub use catalogue::{Catalogue, Taken};
+pub use clause::Clause;
+pub use location::Location;
 pub use routine::{Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step};
 pub use state::{Number, State, Value};

@@ -33,7 +33,7 @@ fn routine() -> Routine<State> {
     let steps = vec![
         Step::new(LAMP, "on".into()),
         Step {
-            condition: Some(is(LAMP, "on")),
+            condition: Some(is(LAMP, "on").into()),
             ..best_effort(BLIND, "down")
         },
         best_effort(LAMP, "off"),

@@ -48,7 +48,7 @@ fn the_refusals_are_said_so() {
     for text in [priority, never] {
         let error = Home::read(text.as_bytes()).unwrap_err().to_string();
         // Where it stands in this file is another place.
-        let said = error.split(" at line").next().unwrap();
+        let said = error.split(", at line").next().unwrap();
         assert!(CHAPTER.contains(said), "{said}");
     }
 }

@@ -1,11 +1,15 @@
 //! What a home is like, and which routines come: from bytes.
 
+use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
 use selvedge_sim::Bytes;
 
-use crate::{Comparison, Condition, Config, Priority, Routine, Scheduler, Step, Visibility};
+use crate::{
+    Clause, Comparison, Condition, Config, Priority, Routine, Scheduler, Step, Visibility,
+};
 
 /// What a home is like.
 #[derive(Clone, Copy, Debug)]
@@ -107,10 +111,22 @@ impl Settings {
                     2 => Comparison::Less,
                     _ => Comparison::Greater,
                 };
-                step.condition = Some(Condition {
-                    device: NodeId(bytes.pick(self.devices) as u64),
-                    comparison,
-                    value: bytes.take() % 64,
+                let mut ask = || {
+                    let one = Condition {
+                        device: NodeId(bytes.pick(self.devices) as u64),
+                        comparison,
+                        value: bytes.take(),
+                    };
+                    let kind = one.value >> 5;
+                    let value = one.value % 64;
+                    (Clause::Is(Condition { value, ..one }), kind)
+                };
+                // Few ask about two devices, so that most bytes mean what they meant before.
+                let (first, kind) = ask();
+                step.condition = Some(match kind {
+                    6 => Clause::All(vec![first, ask().0]),
+                    7 => Clause::Any(vec![ask().0, Clause::Not(Box::new(first))]),
+                    _ => first,
                 });
             }
             step
