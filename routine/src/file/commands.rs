@@ -321,7 +321,7 @@ impl Known {
         if found > MOST {
             return Err(place.fault(node.mark, Fault::TooManyCommands(found)));
         }
-        let size = |it: &Step<State>| 1 + it.condition.as_ref().map_or(0, Clause::size);
+        let size = |it: &Step<State>| 1 + it.condition.as_ref().map_or(0, |it| it.size() + 1);
         let size: usize = read.steps.iter().map(size).sum();
         self.spend(size.saturating_mul(count - 1), node.mark, place)?;
         let mut steps = Vec::with_capacity(found);
@@ -339,8 +339,13 @@ impl Known {
 }
 
 impl Read {
-    pub(super) const fn is_sure(&self) -> bool {
-        self.is_sure
+    /// No delay may stand behind it.
+    pub(super) const fn doubt(&mut self) {
+        self.is_sure = false;
+    }
+
+    pub(super) fn into_steps(self) -> Vec<Step<State>> {
+        self.steps
     }
 
     pub(super) fn add(&mut self, other: Self) {

@@ -128,7 +128,8 @@ impl Known {
         mark: Mark,
         place: &Place<'_>,
     ) -> Result<(), FileError> {
-        let size = clause.size();
+        // One more for the list that joins it with a command's own.
+        let size = clause.size() + 1;
         self.spend(steps.len().saturating_mul(size), mark, place)?;
         for step in steps {
             let condition = match step.condition.take() {

@@ -318,6 +318,8 @@ struct Range<'a> {
     is_not: Vec<&'a State>,
     above: Option<&'a State>,
     below: Option<&'a State>,
+    least: Option<&'a State>,
+    most: Option<&'a State>,
 }
 
 /// Takes what the clause demands, if its answer is to be this one, from the states of the devices;
@@ -360,17 +362,28 @@ impl<'a> Range<'a> {
             (Comparison::Greater, true) => {
                 self.above = Some(self.above.map_or(value, |it| it.max(value)));
             }
-            // At least, or at most: no state is lost but by one that is exact.
-            (Comparison::Less, false) => return self.is.is_none_or(|it| it >= value),
-            (Comparison::Greater, false) => return self.is.is_none_or(|it| it <= value),
+            (Comparison::Less, false) => {
+                self.least = Some(self.least.map_or(value, |it| it.max(value)));
+            }
+            (Comparison::Greater, false) => {
+                self.most = Some(self.most.map_or(value, |it| it.min(value)));
+            }
         }
-        let is_open = match (self.above, self.below) {
-            (Some(above), Some(below)) => above < below,
-            (Some(_), None) | (None, Some(_)) | (None, None) => true,
+        let before = |low: Option<&State>, high: Option<&State>| {
+            low.zip(high).is_none_or(|(low, high)| low < high)
         };
+        let is_open = before(self.above, self.below)
+            && before(self.above, self.most)
+            && before(self.least, self.below)
+            && self
+                .least
+                .zip(self.most)
+                .is_none_or(|(low, high)| low <= high);
         let fits = |it: &State| {
             self.above.is_none_or(|above| it > above)
                 && self.below.is_none_or(|below| it < below)
+                && self.least.is_none_or(|least| it >= least)
+                && self.most.is_none_or(|most| it <= most)
                 && !self.is_not.contains(&it)
         };
         is_open && self.is.is_none_or(fits)

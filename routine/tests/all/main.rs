@@ -10,8 +10,13 @@
     reason = "a test fails by panicking, and so do its helpers"
 )]
 
+mod blocks;
 mod book;
+mod days;
 mod file;
+mod home_assistant;
+mod lints;
 mod routine;
 mod state;
 mod trigger;
+mod yaml;
