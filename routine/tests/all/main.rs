@@ -16,6 +16,7 @@ mod days;
 mod file;
 mod home_assistant;
 mod lints;
+mod mutations;
 mod routine;
 mod state;
 mod trigger;
