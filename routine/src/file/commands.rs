@@ -331,14 +331,15 @@ impl Known {
         let is_sure = read.is_sure;
         Ok(Read { steps, is_sure })
     }
-
-    /// Commands of another form.
-    pub(super) const fn read(steps: Vec<Step<State>>, is_sure: bool) -> Read {
-        Read { steps, is_sure }
-    }
 }
 
+#[cfg(feature = "yaml")]
 impl Read {
+    /// Commands of another form.
+    pub(super) const fn of(steps: Vec<Step<State>>, is_sure: bool) -> Self {
+        Self { steps, is_sure }
+    }
+
     /// No delay may stand behind it.
     pub(super) const fn doubt(&mut self) {
         self.is_sure = false;

@@ -244,11 +244,10 @@ fn trigger(
         Trigger::When(known.clause(node, &place.key("when"))?)
     } else {
         let (node, place) = (given.need("manual", place)?, place.key("manual"));
-        match node.data {
-            Data::Bool(true) => Trigger::Manual,
-            Data::Bool(false) => return Err(place.fault(node.mark, Fault::NotManual)),
-            _ => return Err(fields::wrong(node, &place, "true")),
+        if !fields::truth(node, &place, "true")? {
+            return Err(place.fault(node.mark, Fault::NotManual));
         }
+        Trigger::Manual
     };
     let name = name.into();
     Ok(NamedTrigger { name, trigger })

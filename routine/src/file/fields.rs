@@ -99,6 +99,15 @@ pub(super) fn wrong(node: &Node, place: &Place<'_>, wanted: &'static str) -> Fil
     place.fault(node.mark, Fault::Wrong { found, wanted })
 }
 
+pub(super) fn truth(node: &Node, place: &Place<'_>, what: &'static str) -> Result<bool, FileError> {
+    match node.data {
+        Data::Bool(it) => Ok(it),
+        Data::Null | Data::Number(_) | Data::Word(_) | Data::List(_) | Data::Map(_) => {
+            Err(wrong(node, place, what))
+        }
+    }
+}
+
 /// The entries of an object whose keys are names: each once, and none of them empty.
 pub(super) fn named<'a>(
     node: &'a Node,

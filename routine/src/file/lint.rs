@@ -120,7 +120,7 @@ pub(super) fn find(node: &Node, home: &Home, known: &Known, before: &Catalogue) 
     devices(node, uses, home, known.is_declared, before, &mut lints);
     routines(node, home, &mut lints);
     triggers(node, home, &mut lints);
-    lints.sort_by(|a, b| (a.line, a.column).cmp(&(b.line, b.column)));
+    lints.sort_by_key(|it| (it.line, it.column));
     lints
 }
 
@@ -133,9 +133,12 @@ fn lint(path: String, mark: Mark, oddity: Oddity) -> Lint {
     }
 }
 
+/// States that are alike: how often each is there, and where first.
+type Written<'a> = BTreeMap<&'a State, (usize, &'a Use)>;
+
 /// States of one device that are alike are told at the rarer one, each once.
 fn alike(uses: &[Use], home: &Home, lints: &mut Vec<Lint>) {
-    let mut states: BTreeMap<(NodeId, String), BTreeMap<&State, (usize, &Use)>> = BTreeMap::new();
+    let mut states: BTreeMap<(NodeId, String), Written<'_>> = BTreeMap::new();
     for it in uses {
         if let Some(state) = &it.state {
             let alike = state.to_string().trim().to_lowercase();

@@ -197,12 +197,14 @@ fn is_decimal(text: &str) -> bool {
 /// Whether the core schema has another number for it.
 fn is_odd(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let lower = unsigned.to_ascii_lowercase();
     let with = |prefix: &str, radix: u32| {
         let digits = text.strip_prefix(prefix).filter(|it| !it.is_empty());
         digits.is_some_and(|it| it.chars().all(|it| it.is_digit(radix)))
     };
-    lower == ".inf" || text.to_ascii_lowercase() == ".nan" || with("0x", 16) || with("0o", 8)
+    unsigned.eq_ignore_ascii_case(".inf")
+        || text.eq_ignore_ascii_case(".nan")
+        || with("0x", 16)
+        || with("0o", 8)
 }
 
 fn refusal(error: &ScanError) -> FileError {

@@ -1,6 +1,6 @@
 //! Files in YAML: the same homes as in JSON, and what hostile text comes to.
 
-use std::fmt::Write as _;
+use core::fmt::Write as _;
 
 use selvedge_core::Choose;
 use selvedge_routine::file::{FileError, Format, Home};

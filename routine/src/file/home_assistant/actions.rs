@@ -7,7 +7,6 @@ use selvedge_core::Span;
 
 use super::super::commands::{MOST, Read};
 use super::super::fields;
-use super::super::known::Known;
 use super::super::tree::{Data, Entry, Mark, Node, Place, short};
 use super::super::{Fault, FileError};
 use super::{Reader, conditions, entries, many, missing, one};
@@ -35,7 +34,7 @@ impl Reader {
 
     /// As deep on the stack as steps are nested, which the reader of YAML limits.
     fn steps(&mut self, node: &Node, place: &Place<'_>) -> Result<Read, FileError> {
-        let mut all = Known::read(Vec::new(), false);
+        let mut all = Read::of(Vec::new(), false);
         let mut gates: Vec<Gate> = Vec::new();
         for (nth, node) in many(node).iter().enumerate() {
             let place = place.nth(nth);
@@ -213,9 +212,10 @@ impl Reader {
         let data = one(given, &["data"]);
         let none = Data::Map(Vec::new()).into();
         let data = data.map_or(&none, |it| &it.value);
-        let data = match &data.data {
-            Data::Null => &[],
-            _ => entries(data, &place.key("data"))?,
+        let data = if data.data == Data::Null {
+            &[]
+        } else {
+            entries(data, &place.key("data"))?
         };
         let value = state(called, data, kind.value.mark, &at, &place.key("data"))?;
         let (key, value) = value;
@@ -241,25 +241,20 @@ impl Reader {
         if devices.is_empty() {
             return Err(place.fault(node.mark, Fault::NoKey("target")));
         }
-        let priority = match one(given, &["continue_on_error"]).map(|it| &it.value) {
-            None => Priority::Must,
-            Some(it) => match it.data {
-                Data::Bool(true) => Priority::BestEffort,
-                Data::Bool(false) => Priority::Must,
-                _ => {
-                    return Err(fields::wrong(
-                        it,
-                        &place.key("continue_on_error"),
-                        "true or false",
-                    ));
-                }
-            },
+        let may_fail = one(given, &["continue_on_error"]).map(|it| {
+            let place = place.key("continue_on_error");
+            fields::truth(&it.value, &place, "true or false")
+        });
+        let priority = if may_fail.transpose()? == Some(true) {
+            Priority::BestEffort
+        } else {
+            Priority::Must
         };
         let steps = devices.into_iter().map(|device| Step {
             priority,
             ..Step::new(device, value.clone())
         });
-        Ok(Known::read(steps.collect(), priority == Priority::Must))
+        Ok(Read::of(steps.collect(), priority == Priority::Must))
     }
 }
 

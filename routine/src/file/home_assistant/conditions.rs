@@ -241,7 +241,7 @@ pub(super) fn value(node: &Node, place: &Place<'_>) -> Result<State, FileError> 
             let what = format!("the template {:?}", super::super::tree::short(&text));
             Err(missing(what, node.mark, place))
         }
-        state => Ok(state),
+        state @ (State::Number(_) | State::Word(_)) => Ok(state),
     }
 }
 
