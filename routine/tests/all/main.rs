@@ -12,6 +12,7 @@
 
 mod blocks;
 mod book;
+mod clause;
 mod days;
 mod file;
 mod home_assistant;
