@@ -56,7 +56,7 @@ fn parts_that_are_too_many_or_do_not_fit_are_refused() {
 fn a_clause_knows_its_devices_and_joins_another() {
     let devices = |clause: &Clause<State>| clause.devices().map(|it| it.0).collect::<Vec<_>>();
     assert_eq!(devices(&some()), [1, 2, 1, 3]);
-    assert_eq!(some().size(), 8);
+    assert_eq!(some().size(), 9);
     assert!(is(1).single().is_some() && some().single().is_none());
     assert_eq!(is(1).and(is(2)), Clause::All(vec![is(1), is(2)]));
     let both = some().and(Clause::All(vec![is(9)]));
