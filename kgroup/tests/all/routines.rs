@@ -321,8 +321,10 @@ fn a_definition_that_cannot_run_is_refused() {
     assert_eq!(found, DefinitionError::Clause { found: parts });
     let found = refuse(|it| it.routine.steps[1].undo = Some("up".into()));
     assert_eq!(found, DefinitionError::Undo { step: 1 });
-    let two = Clause::All(vec![is(LAMP, "on").into(), is(SENSOR, "on").into()]);
-    let found = refuse(|it| it.routine.steps[0].condition = Some(two));
+    let found = refuse(|it| {
+        let two = Clause::All(vec![is(LAMP, "on").into(), is(SENSOR, "on").into()]);
+        it.routine.steps[0].condition = Some(two);
+    });
     assert_eq!(found, DefinitionError::Condition { step: 0 });
     let found = refuse(|it| it.routine.steps[2].timeout = Some(selvedge_core::Span::ZERO));
     assert_eq!(found, DefinitionError::StepTimeout { step: 2 });
