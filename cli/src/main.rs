@@ -34,7 +34,8 @@ enum Command {
     Check(command::lab::Lab),
     /// Re-run what the papers claim, and compare: a table, claims.json and a page of plots
     Claims(command::lab::Lab),
-    Faas(command::faas::Faas),
+    Faas(command::hosts::Faas),
+    Hub(command::hosts::Hub),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Some(Command::Check(lab)) => lab.run("check"),
         Some(Command::Claims(lab)) => lab.run("claims"),
         Some(Command::Faas(faas)) => faas.run(),
+        Some(Command::Hub(hub)) => hub.run(),
     };
     ended.unwrap_or_else(|error| {
         eprintln!("selvedge: {error}");

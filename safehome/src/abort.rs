@@ -83,6 +83,7 @@ impl<V: Value> Hub<V> {
         let device = self.devices.get_mut(&at)?;
         let place = device.position(id)?;
         let entry = device.lineage.remove(place);
+        self.ranks.leave(&entry, at);
         if entry.is_lease() {
             cx.disarm(Timer::Lease(at));
         }

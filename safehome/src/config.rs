@@ -76,7 +76,7 @@ pub struct Config {
     /// How long after a failed rollback it is tried again: above zero. Default 1 s.
     pub undo_retry: Span,
     /// How many commands a routine may have: from 1. Default 256. To place a routine takes some 16
-    /// bytes for each pair of the devices that it needs: 1 MB for 256.
+    /// bytes for each pair of the devices that it needs, 1 MB for 256, and up to 64 KB besides.
     pub step_limit: u16,
     /// How many routines may be unfinished: from 1. Committed ones with unfinished ones before them
     /// count as one where these are the same. Default 4,096.

@@ -64,6 +64,12 @@ impl<V> Devices<V> {
         self.ids.iter().zip(&self.devices)
     }
 
+    pub(crate) fn iter_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = (&NodeId, &mut Device<V>)> {
+        self.ids.iter().zip(&mut self.devices)
+    }
+
     #[inline]
     fn position(&self, id: NodeId) -> Option<usize> {
         let first = self.ids.first()?;

@@ -40,6 +40,7 @@ impl<V: Value> Hub<V> {
         };
         device.flight = Some(Flight::new(token, value.clone(), Some(id)));
         if let Some(entry) = device.entry_mut(id) {
+            self.ranks.begin(*entry.slot);
             if let Some(length) = entry.begin(leniency) {
                 cx.arm(Timer::Lease(at), length);
             }

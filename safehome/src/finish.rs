@@ -75,7 +75,8 @@ impl<V: Value> Hub<V> {
             cx.disarm(Timer::Lease(at));
         }
         if !entry.touched {
-            device.lineage.remove(place);
+            let entry = device.lineage.remove(place);
+            self.ranks.leave(&entry, at);
         } else if releases || entry.leased {
             // A pre-lease goes back to the routine that it was taken from (section 4.1).
             entry.released = true;
@@ -132,7 +133,9 @@ impl<V: Value> Hub<V> {
             let has_place = |at: &NodeId| self.place_of(id, *at).is_some();
             let mut devices: Vec<NodeId> = devices.iter().copied().filter(has_place).collect();
             devices.sort_unstable();
-            self.runs.insert(id, Run::committed(devices, Vec::new()));
+            let run = Run::committed(devices, Vec::new());
+            self.tally.add(&run);
+            self.runs.insert(id, run);
         }
         self.settle(devices, cx);
         self.join_committed();
@@ -210,6 +213,7 @@ impl<V: Value> Hub<V> {
                 debug_assert!(false, "the routine was found above");
                 continue;
             };
+            self.tally.remove(&run);
             if run.order.is_empty() {
                 cx.event(Event::Ordered(Placed::Routine(id)));
             }
@@ -221,6 +225,7 @@ impl<V: Value> Hub<V> {
                     && device.position(id) == Some(0)
                 {
                     let entry = device.lineage.remove(0);
+                    self.ranks.leave(&entry, at);
                     if entry.wrote.is_some() {
                         device.base = entry.wrote;
                     }

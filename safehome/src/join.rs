@@ -15,7 +15,27 @@ use selvedge_core::NodeId;
 
 use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
+use crate::schedule::Ranks;
 use crate::{Hub, Placed, RoutineId, Value};
+
+/// How many committed routines there are, and what of them waits for its place in the order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    committed: usize,
+    unordered: usize,
+}
+
+impl Tally {
+    pub(crate) fn add<V>(&mut self, run: &Run<V>) {
+        self.committed += 1;
+        self.unordered += run.order.len().max(1);
+    }
+
+    pub(crate) fn remove<V>(&mut self, run: &Run<V>) {
+        self.committed -= 1;
+        self.unordered -= run.order.len().max(1);
+    }
+}
 
 /// Among more routines than this they are not looked for each time.
 const FEW: usize = 32;
@@ -62,8 +82,19 @@ impl<V: Value> Hub<V> {
     }
 
     fn committed(&self) -> usize {
+        debug_assert!(*self.tally == self.count(), "it follows from the routines");
+        self.tally.committed
+    }
+
+    /// Counts committed routines anew. O(routines).
+    pub(crate) fn count(&self) -> Tally {
+        let mut tally = Tally::default();
         let is_committed = |run: &&Run<V>| run.stage == Stage::Committed;
-        self.runs.values().filter(is_committed).count()
+        self.runs
+            .values()
+            .filter(is_committed)
+            .for_each(|it| tally.add(it));
+        tally
     }
 
     /// The committed routines that have the same unfinished ones before them, in the serial order.
@@ -113,10 +144,11 @@ impl<V: Value> Hub<V> {
                 debug_assert!(false, "the group is of routines of this hub");
                 continue;
             };
+            self.tally.remove(&run);
             for at in run.devices {
                 let before = places.insert(at, id);
                 if let (Some(before), Some(device)) = (before, self.devices.get_mut(&at)) {
-                    device.join(at, before, id, &mut order);
+                    device.join(at, before, id, &mut self.ranks, &mut order);
                 }
             }
             if run.order.is_empty() {
@@ -125,14 +157,22 @@ impl<V: Value> Hub<V> {
                 order.extend(run.order);
             }
         }
+        let mut slot = None;
         for (at, id) in &places {
             let device = self.devices.get_mut(at);
             if let Some(entry) = device.and_then(|it| it.entry_mut(*id)) {
                 entry.owner = Owner::Routine(kept);
+                slot = self.ranks.move_to(slot, entry, *at);
             }
         }
+        if let Some(slot) = slot {
+            self.ranks.begin(Some(slot));
+            self.ranks.rank(slot);
+        }
         let devices = places.into_keys().collect();
-        self.runs.insert(kept, Run::committed(devices, order));
+        let run = Run::committed(devices, order);
+        self.tally.add(&run);
+        self.runs.insert(kept, run);
     }
 
     /// All routines, each behind those that come before it.
@@ -169,7 +209,7 @@ impl<V: Value> Hub<V> {
     }
 
     /// The routines that come right behind each routine on some device.
-    fn neighbours(&self) -> BTreeMap<RoutineId, Vec<RoutineId>> {
+    pub(crate) fn neighbours(&self) -> BTreeMap<RoutineId, Vec<RoutineId>> {
         let mut behind: BTreeMap<RoutineId, Vec<RoutineId>> = BTreeMap::new();
         for (_, device) in self.devices.iter() {
             let owners = || device.lineage.iter().filter_map(Entry::routine);
@@ -182,11 +222,8 @@ impl<V: Value> Hub<V> {
 
     /// What waits for its place in the order, and is committed or has happened.
     pub(crate) fn unordered(&self) -> usize {
-        let committed = self
-            .runs
-            .values()
-            .filter(|run| run.stage == Stage::Committed);
-        committed.map(|run| run.order.len().max(1)).sum()
+        debug_assert!(*self.tally == self.count(), "it follows from the routines");
+        self.tally.unordered
     }
 }
 
@@ -198,6 +235,7 @@ impl<V: Clone + Eq> Device<V> {
         at: NodeId,
         before: RoutineId,
         after: RoutineId,
+        ranks: &mut Ranks,
         order: &mut Vec<Placed<V>>,
     ) {
         let (Some(first), Some(second)) = (self.position(before), self.position(after)) else {
@@ -210,6 +248,7 @@ impl<V: Clone + Eq> Device<V> {
         }
         let mut wrote = None;
         for entry in self.lineage.drain(first..second) {
+            ranks.leave(&entry, at);
             debug_assert!(
                 entry.routine().is_none_or(|it| it == before),
                 "another routine is between"

@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Incarnation, NodeId, Span, Time};
+use selvedge_core::{Incarnation, NodeId, Span, Time, Untracked};
 
+use crate::schedule::Slot;
 use crate::{Placed, RoutineId};
 
 /// A device, as far as the hub knows.
@@ -104,6 +105,9 @@ pub(crate) struct Entry<V> {
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) start: Time,
     pub(crate) length: Span,
+    /// Where the ranks keep the owner.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) slot: Untracked<Option<Slot>>,
 }
 
 /// What has a place in the order of a device.
@@ -133,6 +137,7 @@ impl<V> Entry<V> {
             revoked: false,
             start,
             length,
+            slot: Untracked(None),
         }
     }
 
@@ -149,6 +154,7 @@ impl<V> Entry<V> {
             revoked: false,
             start: Time::ZERO,
             length: Span::ZERO,
+            slot: Untracked(None),
         }
     }
 
@@ -209,6 +215,7 @@ impl<V: Clone + Eq> Entry<V> {
             revoked,
             start: _,
             length,
+            slot: _,
         } = other;
         self.owner == *owner
             && self.touched == *touched
@@ -221,10 +228,11 @@ impl<V: Clone + Eq> Entry<V> {
             && self.length == *length
     }
 
-    /// For another clock.
+    /// For another clock, and another hub.
     pub(crate) fn timeless(&self) -> Self {
         Self {
             start: Time::ZERO,
+            slot: Untracked(None),
             ..self.clone()
         }
     }

@@ -9,10 +9,11 @@ use core::convert::Infallible;
 use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Span, Untracked};
 
 use crate::devices::Devices;
+use crate::join::Tally;
 use crate::lineage::{Device, Owner};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
-use crate::schedule::Waiting;
+use crate::schedule::{Ranks, Waiting};
 use crate::work::{Task, Work};
 use crate::{
     AbortReason, Clause, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
@@ -34,6 +35,8 @@ pub struct Hub<V> {
     /// How many steps it has taken, also before it was restored: the number of its state.
     pub(crate) number: Untracked<u64>,
     pub(crate) waiting: Untracked<Waiting>,
+    pub(crate) ranks: Untracked<Ranks>,
+    pub(crate) tally: Untracked<Tally>,
     /// What is left to do before the step is over.
     pub(crate) work: Untracked<Work>,
     pub(crate) counters: Untracked<Counters>,
@@ -69,6 +72,8 @@ impl<V: Value> Hub<V> {
             token: 0,
             number: Untracked::default(),
             waiting: Untracked::default(),
+            ranks: Untracked::default(),
+            tally: Untracked::default(),
             work: Untracked::default(),
             counters: Untracked::default(),
         }

@@ -297,11 +297,13 @@ impl<V: Value> Hub<V> {
                 hub.queue(routine);
             }
         }
+        *hub.tally = hub.count();
         hub.audit()?;
         // Committed ones that can be one count as one, though they were not joined yet.
         let limit = config.routine_limit;
         let few = hub.leave_at_most(limit as usize);
         few.map_err(|found| RestoreError::TooManyRoutines { found, limit })?;
+        hub.rank_all();
         Ok(hub)
     }
 

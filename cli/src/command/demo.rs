@@ -13,8 +13,8 @@ use selvedge_cli::demo::{
 };
 use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::Span;
-use selvedge_hub::term::Colour;
-use selvedge_hub::{Report, write_report};
+use selvedge_home::term::Colour;
+use selvedge_home::{Report, write_report};
 
 use super::home::{Pace, Speed};
 use super::{Failure, entropy, runtime};

@@ -1,8 +1,8 @@
 //! The subcommands. Each runs to its end and says whether all that it checked held.
 
 pub(crate) mod demo;
-pub(crate) mod faas;
 pub(crate) mod home;
+pub(crate) mod hosts;
 pub(crate) mod key;
 pub(crate) mod lab;
 pub(crate) mod node;
@@ -70,10 +70,13 @@ pub(crate) enum Failure {
     NoLab(io::Error),
     /// The host of functions did not start.
     #[error(
-        "cannot run selvedge-faas, which does this: {0}: build it (`cargo build --release \
-         --manifest-path hosts/faas/Cargo.toml`), and put it beside this command"
+        "cannot run selvedge-{host}, which does this: {source}: build it (`cargo build --release \
+         --manifest-path hosts/{host}/Cargo.toml`), and put it beside this command"
     )]
-    NoFaas(io::Error),
+    NoHost {
+        host: &'static str,
+        source: io::Error,
+    },
     /// Signals cannot be waited for.
     #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
     Signal(io::Error),
@@ -97,7 +100,7 @@ impl Failure {
             | Self::RoutineFile { .. }
             | Self::Hub { .. }
             | Self::Output(_)
-            | Self::NoFaas(_)
+            | Self::NoHost { .. }
             | Self::NoLab(_)
             | Self::Resolve { .. }
             | Self::Signal(_)

@@ -6,7 +6,7 @@ use rand_core::SeedableRng;
 use selvedge_core::{Span, Time};
 use selvedge_safehome::Config;
 
-use selvedge_hub::{Outage, Plan, Report, Scenario, Watch, run, section, style};
+use selvedge_home::{Outage, Plan, Report, Scenario, Watch, run, section, style};
 
 /// The devices that fail, with when, in seconds.
 const DOWN: [(&str, u64, u64); 2] = [("toaster", 300, 900), ("small bathroom door", 700, 760)];

@@ -9,7 +9,7 @@ use selvedge_membership::Event;
 use super::leaders::Leaders;
 use super::plan::{Plan, seconds};
 use super::trace::{Belief, Fact, Mark, Views};
-use selvedge_hub::term::Colour;
+use selvedge_home::term::Colour;
 use selvedge_udp::NodeEvent;
 
 /// Writes a line for every turn of events, not for every event.

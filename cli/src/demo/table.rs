@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::promises::Promise;
 use super::run::Outcome;
-use selvedge_hub::term::Colour;
+use selvedge_home::term::Colour;
 
 /// The limit of a promise, for people.
 #[must_use]

@@ -18,7 +18,7 @@ use std::process::Command;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use selvedge_cli::demo::{Ground, Narrator, Options, run_on, write_table};
 use selvedge_core::{NodeId, Span};
-use selvedge_hub::term::Colour;
+use selvedge_home::term::Colour;
 use selvedge_udp::{FaultCounts, Faults};
 
 const NODES: u64 = 8;

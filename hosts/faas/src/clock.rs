@@ -23,6 +23,13 @@ impl Clock {
         Self(Instant::now())
     }
 
+    /// One that was started so long ago.
+    #[cfg(test)]
+    #[allow(clippy::disallowed_methods, reason = "a test sets the clock")]
+    pub(crate) fn started(before: core::time::Duration) -> Self {
+        Self(Instant::now() - before)
+    }
+
     pub(crate) fn now(self) -> Time {
         Time::since_start(self.0.elapsed())
     }

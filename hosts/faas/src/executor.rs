@@ -199,9 +199,13 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test reads the clock")]
     fn the_value_of_a_function_is_its_hash() {
         let value = Returned::Value(Hash::value(b"wait 1 x").into_iter().collect());
         assert_eq!(Hash.execute(&job(b"wait 1 x"), &Stop::default()), value);
+        let begun = Instant::now();
+        Hash.execute(&job(b"wait 50 x"), &Stop::default());
+        assert!(begun.elapsed() >= Duration::from_millis(50));
         assert_eq!(
             Hash.execute(&job(b"fail x"), &Stop::default()),
             Returned::Failed(Failure::Trapped)

@@ -105,15 +105,7 @@ pub fn find(named: &[Named], access: &Access, me: NodeId) -> Result<Gateways, Fi
     for it in named {
         match ask(&it.address, access, me) {
             Ok(all) => {
-                let is_named =
-                    |place: &&(NodeId, Address)| named.iter().any(|it| it.address == place.1);
-                let (first, last): (Vec<_>, Vec<_>) = all.iter().partition(is_named);
-                let place =
-                    |it: &(NodeId, Address)| named.iter().position(|named| named.address == it.1);
-                let mut first: Vec<(NodeId, Address)> = first.into_iter().cloned().collect();
-                first.sort_by_key(place);
-                known.extend(first);
-                known.extend(last.into_iter().cloned());
+                known.extend(in_order(named, all));
                 return Gateways::new(known);
             }
             Err(why) => whys.push(format!("{}: {why}", it.address)),
@@ -123,6 +115,13 @@ pub fn find(named: &[Named], access: &Access, me: NodeId) -> Result<Gateways, Fi
         true => Err(FindError::Silent(whys.join(", "))),
         false => Gateways::new(known),
     }
+}
+
+/// Those that are named come first, in the order of their names.
+fn in_order(named: &[Named], mut all: Vec<(NodeId, Address)>) -> Vec<(NodeId, Address)> {
+    let place = |address: &Address| named.iter().position(|it| it.address == *address);
+    all.sort_by_key(|it| place(&it.1).unwrap_or(named.len()));
+    all
 }
 
 /// What one broker's gateway says.
@@ -201,6 +200,16 @@ mod tests {
         assert_eq!(found.address(NodeId(3)).unwrap().port, 1);
         let none = find(&[], &Access::default(), NodeId(9));
         assert!(matches!(none, Err(FindError::None)));
+    }
+
+    #[test]
+    fn gateways_that_are_named_come_first_in_the_order_of_their_names() {
+        let named: Vec<Named> = ["c:1", "a:1"].map(|it| it.parse().unwrap()).into();
+        let all = [(4, "d:1"), (1, "a:1"), (2, "b:1"), (3, "c:1")];
+        let all = all.map(|(id, address)| (NodeId(id), address.parse().unwrap()));
+        let ordered = in_order(&named, all.into());
+        let ids: Vec<u64> = ordered.iter().map(|it| it.0.0).collect();
+        assert_eq!(ids, [3, 1, 4, 2]);
     }
 
     #[test]

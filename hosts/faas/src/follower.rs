@@ -1,6 +1,9 @@
 //! The process of a follower: it is connected to its gateway's broker while it is awake, and not while it
 //! sleeps. Its mailbox is the session that the broker keeps for it meanwhile.
 
+#[cfg(test)]
+mod tests;
+
 use core::convert::Infallible;
 use std::collections::VecDeque;
 use std::io;
@@ -110,32 +113,36 @@ struct Host {
 /// # Errors
 /// [`FollowerError`], if it cannot begin.
 pub fn run(options: Options, executor: Arc<dyn Executor>) -> Result<Infallible, FollowerError> {
-    let me = clock::life(options.id);
-    let machine = Follower::new(me, options.config, options.gateways.ids())?;
-    let (wake, wakes) = mpsc::sync_channel(WAKES);
-    let mut host = Host {
-        driver: Driver::new(machine),
-        rng: clock::chance()?,
-        clock: Clock::start(),
-        wakes,
-        stay: None,
-        links: 0,
-        mailbox: None,
-        closing: 0,
-        late: VecDeque::new(),
-        worker: Worker::new(executor, wake.clone()),
-        shelf: Shelf::open(options.room.clone())?,
-        commands: VecDeque::new(),
-        refused: None,
-        counters: Counters::default(),
-        wake,
-        options,
-    };
+    let mut host = Host::new(options, executor)?;
     host.command(Command::Start)?;
     host.run()
 }
 
 impl Host {
+    fn new(options: Options, executor: Arc<dyn Executor>) -> Result<Self, FollowerError> {
+        let me = clock::life(options.id);
+        let machine = Follower::new(me, options.config, options.gateways.ids())?;
+        let (wake, wakes) = mpsc::sync_channel(WAKES);
+        Ok(Self {
+            driver: Driver::new(machine),
+            rng: clock::chance()?,
+            clock: Clock::start(),
+            wakes,
+            stay: None,
+            links: 0,
+            mailbox: None,
+            closing: 0,
+            late: VecDeque::new(),
+            worker: Worker::new(executor, wake.clone()),
+            shelf: Shelf::open(options.room.clone())?,
+            commands: VecDeque::new(),
+            refused: None,
+            counters: Counters::default(),
+            wake,
+            options,
+        })
+    }
+
     fn run(&mut self) -> Result<Infallible, FollowerError> {
         loop {
             let now = self.clock.now();
@@ -148,16 +155,22 @@ impl Host {
             self.driver
                 .expire(now, &mut self.rng, |it| effects.push(it));
             self.carry_out(effects);
-            match wake {
-                Ok(Wake::Link(number, event)) => self.on_link(number, event),
-                Ok(Wake::Returned(number, task, returned)) if number == self.worker.number => {
-                    self.counters.ended += 1;
-                    // It is refused where the function was stopped meanwhile.
-                    self.say(Command::Returned { task, returned });
-                }
-                Ok(Wake::Returned(..)) | Err(_) => {}
+            if let Ok(wake) = wake {
+                self.on_wake(wake);
             }
             self.look_at_shelf();
+        }
+    }
+
+    fn on_wake(&mut self, wake: Wake) {
+        match wake {
+            Wake::Link(number, event) => self.on_link(number, event),
+            Wake::Returned(number, task, returned) if number == self.worker.number => {
+                self.counters.ended += 1;
+                // It is refused where the function was stopped meanwhile.
+                self.say(Command::Returned { task, returned });
+            }
+            Wake::Returned(..) => {}
         }
     }
 
@@ -296,7 +309,7 @@ impl Host {
             self.late.clear(); // As the mailbox is.
             self.closing = 0;
         }
-        let link = self.open(gateway, number);
+        let link = self.open(gateway, number, relies);
         if let Err(why) = &link {
             let down = LinkEvent::Down(Lost::by(why));
             // The queue is full only while there is enough to do.
@@ -311,11 +324,11 @@ impl Host {
         });
     }
 
-    fn open(&self, gateway: NodeId, number: u64) -> io::Result<Link> {
+    fn open(&self, gateway: NodeId, number: u64, relies: bool) -> io::Result<Link> {
         let me = self.options.id;
         let unknown = || io::Error::other("no such gateway");
         let address = self.options.gateways.address(gateway).ok_or_else(unknown)?;
-        let session = match self.mailbox == Some(gateway) {
+        let session = match relies {
             true => Session::Kept,
             false => Session::Emptied,
         };

@@ -156,10 +156,16 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_too_long_does_not_become_a_frame() {
-        let long = vec![0; NOTICE_MAX].into_iter().collect();
-        let refused = notice(FROM, &Notice::Module(long));
-        assert!(matches!(refused, Err(FrameError::Long(_))), "{refused:?}");
+    fn the_longest_frame_is_written_and_read_and_a_longer_one_is_not() {
+        // Around its bytes are a header, the sender, the kind of notice, and their number in three bytes.
+        let module = |len: usize| Notice::Module(vec![0; len].into_iter().collect());
+        let mut bytes = notice(FROM, &module(NOTICE_MAX - 8)).unwrap();
+        assert_eq!(bytes.len(), NOTICE_MAX);
+        assert!(Frame::decode(&bytes).is_ok());
+        let long = Err(FrameError::Long(NOTICE_MAX + 1));
+        assert_eq!(notice(FROM, &module(NOTICE_MAX - 7)), long);
+        bytes.push(0);
+        assert!(Frame::decode(&bytes).is_err_and(|it| Err(it) == long));
     }
 
     proptest! {

@@ -9,7 +9,6 @@ mod status;
 mod storage;
 #[cfg(test)]
 mod tests;
-mod units;
 
 use core::convert::Infallible;
 use core::net::SocketAddr;

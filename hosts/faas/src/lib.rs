@@ -104,6 +104,8 @@ mod note;
 pub mod notice;
 #[cfg(feature = "page")]
 pub mod page;
+#[cfg(test)]
+mod scratch;
 mod shelf;
 #[cfg(feature = "tls")]
 pub mod tls;

@@ -1,5 +1,8 @@
 //! A connection to a broker, on a thread of its own.
 
+#[cfg(test)]
+mod tests;
+
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -75,7 +78,7 @@ impl fmt::Display for Address {
 }
 
 /// How a node goes to brokers: with which name and password, and whether by TLS.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Access {
     /// The name; without one, nobody asks.
     pub user: Option<String>,
@@ -416,76 +419,4 @@ async fn close(shared: &Shared) {
         shared.wake.notified().await;
     }
     tokio::time::sleep(FAREWELL).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
-    use std::sync::mpsc;
-
-    use super::*;
-
-    #[test]
-    fn a_broker_that_hands_on_nothing_is_named_and_left() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let broker = thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut heard = [0; 1_024];
-            let mut answer = |bytes: &[u8]| {
-                assert!(stream.read(&mut heard).unwrap() > 0);
-                stream.write_all(bytes).unwrap();
-            };
-            answer(&[0x20, 2, 0, 0]); // Welcome,
-            answer(&[0x90, 3, 0, 1, 0x80]); // and no, to packet 1.
-            stream
-        });
-        let setup = Setup {
-            name: "node".into(),
-            address: address.parse().unwrap(),
-            access: Access::default(),
-            session: Session::Clean,
-            filters: vec!["inbox".into()],
-            stays: false,
-        };
-        let (tell, told) = mpsc::channel();
-        let _link = Link::open(setup, move |it| tell.send(it).is_ok()).unwrap();
-        let is_kept = false;
-        assert_eq!(told.recv(), Ok(LinkEvent::Up { is_kept }));
-        let lost = Lost::unread(&["inbox".into()]);
-        assert!(lost.why.contains("hand on inbox:"));
-        assert_eq!(told.recv(), Ok(LinkEvent::Down(lost)));
-        drop(broker.join());
-    }
-
-    #[test]
-    fn addresses_are_read_and_written_alike() {
-        for text in ["127.0.0.1:1883", "[::1]:1883", "broker.example:8883"] {
-            let address: Address = text.parse().unwrap();
-            assert_eq!(address.to_string(), text);
-        }
-        for text in [
-            "",
-            ":1883",
-            "host",
-            "host:",
-            "host:0",
-            "host:65536",
-            "::1:1883",
-        ] {
-            let error = text.parse::<Address>().unwrap_err();
-            assert_eq!(error, AddressError(text.into()));
-        }
-    }
-
-    #[test]
-    fn a_password_is_not_printed() {
-        let access = Access {
-            user: Some("node".into()),
-            password: "secret".into(),
-            ..Access::default()
-        };
-        assert_eq!(format!("{access:?}"), "Access { user: Some(\"node\"), .. }");
-    }
 }

@@ -6,34 +6,25 @@
 //! | `GET /api/status` | a [`View`](crate::view::View) in JSON |
 //! | `GET /api/events` | the same twice a second, as server-sent events |
 //!
-//! It can be read and not written. It serves as many connections as there may be, and no more; one that takes
-//! nothing for 10 s, or says nothing for 30 s, is closed. A listener that is behind misses what is outdated.
+//! It can be read and not written. [`selvedge_door`] says how many connections it serves, and for how long. A
+//! listener that is behind misses what is outdated.
 
 mod answer;
-mod guard;
-mod patience;
 #[cfg(test)]
 mod tests;
 
-use core::convert::Infallible;
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::net::TcpListener;
-use std::sync::Arc;
 use std::time::Instant;
 use std::{io, thread};
 
-use axum::Router;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use selvedge_core::NodeId;
+use selvedge_door::{Door, DoorError, Json, NoChance};
+pub use selvedge_door::{Token, TokenError};
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
-pub use self::guard::{Token, TokenError};
-use self::patience::Patience;
-use crate::clock::NoChance;
+pub(crate) use self::answer::{page, router};
 use crate::find::Gateways;
 use crate::link::{Access, Address};
 use crate::view::Seen;
@@ -41,16 +32,8 @@ use crate::watch::Watch;
 
 /// How often listeners are told.
 const EVERY: Duration = Duration::from_millis(500);
-/// How many connections there may be at a time; others wait.
-const CONNECTIONS: usize = 64;
-/// How many of them may listen to events; others are refused.
-const LISTENERS: usize = 16;
-/// How long the head of a request may take to come.
-const HEAD: Duration = Duration::from_secs(10);
-/// How many bytes the head of a request may have.
-const HEAD_MAX: usize = 16 * 1024;
 
-/// Where the page is, and for whom.
+/// At which address the page is served, and what its readers have to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Where it listens.
@@ -63,20 +46,9 @@ pub struct Options {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PageError {
-    /// It would be there for all.
-    #[error(
-        "the page at {0} could be read by all: choose a loopback address, as in 127.0.0.1:8080, or say \
-         --page-token"
-    )]
-    Open(SocketAddr),
-    /// It does not listen.
-    #[error("cannot serve the page at {listen}: {source}: choose another address with --page")]
-    Listen {
-        /// Where it was to listen.
-        listen: SocketAddr,
-        /// Why it does not.
-        source: io::Error,
-    },
+    /// It would be there for all, or does not listen.
+    #[error("{0} (--page, --page-token)")]
+    Door(#[from] DoorError),
     /// There is no chance.
     #[error(transparent)]
     Chance(#[from] NoChance),
@@ -84,12 +56,6 @@ pub enum PageError {
     #[error("cannot start a thread for the page: {0}: see how many this process may have")]
     Thread(io::Error),
 }
-
-/// How often a test lets a connection go on before it ends.
-const YIELDS: u32 = 64;
-
-/// What is known last, in JSON.
-type Json = Arc<str>;
 
 /// Serves the page until the process ends.
 pub(crate) fn start(
@@ -99,29 +65,17 @@ pub(crate) fn start(
     me: NodeId,
     (here, own): (Address, Access),
 ) -> Result<(), PageError> {
-    let listen = options.listen;
-    if options.token.is_none() && !listen.ip().is_loopback() {
-        return Err(PageError::Open(listen));
-    }
-    let failed = |source| PageError::Listen { listen, source };
-    let listener = TcpListener::bind(listen).map_err(failed)?;
-    listener.set_nonblocking(true).map_err(failed)?;
+    let door = Door::new(options.listen, options.token.clone())?;
     let seen = Seen::default();
     let (tell, told) = watch::channel(json(&seen, &gateways));
-    let router = answer::router(told, options.token.clone())?;
+    let page = answer::page()?;
+    let router = answer::router(told, page.clone());
     let links = gateways.all().map(|(id, address)| match *id == me {
         true => (me, here.clone(), own.clone()),
         false => (*id, address.clone(), access.clone()),
     });
     let look_on = Watch::open(links, me).map_err(PageError::Thread)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(PageError::Thread)?;
-    thread::Builder::new()
-        .name("page".into())
-        .spawn(move || runtime.block_on(serve(listener, router)).err())
-        .map_err(PageError::Thread)?;
+    door.open("page", router, &page)?;
     thread::Builder::new()
         .name("page-look".into())
         .spawn(move || look(&look_on, seen, &gateways, &tell))
@@ -150,67 +104,4 @@ fn json(seen: &Seen, gateways: &Gateways) -> Json {
     let view = seen.view(gateways.ids(), Instant::now());
     // There is no map in it whose keys are no texts, which is all that could go wrong.
     serde_json::to_string(&view).unwrap_or_default().into()
-}
-
-async fn serve(listener: TcpListener, router: Router) -> io::Result<Infallible> {
-    let listener = tokio::net::TcpListener::from_std(listener)?;
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    loop {
-        // The semaphore is never closed.
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-            return Err(io::Error::other("no room"));
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    converse(stream, router).await;
-                    drop(permit);
-                });
-            }
-            // A connection that went at once; or no file is left for one, and some end soon.
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
-}
-
-/// Serves a connection until it ends.
-pub(crate) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send, router: Router) {
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(HEAD_MAX)
-        .serve_connection(
-            TokioIo::new(Patience::new(stream)),
-            TowerToHyperService::new(router),
-        );
-    // What is wrong with a connection is its client's.
-    connection.await.ok();
-}
-
-/// What a page of which nothing is known answers to these bytes; for tests.
-pub(crate) fn answer_to(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()?;
-    let (tell, told) = watch::channel("{}".into());
-    let router = answer::router(told, None).map_err(io::Error::other)?;
-    runtime.block_on(async {
-        let (mut here, there) = tokio::io::duplex(1 << 20);
-        let serving = tokio::spawn(converse(there, router));
-        // One that is refused early is not heard to its end.
-        here.write_all(bytes).await.ok();
-        for _ in 0..YIELDS {
-            tokio::task::yield_now().await;
-        }
-        here.shutdown().await?;
-        // One that listens hears the end, also where what it said besides is not read to its own.
-        drop(tell);
-        let mut answer = Vec::new();
-        tokio::time::timeout(HEAD, here.read_to_end(&mut answer)).await??;
-        serving.await.map_err(io::Error::other)?;
-        Ok(answer)
-    })
 }

@@ -168,9 +168,41 @@ mod tests {
     }
 
     #[test]
+    fn a_module_that_cannot_be_had_is_not_waited_for() {
+        let (mut shelf, abc) = (Shelf::default(), library(b"abc"));
+        shelf.want(abc, START);
+        assert!(!shelf.give_up(library(b"abd")));
+        assert!(shelf.give_up(abc));
+        assert_eq!(shelf.due(START), None);
+    }
+
+    #[test]
+    fn a_later_life_has_the_modules_on_the_disk() {
+        let dir = std::env::temp_dir();
+        let dir = dir.join(format!("selvedge-faas-shelf-{}", std::process::id()));
+        let (room, abc) = (Room { dir, bytes: 100 }, library(b"abc"));
+        let open = || Shelf::open(Some(room.clone())).unwrap();
+        let mut shelf = open();
+        shelf.want(abc, START);
+        assert_eq!(shelf.take(b"abc"), Some(abc));
+        let mut later = open();
+        assert!(!later.has(abc));
+        assert!(later.read(abc) && later.has(abc));
+        assert!(!later.read(library(b"abd")));
+        std::fs::remove_dir_all(&room.dir).unwrap();
+        let mut later = open();
+        std::fs::remove_dir_all(&room.dir).unwrap();
+        later.want(abc, START);
+        assert_eq!(later.take(b"abc"), Some(abc));
+        let (damaged, unwritten) = (0, 1);
+        assert_eq!(later.damage(), Damage { damaged, unwritten });
+    }
+
+    #[test]
     fn a_module_is_asked_for_now_and_then_and_given_up() {
         let (mut shelf, abc) = (Shelf::default(), library(b"abc"));
         shelf.want(abc, START);
+        assert_eq!(shelf.wait(START), None, "it is due");
         let mut now = START;
         for _ in 0..TRIES {
             assert_eq!(shelf.due(now), Some((abc, true)));

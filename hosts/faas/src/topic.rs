@@ -92,12 +92,6 @@ impl Topic {
     pub fn all_gateways() -> String {
         format!("{ROOT}/+/gateways")
     }
-
-    /// The filter of how any gateway is.
-    #[must_use]
-    pub fn all_status() -> String {
-        format!("{ROOT}/+/status")
-    }
 }
 
 fn id(text: &str) -> Result<NodeId, TopicError> {
@@ -155,6 +149,16 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_has_all_topics_of_its_kind() {
+        let relays = Topic::relays_of(NodeId(7));
+        let (gateway, to) = (NodeId(7), NodeId(8));
+        let relay = Topic::Relay { gateway, to }.to_string();
+        assert_eq!(relays.replace('+', "8"), relay);
+        let gateways = Topic::Gateways(NodeId(8)).to_string();
+        assert_eq!(Topic::all_gateways().replace('+', "8"), gateways);
+    }
+
+    #[test]
     fn the_longest_topic_is_read() {
         let (gateway, to) = (NodeId(u64::MAX), NodeId(u64::MAX));
         let longest = Topic::Relay { gateway, to };
@@ -181,7 +185,8 @@ mod tests {
         ] {
             assert_eq!(Topic::parse(text), Err(why), "{text}");
         }
-        let long = format!("selvedge/faas/1/{}", "7".repeat(49));
-        assert_eq!(Topic::parse(&long), Err(TopicError::Long(65)));
+        let of = |digits| format!("selvedge/faas/1/{}", "7".repeat(digits));
+        assert_eq!(Topic::parse(&of(48)), Err(TopicError::Id));
+        assert_eq!(Topic::parse(&of(49)), Err(TopicError::Long(65)));
     }
 }

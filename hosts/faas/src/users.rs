@@ -143,6 +143,9 @@ mod tests {
         assert_eq!(users.password("node"), Some("sesame"));
         assert_eq!(users.password("nobody"), None);
         assert_eq!(format!("{users:?}"), r#"{"node", "other"}"#);
+        let longest = "x".repeat(LEN_MAX);
+        let users = Users::read(&format!("{longest}:{longest}")).unwrap();
+        assert_eq!(users.password(&longest), Some(longest.as_str()));
     }
 
     #[test]

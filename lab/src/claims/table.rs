@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Finding, Verdict};
-use selvedge_hub::term::Colour;
+use selvedge_home::term::Colour;
 
 /// The longest line of a reason.
 const WIDTH: usize = 100;

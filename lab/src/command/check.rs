@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 
 use clap::{Args, ValueEnum};
-use selvedge_hub::term::Colour;
+use selvedge_home::term::Colour;
 use selvedge_lab::checks::{Engine, Finding, LISTS, List, Second, run};
 use selvedge_sim::check::{Outcome, Rules, Scenario};
 use tokio::time::Duration;

@@ -11,7 +11,7 @@ use std::thread;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use selvedge_hub::term::Colour;
+use selvedge_home::term::Colour;
 use selvedge_lab::claims::{
     self, FAMILIES, Finding, Plan, Progress, Row, Samples, Shard, judged, named, page, write_table,
 };

@@ -2,13 +2,21 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
-use selvedge_core::{Driver, Effect, Input, Machine, Member, Span, Time};
-use selvedge_pcm::Message;
+use selvedge_core::{Delta, Driver, Effect, Input, Machine, Member, Span, Time};
+use selvedge_pcm::gateway::{Command, Config, Gateway};
+use selvedge_pcm::{DutyCycle, Function, Libraries, Limits, Message};
+use selvedge_replica::Configuration;
+
+pub(crate) const HUB: Member = Member::new(1, 0);
+pub(crate) const SECOND: Member = Member::new(2, 0);
+pub(crate) const THIRD: Member = Member::new(3, 0);
+pub(crate) const APP: Member = Member::new(21, 0);
 
 /// A node by itself, and what came out of it.
 pub(crate) struct Alone<M: Machine<Message = Message>> {
     pub(crate) driver: Driver<M>,
     now: Time,
+    rng: ChaCha8Rng,
     pub(crate) sent: Vec<(u64, Message)>,
     pub(crate) told: Vec<M::Event>,
 }
@@ -18,16 +26,16 @@ impl<M: Machine<Message = Message>> Alone<M> {
         Self {
             driver: Driver::new(machine),
             now: Time::ZERO,
+            rng: ChaCha8Rng::seed_from_u64(1),
             sent: Vec::new(),
             told: Vec::new(),
         }
     }
 
     pub(crate) fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
         let (sent, told) = (&mut self.sent, &mut self.told);
         let take = |it| take(it, sent, told);
-        self.driver.step(self.now, &mut rng, input, take)
+        self.driver.step(self.now, &mut self.rng, input, take)
     }
 
     pub(crate) fn command(&mut self, command: M::Command) {
@@ -38,18 +46,26 @@ impl<M: Machine<Message = Message>> Alone<M> {
         self.step(Input::Message { from, message }).unwrap();
     }
 
+    pub(crate) fn learn(&mut self, delta: Delta) {
+        self.step(Input::Membership(delta)).unwrap();
+    }
+
     pub(crate) fn pass(&mut self, span: Span) {
         self.now = self.now + span;
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
         let (sent, told) = (&mut self.sent, &mut self.told);
         let take = |it| take(it, sent, told);
-        self.driver.expire(self.now, &mut rng, take);
+        self.driver.expire(self.now, &mut self.rng, take);
     }
 
     /// What came out so far is of no interest.
     pub(crate) fn forget(&mut self) {
         self.sent.clear();
         self.told.clear();
+    }
+
+    /// What it has sent, and to whom, since this was asked last.
+    pub(crate) fn taken(&mut self) -> Vec<(u64, Message)> {
+        core::mem::take(&mut self.sent)
     }
 }
 
@@ -60,7 +76,32 @@ fn take<M: Machine>(
 ) {
     match effect {
         Effect::Send { to, message } => sent.push((to.id.0, message)),
-        Effect::Multicast { .. } => {}
+        Effect::Multicast { .. } => panic!("nothing is multicast"),
         Effect::Event(event) => told.push(event),
     }
+}
+
+/// The first of these gateways, which is started.
+pub(crate) fn hub(gateways: &[Member], config: Config, limits: Limits) -> Alone<Gateway> {
+    let first = Configuration::of(gateways.iter().copied());
+    let mut it = Alone::new(Gateway::new(HUB, config, first, limits).unwrap());
+    it.command(Command::Start);
+    if gateways.len() == 1 {
+        it.pass(Span::secs(10));
+        assert!(it.driver.machine().manages());
+    }
+    it.forget();
+    it
+}
+
+pub(crate) fn keep_alive(number: u32) -> Message {
+    Message::KeepAlive {
+        number,
+        duty: DutyCycle::always(),
+        libraries: Libraries::new(),
+    }
+}
+
+pub(crate) fn submit(number: u64, function: Function) -> Message {
+    Message::Submit { number, function }
 }

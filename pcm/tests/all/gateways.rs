@@ -9,30 +9,9 @@ use selvedge_pcm::{
 };
 use selvedge_replica::{Body, Configuration, Entry, Proposal};
 
-use super::alone::Alone;
-
-pub(super) const HUB: Member = Member::new(1, 0);
-pub(super) const SECOND: Member = Member::new(2, 0);
-pub(super) const THIRD: Member = Member::new(3, 0);
-
-/// The first of these gateways, which is started.
-pub(super) fn hub(gateways: &[Member], config: Config, limits: Limits) -> Alone<Gateway> {
-    let first = Configuration::of(gateways.iter().copied());
-    let mut it = Alone::new(Gateway::new(HUB, config, first, limits).unwrap());
-    it.command(Command::Start);
-    if gateways.len() == 1 {
-        it.pass(Span::secs(10));
-        assert!(it.driver.machine().manages());
-    }
-    it.forget();
-    it
-}
+use super::alone::{Alone, HUB, SECOND, THIRD, hub, keep_alive};
 
 impl Alone<Gateway> {
-    fn learn(&mut self, delta: Delta) {
-        self.step(Input::Membership(delta)).unwrap();
-    }
-
     /// The gateways that count as here, and those that do not.
     fn here(&self) -> (Vec<Member>, Vec<Member>) {
         let (here, gone): (Vec<_>, Vec<_>) = self.driver.machine().gateways().partition(|it| it.1);
@@ -81,7 +60,7 @@ pub(super) fn relay(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, u64, Messag
         let mut on_the_way = Vec::new();
         for it in &mut *gateways {
             let from = it.driver.machine().me();
-            let sent = core::mem::take(&mut it.sent).into_iter();
+            let sent = it.taken().into_iter();
             on_the_way.extend(sent.map(|(to, message)| (from, to, message)));
         }
         if on_the_way.is_empty() {
@@ -115,14 +94,6 @@ pub(super) fn three(config: Config) -> [Alone<Gateway>; 3] {
     let leader = all[2].driver.machine().replica().leader();
     assert_eq!(leader.map(|it| it.0), Some(HUB.id));
     all
-}
-
-pub(super) fn keep_alive(number: u32) -> Message {
-    Message::KeepAlive {
-        number,
-        duty: DutyCycle::always(),
-        libraries: Libraries::new(),
-    }
 }
 
 /// A follower is at the second gateway.

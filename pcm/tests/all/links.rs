@@ -1,15 +1,13 @@
 //! What nodes do when their hosts tell that a link, or what a mailbox held, is gone.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng as _;
-use selvedge_core::{Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
+use selvedge_core::{Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::{
     Answer, DutyCycle, Function, Limits, Message, Returned, Run, TaskId, Voters, gateway,
 };
 
-use super::peers::{APP, HUB, hub, keep_alive, submit};
+use super::alone::{APP, Alone, HUB, hub, keep_alive, submit};
 
 const fn task(number: u64) -> TaskId {
     TaskId {
@@ -18,65 +16,11 @@ const fn task(number: u64) -> TaskId {
     }
 }
 
-/// A node, and what it sends to whom.
-struct Linked<M: Machine> {
-    driver: Driver<M>,
-    now: Time,
-    sent: Vec<(u64, M::Message)>,
-    told: Vec<M::Event>,
-}
-
-impl<M: Machine> Linked<M> {
-    fn new(machine: M) -> Self {
-        Self {
-            driver: Driver::new(machine),
-            now: Time::ZERO,
-            sent: Vec::new(),
-            told: Vec::new(),
-        }
-    }
-
-    fn take(&mut self, effect: Effect<M>) {
-        match effect {
-            Effect::Send { to, message } => self.sent.push((to.id.0, message)),
-            Effect::Multicast { .. } => panic!("nothing is multicast"),
-            Effect::Event(event) => self.told.push(event),
-        }
-    }
-
-    fn step(&mut self, input: Input<M>) {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let mut effects = Vec::new();
-        let taken = self
-            .driver
-            .step(self.now, &mut rng, input, |it| effects.push(it));
-        taken.unwrap();
-        effects.into_iter().for_each(|it| self.take(it));
-    }
-
-    fn pass(&mut self, span: Span) {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
-        self.now = self.now + span;
-        let mut effects = Vec::new();
-        self.driver
-            .expire(self.now, &mut rng, |it| effects.push(it));
-        effects.into_iter().for_each(|it| self.take(it));
-    }
-
-    fn hear(&mut self, from: Member, message: M::Message) {
-        self.step(Input::Message { from, message });
-    }
-
-    fn taken(&mut self) -> Vec<(u64, M::Message)> {
-        core::mem::take(&mut self.sent)
-    }
-}
-
-fn follower(repeats: u8) -> Linked<Follower> {
+fn follower(repeats: u8) -> Alone<Follower> {
     let config = follower::Config::new(DutyCycle::always()).with_repeats(repeats);
     let made = Follower::new(Member::new(11, 0), config, [HUB.id, NodeId(2)]);
-    let mut follower = Linked::new(made.unwrap());
-    follower.step(Input::Command(follower::Command::Start));
+    let mut follower = Alone::new(made.unwrap());
+    follower.command(follower::Command::Start);
     follower
 }
 
@@ -91,12 +35,11 @@ fn run(number: u64, electors: &[u64]) -> Message {
     }))
 }
 
-fn returned(number: u64) -> Input<Follower> {
-    let returned = follower::Command::Returned {
+fn returned(number: u64) -> follower::Command {
+    follower::Command::Returned {
         task: task(number),
         returned: Returned::Value(b"v".iter().copied().collect()),
-    };
-    Input::Command(returned)
+    }
 }
 
 fn vote(number: u64) -> Message {
@@ -128,14 +71,14 @@ fn a_follower_whose_mailboxes_were_emptied_says_at_once_what_may_be_lost() {
         (4, [11, 12, 13]),
     ] {
         follower.hear(HUB, run(number, &electors));
-        follower.step(returned(number));
+        follower.command(returned(number));
     }
     follower.hear(Member::new(12, 0), vote(3));
     let (task, attempt) = (task(1), 1);
     follower.hear(Member::new(12, 0), Message::Counted { task, attempt });
     follower.taken();
     follower.told.clear();
-    follower.step(Input::Command(follower::Command::Emptied));
+    follower.command(follower::Command::Emptied);
     // A later attachment: with it the gateway sends what the mailbox held.
     let expected = [
         (HUB.id.0, keep_alive(2)),
@@ -152,10 +95,10 @@ fn a_follower_whose_mailboxes_were_emptied_says_at_once_what_may_be_lost() {
 fn what_was_lost_does_not_count_as_said() {
     let mut follower = follower(1);
     follower.hear(HUB, run(1, &[12, 11, 13]));
-    follower.step(returned(1));
+    follower.command(returned(1));
     for _ in 0..9 {
         follower.taken();
-        follower.step(Input::Command(follower::Command::Emptied));
+        follower.command(follower::Command::Emptied);
         assert!(
             follower.sent.contains(&(12, vote(1))),
             "{:?}",
@@ -173,7 +116,7 @@ fn what_was_lost_does_not_count_as_said() {
 /// A gateway hands out the tasks of a follower again that attaches itself anew.
 #[test]
 fn a_gateway_sends_again_what_an_emptied_mailbox_held() {
-    let mut hub = hub(gateway::Config::new(), Limits::new());
+    let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());
     let sensor = Member::new(11, 0);
     hub.hear(sensor, keep_alive(1));
     hub.pass(Span::secs(2));
@@ -183,31 +126,31 @@ fn a_gateway_sends_again_what_an_emptied_mailbox_held() {
     assert_eq!(hub.sent, [], "nothing is new");
     hub.hear(sensor, keep_alive(2));
     assert!(
-        matches!(&*hub.sent, [Message::Run(run)] if run.task == task(1)),
+        matches!(&*hub.sent, [(11, Message::Run(run))] if run.task == task(1)),
         "{:?}",
         hub.sent
     );
 }
 
-fn client(gateways: &[u64], config: client::Config) -> Linked<Client> {
+fn client(gateways: &[u64], config: client::Config) -> Alone<Client> {
     let gateways = gateways.iter().copied().map(NodeId);
-    Linked::new(Client::new(APP, config, gateways).unwrap())
+    Alone::new(Client::new(APP, config, gateways).unwrap())
 }
 
-fn submits(code: &[u8]) -> Input<Client> {
-    Input::Command(client::Command::Submit(Function::new(code)))
+fn submits(code: &[u8]) -> client::Command {
+    client::Command::Submit(Function::new(code))
 }
 
-const UNREACHABLE: Input<Client> = Input::Command(client::Command::Unreachable);
+const UNREACHABLE: client::Command = client::Command::Unreachable;
 
 #[test]
 fn a_client_whose_gateway_cannot_be_reached_asks_the_next_at_once() {
     let mut client = client(&[1, 2, 3], client::Config::new());
-    client.step(submits(b"f"));
-    client.step(submits(b"g"));
-    client.step(Input::Command(client::Command::Cancel(2)));
+    client.command(submits(b"f"));
+    client.command(submits(b"g"));
+    client.command(client::Command::Cancel(2));
     client.taken();
-    client.step(UNREACHABLE);
+    client.command(UNREACHABLE);
     // As the same tasks: what the first gateway has passed on is run once.
     let again = [
         (2, submit(1, Function::new(b"f"))),
@@ -220,7 +163,7 @@ fn a_client_whose_gateway_cannot_be_reached_asks_the_next_at_once() {
         voters: Voters::new(),
     };
     client.hear(Member::new(2, 0), answered);
-    client.step(UNREACHABLE);
+    client.command(UNREACHABLE);
     assert_eq!(client.taken(), [(3, Message::Cancel { number: 2 })]);
 }
 
@@ -228,11 +171,11 @@ fn a_client_whose_gateway_cannot_be_reached_asks_the_next_at_once() {
 fn a_client_that_reaches_no_gateway_asks_each_once_until_requests_are_due() {
     let resend = client::Config::new().resend;
     let mut client = client(&[1, 2, 3], client::Config::new());
-    client.step(submits(b"f"));
+    client.command(submits(b"f"));
     for turn in 0..4 {
         // As if each request found its link down.
         for _ in 0..50 {
-            client.step(UNREACHABLE);
+            client.command(UNREACHABLE);
         }
         let asked: Vec<u64> = client.taken().iter().map(|it| it.0).collect();
         assert_eq!(asked.len(), 3, "turn {turn}: {asked:?}");
@@ -247,30 +190,28 @@ fn a_client_that_reaches_no_gateway_asks_each_once_until_requests_are_due() {
 #[test]
 fn a_client_without_tasks_goes_on_and_says_nothing() {
     let mut client = client(&[1, 2], client::Config::new());
-    client.step(UNREACHABLE);
+    client.command(UNREACHABLE);
     assert_eq!(client.taken(), []);
     client.pass(Span::secs(60));
     assert_eq!(client.taken(), []);
-    client.step(submits(b"f"));
+    client.command(submits(b"f"));
     assert_eq!(client.taken(), [(2, submit(1, Function::new(b"f")))]);
-    client.step(UNREACHABLE);
+    client.command(UNREACHABLE);
     assert_eq!(client.taken(), [(1, submit(1, Function::new(b"f")))]);
 }
 
 #[test]
 fn a_client_takes_no_more_voters_than_a_unit_has() {
     let mut client = client(&[1], client::Config::new());
-    client.step(submits(b"f"));
+    client.command(submits(b"f"));
     let answer = |voters| Message::Answer {
         task: task(1),
         answer: Answer::Cancelled,
         voters: (0..voters).map(NodeId).collect(),
     };
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (from, most) = (HUB, u64::from(Limits::UNIT_MOST));
     let message = answer(most + 1);
-    let input = Input::Message { from, message };
-    let refused = client.driver.step(client.now, &mut rng, input, |_| {});
+    let refused = client.step(Input::Message { from, message });
     assert_eq!(refused, Err(client::Reject::TooMany(HUB, 18)));
     client.hear(HUB, answer(most));
     assert_eq!(client.told.len(), 1);

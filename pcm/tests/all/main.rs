@@ -27,6 +27,7 @@ mod model;
 mod peers;
 #[cfg(feature = "check")]
 mod props;
+mod sample;
 mod seats;
 mod settings;
 mod tables;

@@ -5,8 +5,8 @@ use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Voting};
 use selvedge_pcm::{Function, Message, TaskId};
 use selvedge_replica::{Body, Configuration, Voter};
 
-use super::alone::Alone;
-use super::gateways::{HUB, SECOND, THIRD, follower, keep_alive, relay, three};
+use super::alone::{Alone, HUB, SECOND, THIRD, keep_alive};
+use super::gateways::{follower, relay, three};
 
 /// Time passes for these gateways. A follower of the first one says in each second that it is here. What
 /// they say, and from whom.

@@ -1,8 +1,6 @@
 //! What nodes make of what others say: one at a time, without a network.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng as _;
-use selvedge_core::{Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
+use selvedge_core::{Delta, Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::gateway::{self, Gateway, Misbehaviour, Reject};
@@ -12,84 +10,15 @@ use selvedge_pcm::{
 };
 use selvedge_replica::{Body, Configuration, Entry, Proposal, QuorumRule, Voter};
 
+use super::alone::{APP, Alone, HUB, hub, keep_alive, submit};
 use super::wire::LONGEST_CODE;
-
-pub(crate) const HUB: Member = Member::new(1, 0);
-pub(crate) const APP: Member = Member::new(21, 0);
-
-/// A node by itself, and what it sends and tells.
-pub(crate) struct Alone<M: Machine> {
-    pub(crate) driver: Driver<M>,
-    now: Time,
-    rng: ChaCha8Rng,
-    pub(crate) sent: Vec<M::Message>,
-    told: Vec<M::Event>,
-}
-
-impl<M: Machine> Alone<M> {
-    pub(crate) fn new(machine: M) -> Self {
-        Self {
-            driver: Driver::new(machine),
-            now: Time::ZERO,
-            rng: ChaCha8Rng::seed_from_u64(1),
-            sent: Vec::new(),
-            told: Vec::new(),
-        }
-    }
-
-    pub(crate) fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
-        let (sent, told) = (&mut self.sent, &mut self.told);
-        self.driver
-            .step(self.now, &mut self.rng, input, |it| match it {
-                Effect::Send { message, .. } => sent.push(message),
-                Effect::Multicast { .. } => {}
-                Effect::Event(event) => told.push(event),
-            })
-    }
-
-    pub(crate) fn hear(&mut self, from: Member, message: M::Message) {
-        self.step(Input::Message { from, message }).unwrap();
-    }
-
-    pub(crate) fn pass(&mut self, span: Span) {
-        self.now = self.now + span;
-        let (sent, told) = (&mut self.sent, &mut self.told);
-        self.driver.expire(self.now, &mut self.rng, |it| match it {
-            Effect::Send { message, .. } => sent.push(message),
-            Effect::Multicast { .. } => {}
-            Effect::Event(event) => told.push(event),
-        });
-    }
-}
-
-/// The only gateway.
-pub(crate) fn hub(config: gateway::Config, limits: Limits) -> Alone<Gateway> {
-    let machine = Gateway::new(HUB, config, Configuration::of([HUB]), limits).unwrap();
-    let mut hub = Alone::new(machine);
-    hub.step(Input::Command(gateway::Command::Start)).unwrap();
-    hub.pass(Span::secs(10));
-    hub.sent.clear();
-    hub
-}
-
-pub(crate) fn keep_alive(number: u32) -> Message {
-    Message::KeepAlive {
-        number,
-        duty: DutyCycle::always(),
-        libraries: [].into_iter().collect(),
-    }
-}
-
-pub(crate) fn submit(number: u64, function: Function) -> Message {
-    Message::Submit { number, function }
-}
 
 #[test]
 fn an_answer_to_a_former_life_of_a_client_is_none_to_this_one() {
     let me = Member::new(APP.id.0, 1);
     let mut client = Alone::new(Client::new(me, client::Config::new(), [HUB.id]).unwrap());
     let submits = client::Command::Submit(Function::new(b"new"));
-    client.step(Input::Command(submits)).unwrap();
+    client.command(submits);
     let task = |life| TaskId {
         client: Member::new(APP.id.0, life),
         number: 1,
@@ -115,7 +44,7 @@ fn an_answer_to_a_former_life_of_a_client_is_none_to_this_one() {
 
 #[test]
 fn a_gateway_takes_tables_from_gateways_alone() {
-    let mut hub = hub(gateway::Config::new(), Limits::new());
+    let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());
     let task = TaskId {
         client: APP,
         number: 1,
@@ -154,7 +83,11 @@ fn a_gateway_takes_tables_from_gateways_alone() {
 
 #[test]
 fn a_follower_that_finds_no_room_costs_no_update() {
-    let mut hub = hub(gateway::Config::new(), Limits::new().with_followers(1));
+    let mut hub = hub(
+        &[HUB],
+        gateway::Config::new(),
+        Limits::new().with_followers(1),
+    );
     hub.hear(Member::new(11, 0), keep_alive(1));
     let version = hub.driver.machine().replica().version();
     for number in 1..4 {
@@ -167,7 +100,7 @@ fn a_follower_that_finds_no_room_costs_no_update() {
 
 #[test]
 fn a_task_that_finds_no_room_costs_no_update() {
-    let mut hub = hub(gateway::Config::new(), Limits::new().with_open(1));
+    let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new().with_open(1));
     hub.hear(APP, submit(1, Function::new(b"f")));
     hub.sent.clear();
     let version = hub.driver.machine().replica().version();
@@ -180,7 +113,7 @@ fn a_task_that_finds_no_room_costs_no_update() {
         task: task(2),
         why: Refusal::Full,
     };
-    assert_eq!(hub.sent, [refused.clone(), refused.clone(), refused]);
+    assert_eq!(hub.sent, vec![(APP.id.0, refused); 3]);
     let gateway = hub.driver.machine();
     assert_eq!(gateway.replica().version(), version);
     assert_eq!(gateway.counters().no_room, 3);
@@ -194,7 +127,7 @@ fn a_task_that_was_proposed_is_not_refused_because_others_came_before_it() {
     let limits = Limits::new().with_open(1);
     let machine = Gateway::new(HUB, gateway::Config::new(), first, limits).unwrap();
     let mut hub = Alone::new(machine);
-    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub.command(gateway::Command::Start);
     hub.hear(APP, submit(1, Function::new(b"f")));
     let other = TaskId {
         client: Member::new(22, 0),
@@ -231,7 +164,7 @@ fn a_task_that_was_proposed_is_not_refused_because_others_came_before_it() {
 
 #[test]
 fn a_function_that_has_no_room_in_a_request_is_refused() {
-    let mut hub = hub(gateway::Config::new(), Limits::new());
+    let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());
     let function = |code| Function {
         libraries: (0..4).map(|it| Library(u64::MAX - it)).collect(),
         ..Function::new(&vec![0; code])
@@ -248,7 +181,7 @@ fn a_function_that_has_no_room_in_a_request_is_refused() {
         },
         why: Refusal::TooLong,
     };
-    assert_eq!(hub.sent, [refused]);
+    assert_eq!(hub.sent, [(APP.id.0, refused)]);
 }
 
 /// An answer, or a vote, that does not fit would be proposed in vain, and its task given to one unit after
@@ -278,7 +211,7 @@ fn the_longest_result_fits_into_a_frame_between_gateways() {
         let most = room as u16;
         assert!(new(most + 1, counts_votes).is_err());
         let mut hub = Alone::new(new(most, counts_votes).unwrap());
-        hub.step(Input::Command(gateway::Command::Start)).unwrap();
+        hub.command(gateway::Command::Start);
         // Ids as long as any: what is voted for, or answered, is decided.
         let elector = Member::new(u64::MAX - 1, u32::MAX);
         let client = Member::new(u64::MAX - 2, u32::MAX);
@@ -322,7 +255,7 @@ fn the_longest_result_fits_into_a_frame_between_gateways() {
 fn one_of(first: Configuration, config: gateway::Config) -> Alone<Gateway> {
     let machine = Gateway::new(HUB, config, first, Limits::new()).unwrap();
     let mut hub = Alone::new(machine);
-    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub.command(gateway::Command::Start);
     hub
 }
 
@@ -344,14 +277,18 @@ fn a_gateway_that_reaches_no_quorum_of_its_configuration_sends_followers_on() {
     for (first, gone) in [(all, 3), (also, 4)] {
         let mut hub = one_of(first, gateway::Config::new());
         let gone = Member::new(gone, 0);
-        hub.step(Input::Membership(Delta::Failed(gone))).unwrap();
+        hub.learn(Delta::Failed(gone));
         hub.sent.clear();
         hub.hear(Member::new(11, 0), keep_alive(1));
-        assert_eq!(hub.sent, [Message::Elsewhere]);
-        hub.step(Input::Membership(Delta::Refuted(gone))).unwrap();
+        assert_eq!(hub.sent, [(11, Message::Elsewhere)]);
+        hub.learn(Delta::Refuted(gone));
         hub.sent.clear();
         hub.hear(Member::new(11, 0), keep_alive(2));
-        assert!(!hub.sent.contains(&Message::Elsewhere), "{:?}", hub.sent);
+        assert!(
+            !hub.sent.contains(&(11, Message::Elsewhere)),
+            "{:?}",
+            hub.sent
+        );
     }
 }
 
@@ -364,7 +301,7 @@ fn sends_on(hub: &mut Alone<Gateway>) -> (Vec<gateway::Event>, bool) {
     let told = told.collect();
     hub.sent.clear();
     hub.hear(Member::new(12, 0), keep_alive(1));
-    (told, hub.sent.contains(&Message::Elsewhere))
+    (told, hub.sent.contains(&(12, Message::Elsewhere)))
 }
 
 #[test]
@@ -389,14 +326,11 @@ fn the_host_hears_once_that_followers_are_sent_on_whatever_the_reason() {
     assert_eq!(sends_on(&mut hub), (vec![Available], false));
     // It hears no quorum.
     let mut hub = one_of(three(), gateway::Config::new());
-    hub.step(Input::Membership(Delta::Failed(others[0])))
-        .unwrap();
+    hub.learn(Delta::Failed(others[0]));
     assert_eq!(sends_on(&mut hub), here);
-    hub.step(Input::Membership(Delta::Failed(others[1])))
-        .unwrap();
+    hub.learn(Delta::Failed(others[1]));
     assert_eq!(sends_on(&mut hub), (vec![Unavailable], true));
-    hub.step(Input::Membership(Delta::Refuted(others[0])))
-        .unwrap();
+    hub.learn(Delta::Refuted(others[0]));
     assert_eq!(sends_on(&mut hub), (vec![Available], false));
     // All are here, as far as it knows, and none answers.
     let mut hub = one_of(three(), gateway::Config::new().with_heartbeat(Span::ZERO));
@@ -409,7 +343,7 @@ fn the_host_hears_once_that_followers_are_sent_on_whatever_the_reason() {
     let others = others.map(|it| it.id);
     let machine = Gateway::newcomer(HUB, gateway::Config::new(), others).unwrap();
     let mut hub = Alone::new(machine);
-    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub.command(gateway::Command::Start);
     assert_eq!(sends_on(&mut hub), (vec![Unavailable], true));
 }
 
@@ -419,9 +353,7 @@ fn an_orchestrator_keeps_no_more_votes_than_of_two_units() {
     let me = Member::new(11, 0);
     let config = follower::Config::new(DutyCycle::always());
     let mut follower = Alone::new(Follower::new(me, config, [HUB.id]).unwrap());
-    follower
-        .step(Input::Command(follower::Command::Start))
-        .unwrap();
+    follower.command(follower::Command::Start);
     let task = TaskId {
         client: APP,
         number: 1,
@@ -471,7 +403,7 @@ fn a_manager_that_another_one_holds_for_gone_serves_its_followers() {
     let stored = former.replica().stored();
     let machine = Gateway::restore(me, config, stored, [other.id]).unwrap();
     let mut hub = Alone::new(machine);
-    hub.step(Input::Command(gateway::Command::Start)).unwrap();
+    hub.command(gateway::Command::Start);
     hub.hear(Member::new(11, 0), keep_alive(1));
     assert!(hub.driver.machine().manages());
     for _ in 0..9 {
@@ -480,7 +412,11 @@ fn a_manager_that_another_one_holds_for_gone_serves_its_followers() {
     }
     hub.sent.clear();
     hub.hear(Member::new(12, 0), keep_alive(1));
-    assert!(!hub.sent.contains(&Message::Elsewhere), "{:?}", hub.sent);
+    assert!(
+        !hub.sent.contains(&(12, Message::Elsewhere)),
+        "{:?}",
+        hub.sent
+    );
     let tables = hub.driver.machine().tables().unwrap();
     assert_eq!(tables.followers().count(), 2);
 }

@@ -6,7 +6,7 @@ use selvedge_core::NodeId;
 use selvedge_pcm::{Attachment, Tables, Update};
 use selvedge_replica::State as _;
 
-use super::tables::{follower, tables, units};
+use super::sample::{follower, tables, units};
 
 /// Where each follower sits.
 fn seats(tables: &Tables) -> BTreeMap<u64, (usize, usize)> {

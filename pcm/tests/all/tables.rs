@@ -1,79 +1,16 @@
 //! The tables, by hand and by chance, beside what is obvious.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
-    Answer, Attachment, Class, DutyCycle, Function, Hops, Libraries, Library, Limits, Outcome,
-    Returned, Tables, TaskId, Update, Voters,
+    Answer, Attachment, DutyCycle, Function, Hops, Libraries, Library, Limits, Outcome, Returned,
+    Tables, TaskId, Update, Voters,
 };
 use selvedge_replica::State as _;
 
-pub(super) fn follower(id: u64, active_ms: u32) -> Attachment {
-    Attachment {
-        member: Member::new(id, 0),
-        number: 1,
-        gateway: NodeId(id % 3),
-        duty: DutyCycle {
-            active_ms,
-            busy_ms: 0,
-            asleep_ms: 100_000 - active_ms,
-        },
-        libraries: Libraries::new(),
-    }
-}
-
-/// A thousand followers at most, that are available between 0 and 100% of the time.
-pub(super) fn tables(followers: impl IntoIterator<Item = (u64, u32)>) -> Tables {
-    let mut tables = Tables::new(Limits::new());
-    for (id, active) in followers {
-        tables.apply(&Update::Attach(follower(id, active)));
-    }
-    tables.apply(&Update::Cluster { after: 0 });
-    tables
-}
-
-pub(super) fn units(tables: &Tables) -> Vec<Vec<Member>> {
-    let units = 0..tables.units() as u32;
-    units.map(|it| tables.members(it).collect()).collect()
-}
-
-pub(super) fn task(number: u64) -> TaskId {
-    TaskId {
-        client: Member::new(900, 0),
-        number,
-    }
-}
-
-pub(super) fn submit(number: u64, code: &[u8]) -> Update {
-    Update::Submit {
-        task: task(number),
-        function: Function::new(code),
-    }
-}
-
-fn attached(id: u64) -> Outcome {
-    Outcome::Attached {
-        follower: NodeId(id),
-        tasks: Vec::new(),
-        is_other: true,
-    }
-}
-
-/// An answer of all that have the task now.
-fn answer(tables: &Tables, number: u64, attempt: u16, value: &[u8]) -> Update {
-    let assignment = tables.assignment(task(number));
-    let electors = assignment.into_iter().flat_map(|it| it.electors.iter());
-    let voters: BTreeSet<NodeId> = electors.map(|it| it.id).collect();
-    Update::Answer {
-        task: task(number),
-        attempt,
-        term: 0,
-        answer: Answer::Value(value.iter().copied().collect()),
-        voters: voters.into_iter().collect(),
-    }
-}
+use super::sample::{answer, attached, check, follower, submit, tables, task};
 
 /// The task that an update gives to a unit, or would if there were one.
 fn assigned(tables: &mut Tables, update: &Update) -> Option<TaskId> {
@@ -89,134 +26,6 @@ fn ended(tables: &mut Tables, update: &Update) -> Option<TaskId> {
         return None;
     };
     Some(task)
-}
-
-/// What holds whatever happens.
-fn check(tables: &Tables) {
-    let all: BTreeSet<NodeId> = tables.followers().map(|it| it.member.id).collect();
-    let mut seated = BTreeSet::new();
-    for (unit, members) in units(tables).into_iter().enumerate() {
-        for member in members {
-            assert!(seated.insert(member.id), "{member:?} sits twice");
-            assert_eq!(tables.unit_of(member.id), Some(unit as u32));
-            let counts = tables.class_of(member.id) == Some(Class::Orchestrator);
-            let first = tables.members(unit as u32).next();
-            // Without one, the first of the others comes first, too.
-            assert!(!counts || first == Some(member), "{member:?} counts");
-            let follower = tables.follower(member.id);
-            assert_eq!(follower.map(|it| it.member.id), Some(member.id));
-        }
-    }
-    assert!(seated.is_subset(&all));
-    for id in all.difference(&seated) {
-        assert_eq!(tables.unit_of(*id), None);
-        assert_eq!(tables.class_of(*id), None);
-    }
-    for (task, open) in tables.open() {
-        let Some(assignment) = &open.assignment else {
-            continue;
-        };
-        assert_eq!(assignment.attempt, open.attempts);
-        assert!(!assignment.electors.is_empty(), "{task:?} is with nobody");
-        for elector in assignment.electors.iter() {
-            assert!(all.contains(&elector.id), "{elector:?} of {task:?} is gone");
-        }
-    }
-    let mut counts = BTreeMap::new();
-    for follower in tables.followers() {
-        *counts.entry(follower.gateway).or_insert(0) += 1;
-    }
-    assert_eq!(tables.gateways().collect::<BTreeMap<_, _>>(), counts);
-}
-
-#[test]
-fn the_most_available_followers_are_orchestrators_and_each_unit_has_two_performant_and_two_others()
-{
-    let tables = tables((0..20).map(|id| (id, 1_000 * id as u32)));
-    let units = units(&tables);
-    assert_eq!(units.len(), 4);
-    for unit in units {
-        let ids: Vec<u64> = unit.iter().map(|it| it.id.0).collect();
-        let [orchestrator, performant @ .., _, _] = &ids[..] else {
-            panic!("{ids:?}");
-        };
-        assert!((16..20).contains(orchestrator), "{ids:?}");
-        assert_eq!(performant.len(), 2);
-        assert!(performant.iter().all(|it| (8..16).contains(it)), "{ids:?}");
-        assert!(ids[3..].iter().all(|it| *it < 8), "{ids:?}");
-    }
-}
-
-#[test]
-fn a_follower_that_is_little_better_moves_nobody() {
-    let mut tables = tables((0..20).map(|id| (id, 1_000 * id as u32)));
-    let before = units(&tables);
-    // The best performant one would be an orchestrator by half a percent.
-    let better = Attachment {
-        number: 2,
-        ..follower(15, 16_500)
-    };
-    assert_eq!(tables.apply(&Update::Attach(better)), attached(15));
-    tables.apply(&Update::Cluster { after: 1 });
-    assert_eq!(units(&tables), before);
-    let much_better = Attachment {
-        number: 3,
-        ..follower(15, 30_000)
-    };
-    tables.apply(&Update::Attach(much_better));
-    tables.apply(&Update::Cluster { after: 2 });
-    let unit = tables.unit_of(NodeId(15)).unwrap();
-    assert_eq!(
-        tables.members(unit).next().map(|it| it.id),
-        Some(NodeId(15))
-    );
-    let moved = units(&tables)
-        .concat()
-        .iter()
-        .zip(before.concat())
-        .filter(|(a, b)| **a != *b)
-        .count();
-    assert_eq!(moved, 2, "the two change their seats");
-}
-
-#[test]
-fn the_most_available_followers_are_orchestrators_and_the_next_ones_performant() {
-    let tables = tables((0..10).map(|id| (id, 1_000 * id as u32)));
-    let class = |id| tables.class_of(NodeId(id)).unwrap();
-    assert!((8..10).all(|id| class(id) == Class::Orchestrator));
-    assert!((4..8).all(|id| class(id) == Class::Performant));
-    assert!((0..4).all(|id| class(id) == Class::Low));
-}
-
-#[test]
-fn an_orchestrator_that_goes_is_followed_by_the_most_available_one_of_its_unit() {
-    let mut tables = tables((0..10).map(|id| (id, 1_000 * id as u32)));
-    let unit = tables.unit_of(NodeId(9)).unwrap();
-    let best = tables.members(unit).skip(1).map(|it| it.id).max();
-    tables.apply(&Update::Purge(follower(9, 0)));
-    assert_eq!(tables.members(unit).next().map(|it| it.id), best);
-    check(&tables);
-}
-
-#[test]
-fn few_followers_want_no_clustering_for_ever() {
-    for count in 1..40 {
-        let mut tables = Tables::new(Limits::new());
-        for id in 0..count {
-            tables.apply(&Update::Attach(follower(id, 1_000)));
-        }
-        tables.apply(&Update::Cluster { after: 0 });
-        assert!(!tables.want_clustering(), "{count}");
-        for left in 0..count {
-            tables.apply(&Update::Purge(follower(left, 1_000)));
-            if tables.want_clustering() {
-                let after = tables.clustered();
-                tables.apply(&Update::Cluster { after });
-                assert!(!tables.want_clustering(), "{count} without {left}");
-            }
-            check(&tables);
-        }
-    }
 }
 
 #[test]
@@ -524,24 +333,6 @@ proptest! {
             }
         }
     }
-
-    #[test]
-    fn units_are_alike_and_none_is_small(count in 0..200_u64, size in 3..16_u16) {
-        let limits = Limits::new().with_unit(size);
-        let mut tables = Tables::new(limits);
-        for id in 0..count {
-            tables.apply(&Update::Attach(follower(id, (id * 7_919 % 100_000) as u32)));
-        }
-        tables.apply(&Update::Cluster { after: 0 });
-        check(&tables);
-        let sizes: Vec<usize> = units(&tables).iter().map(Vec::len).collect();
-        prop_assert_eq!(sizes.iter().sum::<usize>() as u64, count);
-        let [least, most] = [sizes.iter().min(), sizes.iter().max()].map(|it| it.copied().unwrap_or(0));
-        prop_assert!(most - least <= 2, "{:?}", sizes);
-        prop_assert!(most <= usize::from(size) + 2, "{:?}", sizes);
-        prop_assert!(count < 3 || least >= 3, "{:?}", sizes);
-        prop_assert!(!tables.want_clustering());
-    }
 }
 
 #[test]
@@ -610,22 +401,4 @@ fn no_state_is_longer_than_the_limits_say() {
     let size = postcard::to_allocvec(&tables).unwrap().len() as u64;
     let most = limits.largest_state(301);
     assert!(size <= most && size * 4 > most, "{size} of {most}");
-}
-
-/// Gateways of one release and of the next form the same units.
-#[test]
-fn units_stay_as_they_are() {
-    let ids = |tables: &Tables| -> Vec<Vec<u64>> {
-        let units = units(tables).into_iter();
-        units
-            .map(|it| it.iter().map(|it| it.id.0).collect())
-            .collect()
-    };
-    assert_eq!(tables([]).units(), 0);
-    // The first ones are the most available.
-    let all = (1..=12).map(|id| (id, 50_000 - 1_000 * id as u32));
-    assert_eq!(
-        ids(&tables(all)),
-        [vec![1, 4, 9, 10], vec![2, 5, 8, 11], vec![3, 6, 7, 12]]
-    );
 }

@@ -7,7 +7,7 @@ use selvedge_pcm::{
 };
 use selvedge_replica::State as _;
 
-use super::tables::{follower, submit, task};
+use super::sample::{follower, submit, task};
 
 /// Ten followers that are alike, in two units.
 fn tables(limits: Limits) -> Tables {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_core::{Input, Member, NodeId, Span};
+use selvedge_core::{Member, NodeId, Span};
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::{
     Answer, Attachment, DutyCycle, Failure, Function, Libraries, Library, Limits, Message, Outcome,
@@ -10,7 +10,7 @@ use selvedge_pcm::{
 };
 use selvedge_replica::State as _;
 
-use super::peers::{APP, Alone, HUB, hub, keep_alive, submit};
+use super::alone::{APP, Alone, HUB, hub, keep_alive, submit};
 
 fn ids(ids: &[u64]) -> Voters {
     ids.iter().copied().map(NodeId).collect()
@@ -135,8 +135,7 @@ fn gateways_that_count_tell_the_voters_that_they_counted() {
 fn follower(config: follower::Config) -> Alone<Follower> {
     let made = Follower::new(Member::new(11, 0), config, [HUB.id]);
     let mut follower = Alone::new(made.unwrap());
-    let start = Input::Command(follower::Command::Start);
-    follower.step(start).unwrap();
+    follower.command(follower::Command::Start);
     follower
 }
 
@@ -171,13 +170,12 @@ fn verdict(returned: [Returned; 5]) -> Option<(Answer, Voters)> {
         let task = task(1);
         match id {
             11 => {
-                let returned = follower::Command::Returned { task, returned };
-                follower.step(Input::Command(returned)).unwrap();
+                follower.command(follower::Command::Returned { task, returned });
             }
             other => follower.hear(Member::new(other, 0), vote(returned)),
         }
     }
-    follower.sent.iter().find_map(|it| match it {
+    follower.sent.iter().find_map(|(_, it)| match it {
         Message::Verdict { answer, voters, .. } => Some((answer.clone(), voters.clone())),
         _ => None,
     })
@@ -218,10 +216,10 @@ fn failure(
     let mut follower = follower(config.with_result(4));
     follower.hear(HUB, run(&[12, 11, 13], function));
     if let Some(command) = then {
-        follower.step(Input::Command(command)).unwrap();
+        follower.command(command);
     }
     follower.pass(Span::millis(500));
-    let said = follower.sent.iter().find_map(|it| match it {
+    let said = follower.sent.iter().find_map(|(_, it)| match it {
         Message::Vote {
             returned: Returned::Failed(why),
             ..
@@ -274,7 +272,7 @@ fn a_follower_says_why_it_lets_a_function_fail() {
 /// An orchestrator names a follower that was purged meanwhile, or one that never had the task.
 #[test]
 fn an_orchestrator_that_is_not_believed_hears_who_has_the_task() {
-    let mut hub = hub(gateway::Config::new(), Limits::new());
+    let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());
     for id in 11..16 {
         hub.hear(Member::new(id, 0), keep_alive(1));
     }
@@ -305,7 +303,7 @@ fn an_orchestrator_that_is_not_believed_hears_who_has_the_task() {
         let gateway = hub.driver.machine();
         assert_eq!(gateway.counters().disbelieved, nth);
         assert_eq!(gateway.replica().version(), version, "it costs no update");
-        assert!(matches!(&*hub.sent, [Message::Run(run)] if run.electors.len() == 5));
+        assert!(matches!(&*hub.sent, [(_, Message::Run(run))] if run.electors.len() == 5));
     }
     hub.sent.clear();
     let voters: Voters = electors.into_iter().take(3).collect();
@@ -315,5 +313,5 @@ fn an_orchestrator_that_is_not_believed_hears_who_has_the_task() {
         answer: value(1).into(),
         voters,
     };
-    assert!(hub.sent.contains(&told), "{:?}", hub.sent);
+    assert!(hub.sent.contains(&(APP.id.0, told)), "{:?}", hub.sent);
 }

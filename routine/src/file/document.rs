@@ -13,8 +13,10 @@ use crate::trigger::{Days, SUN_OFFSET, SunEvent, TimeOfDay, Trigger, Weekday};
 use crate::{LONGEST_LATENESS, Routine, State};
 
 const TOP: &str = "an object: a routine, or a document with devices, routines and triggers";
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "devices", "groups", "scenes", "location", "routines", "triggers",
+    // How a hub reaches the devices: for the hub to read.
+    "hub",
 ];
 const TRIGGERS: &str = "at, every_ms, when and manual";
 const TIMES: &str = "a time of day as 06:30, in quotes, or sunrise or sunset";

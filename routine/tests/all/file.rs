@@ -157,7 +157,7 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
         (
             r#"{"rutines": []}"#.into(),
             "rutines",
-            "there is no key \"rutines\" here: did you mean \"routines\"? else give one of devices, groups, scenes, location, routines, triggers",
+            "there is no key \"rutines\" here: did you mean \"routines\"? else give one of devices, groups, scenes, location, routines, triggers, hub",
         ),
         (
             r#"{"RoutineName": "r", "CommandList": [], "devices": []}"#.into(),

@@ -107,7 +107,7 @@ fn what_is_refused_in_yaml_is_named_with_its_place_and_the_mend() {
         ),
         (
             "rutines: []",
-            "did you mean \"routines\"? else give one of devices, groups, scenes, location, routines, triggers, at line 1 column 1",
+            "did you mean \"routines\"? else give one of devices, groups, scenes, location, routines, triggers, hub, at line 1 column 1",
         ),
         (
             "devices:\n  - DevID: &x d\n  - DevID: *x",

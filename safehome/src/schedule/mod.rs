@@ -1,23 +1,31 @@
 //! Where a new routine goes in the order of the devices that it needs (section 5).
 
+#[cfg(test)]
+mod compared;
+mod keep;
 mod order;
 mod place;
+#[cfg(any(test, feature = "check"))]
+mod plain;
+mod ranks;
+mod reach;
 mod timeline;
 mod waiting;
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, NodeId, Span, Time};
+use selvedge_core::{Context, NodeId, Span, Time, Untracked};
 
 use crate::config::{Scheduler, Visibility};
 use crate::lineage::{Device, Entry};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
-use crate::schedule::order::Sides;
+use crate::schedule::order::{Sides, Verdict};
 use crate::schedule::place::{Need, Place};
 use crate::work::Task;
 use crate::{Config, Hub, RoutineId, Timer, Value};
 
+pub(crate) use crate::schedule::ranks::{Ranks, Slot};
 pub(crate) use crate::schedule::waiting::Waiting;
 
 /// No command is planned to begin later than this after its routine.
@@ -90,7 +98,9 @@ impl<V: Value> Hub<V> {
             expected.join(id, devices, stays_first(&self.config, self.rules, run));
         }
         let is_idle = !self.is_one_by_one() || !self.runs.values().any(Run::is_active);
-        self.waiting.is_same(&expected) && (!is_idle || self.all_wait_in_vain(Time::ZERO))
+        self.waiting.is_same(&expected)
+            && self.ranks_agree()
+            && (!is_idle || self.all_wait_in_vain(Time::ZERO))
     }
 
     pub(crate) fn wait_no_longer(&mut self, id: RoutineId) {
@@ -113,7 +123,9 @@ impl<V: Value> Hub<V> {
         };
         run.late = true;
         let run = &*run;
-        if run.stage == Stage::Waiting && stays_first(&self.config, self.rules, run) {
+        if run.stage == Stage::Placed {
+            self.ranks_begin(id);
+        } else if run.stage == Stage::Waiting && stays_first(&self.config, self.rules, run) {
             self.waiting.stays_first(id, &run.devices);
         }
         self.work.enqueue(Task::Queue);
@@ -203,7 +215,7 @@ impl<V: Value> Hub<V> {
         self.can_ask(run)?;
         for &at in &run.devices {
             let device = self.devices.get(&at).ok_or(Unready::NoRoom)?;
-            let first = self.room(at, run, |id| self.runs.get(&id)).first;
+            let first = self.first_place(at, device, run, self.keeps_ranks());
             if first != device.first_free() {
                 let entry = device.lineage.get(first.saturating_sub(1));
                 let owner = entry.and_then(|it| self.runs.get(&it.routine()?));
@@ -216,7 +228,10 @@ impl<V: Value> Hub<V> {
                 });
             }
         }
-        self.in_front(id, now).ok_or(Unready::NoRoom)
+        let needs = self.needs(id);
+        let mut sides = Sides::new(self, run, &needs);
+        let places = self.in_front(&needs, now, &mut sides);
+        places.ok_or(Unready::NoRoom)
     }
 
     /// Whether the states that it asks for first are settled: all that have changed them are
@@ -233,21 +248,18 @@ impl<V: Value> Hub<V> {
     }
 
     /// Places right behind those that have touched the devices, if they agree with one order.
-    fn in_front(&self, id: RoutineId, now: Time) -> Option<Vec<Place>> {
-        let needs = self.needs(id);
-        let mut sides = Sides::new(self, self.runs.get(&id)?, &needs);
+    fn in_front(&self, needs: &[Need], now: Time, sides: &mut Sides<'_, V>) -> Option<Vec<Place>> {
         let mut places = Vec::with_capacity(needs.len());
         for (number, need) in needs.iter().enumerate() {
             let device = self.devices.get(&need.device)?;
-            let room = sides.room(number)?;
             let at = device.first_free();
-            if room.first != at || room.last < at {
+            if sides.first(number) != at || sides.judge(number, at) != Verdict::Fits {
                 return None;
             }
             let mut place = need.place(at, now);
-            place.leased = sides.leases(device, at);
+            place.leased = self.leases(device, at);
             places.push(place);
-            if !sides.choose(number, device, at) {
+            if !sides.choose(number, at) {
                 return None;
             }
         }
@@ -296,14 +308,24 @@ impl<V: Value> Hub<V> {
 
     /// The routine takes its places.
     fn put(&mut self, id: RoutineId, places: &[Place]) {
+        let slot = self.new_slot(id);
         for place in places {
             let mut entry = Entry::new(id, place.start, place.length);
             entry.leased = place.leased;
+            entry.slot = Untracked(slot);
             if let Some(device) = self.devices.get_mut(&place.device) {
                 let at = place.at.min(device.lineage.len());
                 device.lineage.insert(at, entry);
+                device.link(place.device, at, &mut self.ranks);
             }
         }
+        if let Some(slot) = slot {
+            self.ranks.rank(slot);
+        }
+        debug_assert!(
+            !self.number.is_multiple_of(16) || self.ranks_agree(),
+            "they follow from the orders of the devices"
+        );
         if let Some(run) = self.runs.get_mut(&id) {
             run.stage = Stage::Placed;
         }

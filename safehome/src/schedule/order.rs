@@ -1,6 +1,6 @@
 //! Whether places agree with one order of all routines.
 
-use alloc::vec;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
@@ -8,6 +8,10 @@ use selvedge_core::NodeId;
 use crate::lineage::{Device, Entry};
 use crate::run::{Run, Stage};
 use crate::schedule::place::Need;
+#[cfg(any(test, feature = "check"))]
+use crate::schedule::plain::Plain;
+use crate::schedule::ranks::Slot;
+use crate::schedule::reach::{Reach, Side};
 use crate::{Hub, RoutineId, Value};
 
 /// Where a new routine may go on each device that it needs, by the places that it has chosen on
@@ -17,369 +21,358 @@ use crate::{Hub, RoutineId, Value};
 /// at direct neighbours alone is not enough). So in the order of each device those before are in
 /// front, those after are behind, and the new routine may go anywhere between. Those that are
 /// committed count as long as a routine before them is unfinished (errata H2, H3).
-///
-/// How far a routine reaches on these devices is found once, when it is first a neighbour that may
-/// limit something: that takes O(d + (n + e) k) for all, with d the devices, n the live routines, e
-/// their entries and k the devices needed, and O(n) where no routine limits anything. A choice
-/// takes O(k), and to take it back costs nothing.
-pub(crate) struct Sides<'a, V> {
-    hub: &'a Hub<V>,
-    needs: &'a [Need],
-    /// All live routines, by id: one that waits for a place has none.
-    live: Vec<Live<'a, V>>,
-    /// This and what follows, but the rooms, is empty until a routine may limit something.
-    links: Vec<Link>,
-    after: Reach,
-    before: Reach,
-    /// As many as devices are needed, before each choice and after the last one.
-    rooms: Vec<Room>,
+pub(crate) enum Sides<'a, V> {
+    Ranked(Ranked<'a, V>),
+    /// By published rules, and to compare.
+    #[cfg(any(test, feature = "check"))]
+    Plain(Plain<'a, V>),
 }
 
-struct Live<'a, V> {
-    id: RoutineId,
-    run: &'a Run<V>,
-    /// The last link to a routine on this side.
-    before: Option<usize>,
-    after: Option<usize>,
-}
-
-/// Two live routines that are neighbours on a device.
-struct Link {
-    /// Those on this side, and the former link of the other one to a routine there.
-    before: (usize, Option<usize>),
-    after: (usize, Option<usize>),
-}
-
-/// The places on a device between which a routine may choose, both ends included; none if `first`
-/// is larger.
+/// What speaks against a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Room {
-    pub(crate) first: usize,
-    pub(crate) last: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Before,
-    After,
-}
-
-/// How far live routines reach on one side.
-struct Reach {
-    side: Side,
-    is_known: Vec<bool>,
-    /// For each live routine a row, with a cell for each device needed: the number of entries in
-    /// front of the new routine's last place there, or its first, that it leaves.
-    rows: Vec<u32>,
-    /// Routines with neighbours to be looked at; and those with neighbours that are known then.
-    stack: Vec<(usize, bool)>,
+pub(crate) enum Verdict {
+    Fits,
+    /// It is in front of one that comes before the routine on another device.
+    TooEarly,
+    /// It is behind one that comes after it.
+    TooLate,
 }
 
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
     pub(crate) fn new(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need]) -> Self {
-        let live = |(&id, run)| Live {
-            id,
-            run,
-            before: None,
-            after: None,
+        #[cfg(any(test, feature = "check"))]
+        if !hub.keeps_ranks() {
+            return Self::plain(hub, new, needs);
+        }
+        Self::Ranked(Ranked::new(hub, new, needs))
+    }
+
+    /// The same by the plain rule.
+    #[cfg(any(test, feature = "check"))]
+    pub(crate) fn plain(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need]) -> Self {
+        Self::Plain(Plain::new(hub, new, needs))
+    }
+
+    /// In front of this place nothing can go on the device with this number.
+    pub(crate) fn first(&self, number: usize) -> usize {
+        match self {
+            Self::Ranked(it) => it.first(number),
+            #[cfg(any(test, feature = "check"))]
+            Self::Plain(it) => it.first(number),
+        }
+    }
+
+    /// Whether a place on the device with this number agrees with the choices for those before, in
+    /// front of the entry with this one.
+    pub(crate) fn judge(&mut self, number: usize, at: usize) -> Verdict {
+        match self {
+            Self::Ranked(it) => it.judge(number, at),
+            #[cfg(any(test, feature = "check"))]
+            Self::Plain(it) => it.judge(number, at),
+        }
+    }
+
+    /// Takes a place that fits. Choices for this device and later ones are taken back. Returns
+    /// whether it leaves room on all later devices.
+    pub(crate) fn choose(&mut self, number: usize, at: usize) -> bool {
+        match self {
+            Self::Ranked(it) => it.choose(number, at),
+            #[cfg(any(test, feature = "check"))]
+            Self::Plain(it) => it.choose(number, at),
+        }
+    }
+}
+
+/// By the [ranks](crate::schedule::ranks::Ranks) of those that are there.
+///
+/// Of those before on a device only the next neighbour is looked at, and of those after, for all
+/// further ones are on the same side of it. The orders that are there agree with each other, so
+/// no one comes both before and after the new one unless a place was chosen where it does not fit;
+/// and what is left to ask of later devices is whether one that must stay in front there comes
+/// after.
+pub(crate) struct Ranked<'a, V> {
+    hub: &'a Hub<V>,
+    spots: Vec<Spot<'a, V>>,
+    /// All choices that were tried; and which of them are made, one a device.
+    choices: Vec<Choice>,
+    chosen: Vec<usize>,
+    /// Which choice is that of a place.
+    tried: BTreeMap<(usize, u32), usize>,
+    /// What was found of each choice and each device, row by row.
+    known: Vec<Known>,
+    reach: Reach,
+}
+
+/// So many cells of what was found are kept, besides one for each pair of devices. Tests keep few.
+const CELLS: usize = if cfg!(test) { 16 } else { 4_096 };
+
+/// A place on the device with this number, between these.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    number: usize,
+    at: u32,
+    before: Option<Slot>,
+    after: Option<Slot>,
+    /// None that must stay in front on a later device comes after the routine.
+    leaves_room: bool,
+}
+
+/// Which places on a device speak against a choice on another one, as far as was asked: what holds
+/// of a place holds of those in front of it, or behind it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Those are too early,
+    early_below: u32,
+    /// and from here on none are.
+    early_up_to: u32,
+    /// From here on all are too late,
+    late_from: u32,
+    /// and up to here none are.
+    late_behind: u32,
+}
+
+/// A device that is needed.
+struct Spot<'a, V> {
+    lineage: &'a [Entry<V>],
+    /// Behind all that have touched it, and all that must not be overtaken there.
+    first: usize,
+    /// The last one in front of that.
+    stays: Option<Slot>,
+}
+
+impl<'a, V: Value> Ranked<'a, V> {
+    fn new(hub: &'a Hub<V>, new: &Run<V>, needs: &[Need]) -> Self {
+        let spot = |need: &Need| {
+            let device = hub.devices.get(&need.device);
+            let lineage = device.map_or(&[][..], |it| it.lineage.as_slice());
+            let first = device.map_or(0, |it| hub.first_place(need.device, it, new, true));
+            Spot {
+                lineage,
+                first,
+                stays: in_front(lineage, first),
+            }
         };
-        let mut all = Vec::with_capacity(hub.runs.len());
-        let runs = hub.runs.iter();
-        all.extend(runs.filter(|it| it.1.stage != Stage::Waiting).map(live));
-        let run = |id| Some(all.get(index(&all, id)?)?.run);
-        let mut rooms = Vec::with_capacity(needs.len() * (needs.len() + 1));
-        rooms.extend(needs.iter().map(|need| hub.room(need.device, new, run)));
         Self {
             hub,
-            needs,
-            live: all,
-            links: Vec::new(),
-            after: Reach::new(Side::After, 0, 0),
-            before: Reach::new(Side::Before, 0, 0),
-            rooms,
+            spots: needs.iter().map(spot).collect(),
+            choices: Vec::new(),
+            tried: BTreeMap::new(),
+            chosen: Vec::with_capacity(needs.len()),
+            known: Vec::new(),
+            reach: Reach::default(),
         }
     }
 
-    /// Prepares to find how far others reach, when that is first asked.
-    fn begin(&mut self) {
-        if !self.after.rows.is_empty() {
-            return;
-        }
-        let count = self.live.len() * self.needs.len();
-        self.after = Reach::new(Side::After, self.live.len(), count);
-        self.before = Reach::new(Side::Before, self.live.len(), count);
-        self.lay_out();
+    fn first(&self, number: usize) -> usize {
+        self.spots.get(number).map_or(0, |it| it.first)
     }
 
-    /// Links neighbours, and notes which routines have a place on a device that is needed.
-    fn lay_out(&mut self) {
-        let (hub, width) = (self.hub, self.needs.len());
-        let is_direct = hub.rules.direct_order();
-        let numbers = Numbers::of(&self.live);
-        let devices = self.needs.iter().map(|it| it.device);
-        let mut needed: Vec<(NodeId, usize)> = devices.zip(0..).collect();
-        needed.sort_unstable();
-        let mut needed = needed.into_iter().peekable();
-        for (node, device) in hub.devices.iter() {
-            // Both are in order of their ids.
-            let number = needed.next_if(|it| it.0 == *node).map(|it| it.1);
-            if number.is_none() && (is_direct || device.lineage.len() < 2) {
-                continue;
-            }
-            let mut former = None;
-            for (entry, place) in device.lineage.iter().zip(0..) {
-                let live = entry.routine().and_then(|it| numbers.get(it, &self.live));
-                let Some(at) = live else {
-                    continue;
-                };
-                if let Some(number) = number {
-                    self.before.note(at * width + number, place + 1);
-                    self.after.note(at * width + number, place);
-                }
-                if let Some(before) = former.replace(at).filter(|_| !is_direct) {
-                    self.link(before, at);
-                }
-            }
+    fn judge(&mut self, number: usize, at: usize) -> Verdict {
+        let lineage = self.spots.get(number).map_or(&[][..], |it| it.lineage);
+        if let Some(next) = behind(lineage, at)
+            && self.is_too_early(number, at, next)
+        {
+            return Verdict::TooEarly;
         }
+        if let Some(next) = in_front(lineage, at)
+            && self.is_too_late(number, at, next)
+        {
+            return Verdict::TooLate;
+        }
+        Verdict::Fits
     }
 
-    fn link(&mut self, before: usize, after: usize) {
-        let new = Some(self.links.len());
-        let sibling =
-            |it: Option<&mut Option<usize>>| it.and_then(|last| core::mem::replace(last, new));
-        let of_after = sibling(self.live.get_mut(after).map(|it| &mut it.before));
-        let of_before = sibling(self.live.get_mut(before).map(|it| &mut it.after));
-        self.links.push(Link {
-            before: (before, of_after),
-            after: (after, of_before),
+    fn choose(&mut self, number: usize, at: usize) -> bool {
+        self.chosen.truncate(number);
+        let width = self.spots.len();
+        if self.choices.len() * width > width * width + CELLS {
+            self.forget();
+        }
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        let tried = self.tried.get(&(number, at)).copied();
+        let nth = tried.unwrap_or_else(|| {
+            let choice = self.choice(number, at);
+            let unknown = Known::new(&choice);
+            self.choices.push(choice);
+            self.known.extend(self.spots.iter().map(|_| unknown));
+            let nth = self.choices.len() - 1;
+            self.tried.insert((number, at), nth);
+            nth
         });
+        self.chosen.push(nth);
+        self.choices.get(nth).is_some_and(|it| it.leaves_room)
     }
 
-    /// Where it may go on the device with this number, after the choices for those before.
-    pub(crate) fn room(&self, number: usize) -> Option<Room> {
-        let row = number * self.needs.len();
-        self.rooms.get(row + number).copied()
-    }
-
-    /// Takes a place on the device with this number, in front of the entry with this one. Choices
-    /// for this device and later ones are taken back. Returns whether it leaves room on all later
-    /// devices.
-    pub(crate) fn choose(&mut self, number: usize, device: &Device<V>, at: usize) -> bool {
-        let width = self.needs.len();
-        self.rooms.truncate((number + 1) * width);
-        self.rooms.extend_from_within(number * width..);
-        let (left, right) = device
-            .lineage
-            .split_at_checked(at)
-            .unwrap_or((&device.lineage, &[]));
-        // Where no routine is, and where it goes behind all anyway, others limit nothing.
-        let firsts = self.rooms.iter().take(width).skip(number + 1);
-        let rooms = self.rooms.iter().skip((number + 1) * width + number + 1);
-        let mut both = firsts.zip(rooms);
-        let is_front_open = both.clone().any(|(first, room)| room.first < first.last);
-        let is_anybody_there = both.any(|(first, _)| first.last > 0);
-        // Of those further away on this device all neighbours know.
-        let count = if self.hub.rules.direct_order() {
-            usize::MAX
-        } else {
-            1
-        };
-        if is_anybody_there {
-            for after in right.iter().filter_map(Entry::routine).take(count) {
-                self.narrow(number + 1, after, Side::After);
-            }
-        }
-        if is_front_open {
-            let left = left.iter().rev().filter_map(Entry::routine);
-            for before in left.take(count) {
-                self.narrow(number + 1, before, Side::Before);
-            }
-        }
-        let later = self.rooms.iter().skip((number + 1) * width + number + 1);
-        later.copied().all(|room| room.first <= room.last)
-    }
-
-    /// Whether a routine that has started comes behind this place.
-    pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
-        let behind = device.lineage.iter().skip(at).filter_map(Entry::routine);
-        let mut behind = behind.filter_map(|it| self.live.get(self.index(it)?));
-        behind.any(|it| it.run.stage == Stage::Running)
-    }
-
-    /// Leaves room on this side of one routine only.
-    fn narrow(&mut self, choices: usize, id: RoutineId, side: Side) {
-        self.begin();
-        let Some(at) = self.index(id) else {
-            debug_assert!(false, "a routine that has a place is live");
-            return;
-        };
-        let width = self.needs.len();
-        let reach = match side {
-            Side::Before => &mut self.before,
-            Side::After => &mut self.after,
-        };
-        reach.find(at, &self.live, &self.links, width);
-        let row = reach.rows.get(at * width..).unwrap_or_default();
-        let rooms = self.rooms.get_mut(choices * width..).unwrap_or_default();
-        for (room, &limit) in rooms.iter_mut().zip(row) {
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            match side {
-                Side::Before => room.first = room.first.max(limit),
-                Side::After => room.last = room.last.min(limit),
-            }
+    /// What follows from this choice alone.
+    fn choice(&mut self, number: usize, at: u32) -> Choice {
+        let lineage = self.spots.get(number).map_or(&[][..], |it| it.lineage);
+        let (before, after) = (in_front(lineage, at as usize), behind(lineage, at as usize));
+        let later = self.spots.iter().skip(number + 1);
+        let stay = later.filter_map(|it| it.stays);
+        let ranks = &self.hub.ranks;
+        let comes_after = |it| self.reach.finds(ranks, it, Side::After, stay).is_some();
+        Choice {
+            number,
+            at,
+            before,
+            after,
+            leaves_room: !after.is_some_and(comes_after),
         }
     }
 
-    fn index(&self, id: RoutineId) -> Option<usize> {
-        index(&self.live, id)
+    /// Of all choices but those that were made, what was found is found again.
+    fn forget(&mut self) {
+        let choices = core::mem::take(&mut self.choices);
+        let made = self
+            .chosen
+            .iter()
+            .filter_map(|it| choices.get(*it).copied());
+        self.choices.extend(made);
+        self.chosen = (0..self.choices.len()).collect();
+        self.known.clear();
+        self.tried.clear();
+        for (choice, nth) in self.choices.iter().zip(0..) {
+            self.tried.insert((choice.number, choice.at), nth);
+            let unknown = Known::new(choice);
+            self.known.extend(self.spots.iter().map(|_| unknown));
+        }
+    }
+
+    /// Whether the next one behind this place comes before the routine by a choice.
+    fn is_too_early(&mut self, number: usize, at: usize, next: Slot) -> bool {
+        let (at, width) = (u32::try_from(at).unwrap_or(u32::MAX), self.spots.len());
+        let cell = |nth: &usize| nth * width + number;
+        let chosen = self.chosen.get(..number).unwrap_or(&self.chosen);
+        let known = || {
+            chosen
+                .iter()
+                .filter_map(|it| Some((it, self.known.get(cell(it))?)))
+        };
+        if known().any(|it| at < it.1.early_below) {
+            return true;
+        }
+        let open = known().filter(|it| at < it.1.early_up_to);
+        let open = open.filter_map(|it| self.choices.get(*it.0)?.before);
+        let found = self.reach.finds(&self.hub.ranks, next, Side::After, open);
+        for nth in chosen {
+            let before = self.choices.get(*nth).and_then(|it| it.before);
+            if let Some(it) = self.known.get_mut(cell(nth)) {
+                if found.is_none() {
+                    it.early_up_to = it.early_up_to.min(at);
+                } else if found == before {
+                    it.early_below = it.early_below.max(at.saturating_add(1));
+                }
+            }
+        }
+        found.is_some()
+    }
+
+    /// Whether the next one in front of this place comes after the routine by a choice.
+    fn is_too_late(&mut self, number: usize, at: usize, next: Slot) -> bool {
+        let (at, width) = (u32::try_from(at).unwrap_or(u32::MAX), self.spots.len());
+        let cell = |nth: &usize| nth * width + number;
+        let chosen = self.chosen.get(..number).unwrap_or(&self.chosen);
+        let known = || {
+            chosen
+                .iter()
+                .filter_map(|it| Some((it, self.known.get(cell(it))?)))
+        };
+        if known().any(|it| at >= it.1.late_from) {
+            return true;
+        }
+        let open = known().filter(|it| at > it.1.late_behind);
+        let open = open.filter_map(|it| self.choices.get(*it.0)?.after);
+        let found = self.reach.finds(&self.hub.ranks, next, Side::Before, open);
+        for nth in chosen {
+            let after = self.choices.get(*nth).and_then(|it| it.after);
+            if let Some(it) = self.known.get_mut(cell(nth)) {
+                if found.is_none() {
+                    it.late_behind = it.late_behind.max(at);
+                } else if found == after {
+                    it.late_from = it.late_from.min(at);
+                }
+            }
+        }
+        found.is_some()
+    }
+}
+
+impl Known {
+    /// Nothing was asked yet.
+    fn new(choice: &Choice) -> Self {
+        let (before, after) = (choice.before.is_some(), choice.after.is_some());
+        Self {
+            early_below: 0,
+            early_up_to: if before { u32::MAX } else { 0 },
+            late_from: u32::MAX,
+            late_behind: if after { 0 } else { u32::MAX },
+        }
     }
 }
 
 impl<V: Value> Hub<V> {
-    /// Where a new routine may go on a device: behind all that have touched it, and all that must
-    /// not be overtaken there.
-    pub(crate) fn room<'a>(
+    /// In front of this place a new routine cannot go on a device: behind all that have touched it,
+    /// and all that must not be overtaken there. O(entries), by what the ranks note or without.
+    pub(crate) fn first_place(
         &self,
         id: NodeId,
+        device: &Device<V>,
         new: &Run<V>,
-        run: impl Fn(RoutineId) -> Option<&'a Run<V>>,
-    ) -> Room
-    where
-        V: 'a,
-    {
-        let lineage = self.devices.get(&id).map(|it| it.lineage.as_slice());
-        let lineage = lineage.unwrap_or_default();
-        let must_stay = |run: &Run<V>| match run.stage {
+        by_notes: bool,
+    ) -> usize {
+        let new_sets = new.sets_note();
+        let stays = |entry: &Entry<V>| {
+            // Most others have not begun, and set other devices.
+            let may_stay = |slot| {
+                let note = self.ranks.note(slot);
+                note.has_begun || note.sets == new_sets && new_sets != 0
+            };
+            entry.touched
+                || (!by_notes || entry.slot.is_some_and(may_stay))
+                    && entry
+                        .routine()
+                        .is_some_and(|it| self.must_stay(it, id, new))
+        };
+        let last = device.lineage.iter().rposition(stays);
+        last.map_or(0, |at| at + 1)
+    }
+
+    /// Whether a routine must not be overtaken on a device by a new one.
+    fn must_stay(&self, routine: RoutineId, at: NodeId, new: &Run<V>) -> bool {
+        let Some(run) = self.runs.get(&routine) else {
+            debug_assert!(false, "a place keeps its routine");
+            return false;
+        };
+        let has_to = match run.stage {
             Stage::Waiting | Stage::Placed => run.late,
             // It waits for this one: no routine goes in front (erratum H18).
-            Stage::Running => !self.config.pre_leases || run.late || run.waits_for(id),
+            Stage::Running => !self.config.pre_leases || run.late || run.waits_for(at),
             Stage::Aborting(_) | Stage::Committed => true,
         };
-        let must_stay =
-            |run: &Run<V>| must_stay(run) || run.keeps_order_with(new) && !self.rules.any_gap();
-        let stays = |entry: &Entry<V>| {
-            entry.touched || entry.routine().and_then(&run).is_some_and(must_stay)
-        };
-        Room {
-            first: lineage.iter().rposition(stays).map_or(0, |at| at + 1),
-            last: lineage.len(),
-        }
+        has_to || run.keeps_order_with(new) && !self.rules.any_gap()
+    }
+
+    /// Whether a routine that has started comes behind this place.
+    pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
+        let is_known = self.keeps_ranks();
+        let mut behind = device.lineage.iter().skip(at);
+        behind.any(|entry| {
+            let has_begun = |slot| self.ranks.note(slot).has_begun;
+            let run = || self.runs.get(&entry.routine()?);
+            (!is_known || entry.slot.is_some_and(has_begun))
+                && run().is_some_and(|it| it.stage == Stage::Running)
+        })
     }
 }
 
-impl Reach {
-    fn new(side: Side, live: usize, cells: usize) -> Self {
-        // No limit.
-        let all = match side {
-            Side::Before => 0,
-            Side::After => u32::MAX,
-        };
-        Self {
-            side,
-            is_known: vec![false; live],
-            rows: vec![all; cells],
-            stack: Vec::with_capacity(2 * live),
-        }
-    }
-
-    /// A live routine has this limit by itself: the cell is that of its row and a device.
-    fn note(&mut self, cell: usize, limit: u32) {
-        if let Some(cell) = self.rows.get_mut(cell) {
-            *cell = match self.side {
-                Side::Before => limit.max(*cell),
-                Side::After => limit.min(*cell),
-            };
-        }
-    }
-
-    /// Finds how far this one reaches, and all beyond it.
-    fn find<V>(&mut self, at: usize, live: &[Live<'_, V>], links: &[Link], width: usize) {
-        let side = self.side;
-        self.stack.push((at, false));
-        while let Some((at, is_beyond_known)) = self.stack.pop() {
-            match self.is_known.get_mut(at) {
-                Some(is_known) if is_beyond_known || !*is_known => *is_known = true,
-                Some(_) | None => continue,
-            }
-            if !is_beyond_known {
-                self.stack.push((at, true));
-            }
-            let mut next = live.get(at).and_then(|it| match side {
-                Side::Before => it.before,
-                Side::After => it.after,
-            });
-            while let Some(link) = next.and_then(|it| links.get(it)) {
-                let beyond;
-                (beyond, next) = match side {
-                    Side::Before => link.before,
-                    Side::After => link.after,
-                };
-                if is_beyond_known {
-                    self.take_in(at, beyond, width);
-                } else if self.is_known.get(beyond) == Some(&false) {
-                    self.stack.push((beyond, false));
-                }
-            }
-        }
-    }
-
-    /// A routine that reaches another one reaches as far as that one.
-    fn take_in(&mut self, at: usize, beyond: usize, width: usize) {
-        let (low, high) = (at.min(beyond) * width, at.max(beyond) * width);
-        let Some((first, second)) = self.rows.split_at_mut_checked(high) else {
-            debug_assert!(false, "each live routine has a row");
-            return;
-        };
-        let first = first.get_mut(low..).unwrap_or_default();
-        let (ours, theirs) = if at < beyond {
-            (first, second)
-        } else {
-            (second, first)
-        };
-        let both = ours.iter_mut().zip(theirs).take(width);
-        match self.side {
-            Side::Before => both.for_each(|(ours, theirs)| *ours = (*ours).max(*theirs)),
-            Side::After => both.for_each(|(ours, theirs)| *ours = (*ours).min(*theirs)),
-        }
-    }
+/// The next routine in front of this place.
+fn in_front<V>(lineage: &[Entry<V>], at: usize) -> Option<Slot> {
+    let before = lineage.get(..at).unwrap_or(lineage);
+    before.iter().rev().find_map(|it| *it.slot)
 }
 
-/// Where those are among the live ones whose ids are not far below the last one's.
-struct Numbers {
-    last: RoutineId,
-    /// By how far below; past the end if it is not live.
-    numbers: Vec<usize>,
-}
-
-impl Numbers {
-    fn of<V>(live: &[Live<'_, V>]) -> Self {
-        let last = live.last().map_or(RoutineId(0), |it| it.id);
-        let mut numbers = vec![usize::MAX; 4 * live.len()];
-        for (number, it) in live.iter().enumerate() {
-            let below = usize::try_from(last.0 - it.id.0).unwrap_or(usize::MAX);
-            if let Some(place) = numbers.get_mut(below) {
-                *place = number;
-            }
-        }
-        Self { last, numbers }
-    }
-
-    fn get<V>(&self, id: RoutineId, live: &[Live<'_, V>]) -> Option<usize> {
-        let below = usize::try_from(self.last.0.checked_sub(id.0)?).unwrap_or(usize::MAX);
-        match self.numbers.get(below) {
-            Some(&number) => Some(number).filter(|&it| it < live.len()),
-            None => index(live, id),
-        }
-    }
-}
-
-fn index<V>(live: &[Live<'_, V>], id: RoutineId) -> Option<usize> {
-    // Numbers are given in a row, so most are found where they would be if all were live.
-    let first = live.first()?.id;
-    let guess = usize::try_from(id.0.checked_sub(first.0)?).unwrap_or(usize::MAX);
-    if live.get(guess).is_some_and(|it| it.id == id) {
-        return Some(guess);
-    }
-    live.binary_search_by_key(&id, |it| it.id).ok()
+/// The next routine behind this place.
+fn behind<V>(lineage: &[Entry<V>], at: usize) -> Option<Slot> {
+    lineage.iter().skip(at).find_map(|it| *it.slot)
 }

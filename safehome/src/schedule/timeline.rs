@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Span, Time};
 
-use crate::lineage::{Device, Entry};
-use crate::schedule::order::{Room, Sides};
+use crate::lineage::Entry;
+use crate::schedule::order::{Sides, Verdict};
 use crate::schedule::place::{Need, Place};
 use crate::{Hub, RoutineId, Value};
 
 /// Why there are no places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unplaced {
+pub(super) enum Unplaced {
     /// No gaps agree with one order in time.
     NoGap,
     /// As many were looked at as may be.
@@ -29,20 +29,31 @@ impl<V: Value> Hub<V> {
     /// others it would be stretched as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
-        let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
-        let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
-        let mut left = self.config.search_limit;
-        let mut found = Err(Unplaced::NoGap);
-        if let Some(run) = self.runs.get(&id) {
+        let found = self.runs.get(&id).map(|run| {
             let mut sides = Sides::new(self, run, &needs);
-            found = self.search(&needs, now, longest, &mut sides, &mut left);
-            if found == Err(Unplaced::NoGap) {
-                found = self.search(&needs, now, Span(u64::MAX), &mut sides, &mut left);
-            }
-        }
+            self.earliest(&needs, now, &mut sides)
+        });
+        let (found, left) = found.unwrap_or((Err(Unplaced::NoGap), self.config.search_limit));
         self.counters.searched += u64::from(self.config.search_limit - left);
         self.counters.unplaced += u64::from(found == Err(Unplaced::GaveUp));
         found.unwrap_or_else(|_| self.behind_all(&needs, now))
+    }
+
+    /// The places, if there are any, and how many more gaps might have been looked at.
+    pub(super) fn earliest(
+        &self,
+        needs: &[Need],
+        now: Time,
+        sides: &mut Sides<'_, V>,
+    ) -> (Result<Vec<Place>, Unplaced>, u16) {
+        let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
+        let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
+        let mut left = self.config.search_limit;
+        let mut found = self.search(needs, now, longest, sides, &mut left);
+        if found == Err(Unplaced::NoGap) {
+            found = self.search(needs, now, Span(u64::MAX), sides, &mut left);
+        }
+        (found, left)
     }
 
     /// The places, if there are any; `left` gaps may be looked at.
@@ -55,31 +66,35 @@ impl<V: Value> Hub<V> {
         left: &mut u16,
     ) -> Result<Vec<Place>, Unplaced> {
         let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
+        let mut plans: Vec<Vec<Gap>> = Vec::with_capacity(needs.len());
         // In front of this the next place must not be.
         let mut from = 0;
         while let Some(&need) = needs.get(chosen.len()) {
             *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
             let number = chosen.len();
             let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
-            let mut room = sides.room(number).ok_or(Unplaced::NoGap)?;
-            room.first = room.first.max(from);
             let delay = chosen.last().map_or(Span::ZERO, |former| {
                 let planned = needs.get(number - 1).map_or(Span::ZERO, |it| it.from);
                 former.start.since(now + planned)
             });
-            let place = need.gap(device, room, now + need.from + delay);
+            let soonest = now + need.from + delay;
             let begin = chosen.first().map(|it| it.start);
             let in_time = |it: &Place| {
                 let begin = begin.unwrap_or(it.start);
                 (it.start + it.length).since(begin) <= longest
             };
-            let Some(place) = place.filter(in_time) else {
+            if plans.len() <= number {
+                plans.push(need.plan(&device.lineage, sides.first(number)));
+            }
+            let plan = plans.get(number).map_or(&[][..], Vec::as_slice);
+            let gaps = need.gaps(plan, from, soonest);
+            let Some(place) = first_of(gaps.take_while(in_time), number, sides) else {
                 // Later gaps are later still: the former choice was wrong.
                 let former = chosen.pop().ok_or(Unplaced::NoGap)?;
                 from = former.at + 1;
                 continue;
             };
-            if sides.choose(number, device, place.at) {
+            if sides.choose(number, place.at) {
                 chosen.push(place);
                 from = 0;
             } else {
@@ -88,32 +103,72 @@ impl<V: Value> Hub<V> {
         }
         for place in &mut chosen {
             let device = self.devices.get(&place.device);
-            place.leased = device.is_some_and(|it| sides.leases(it, place.at));
+            place.leased = device.is_some_and(|it| self.leases(it, place.at));
         }
         Ok(chosen)
     }
 }
 
+/// The first of these places that agrees with those that were chosen.
+fn first_of<V: Value>(
+    mut places: impl Iterator<Item = Place>,
+    number: usize,
+    sides: &mut Sides<'_, V>,
+) -> Option<Place> {
+    places.find_map(|place| match sides.judge(number, place.at) {
+        Verdict::Fits => Some(Some(place)),
+        Verdict::TooEarly => None,
+        // And so are all that follow.
+        Verdict::TooLate => Some(None),
+    })?
+}
+
+/// A gap in the plan of a device, in front of the entry with this number.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    at: usize,
+    /// When those in front give the device back.
+    free: Time,
+    /// When the next one takes it, if there is one.
+    until: Option<Time>,
+}
+
 impl Need {
-    /// The first gap that is long enough.
-    fn gap<V: Value>(self, device: &Device<V>, room: Room, soonest: Time) -> Option<Place> {
+    /// The gaps from this entry on that are long enough. What was planned for those in front of it
+    /// that gave the device back is over. O(entries).
+    fn plan<V>(self, lineage: &[Entry<V>], first: usize) -> Vec<Gap> {
         let length = self.until - self.from;
-        let before = device.lineage.get(..room.first).unwrap_or_default();
+        let (before, behind) = lineage.split_at_checked(first).unwrap_or((lineage, &[]));
         let open = before.iter().filter(|it| !it.released);
-        let mut start = open.map(Entry::end).fold(soonest, Time::max);
-        for at in room.first..=room.last {
-            let next = device.lineage.get(at);
-            if next.is_none_or(|next| start + length <= next.start) {
-                return Some(Place {
-                    device: self.device,
-                    at,
-                    start,
-                    length,
-                    leased: false,
-                });
+        let mut free = open.map(Entry::end).max().unwrap_or_default();
+        let mut plan = Vec::new();
+        for (next, at) in behind.iter().zip(first..) {
+            let until = Some(next.start);
+            if free + length <= next.start {
+                plan.push(Gap { at, free, until });
             }
-            start = start.max(next.map_or(start, Entry::end));
+            free = free.max(next.end());
         }
-        None
+        let (at, until) = (lineage.len(), None);
+        plan.push(Gap { at, free, until });
+        plan
+    }
+
+    /// The places in these gaps from this entry on that are long enough from the soonest time on:
+    /// those behind are later.
+    fn gaps(self, plan: &[Gap], from: usize, soonest: Time) -> impl Iterator<Item = Place> + '_ {
+        let length = self.until - self.from;
+        let first = plan.partition_point(|it| it.at < from);
+        plan.iter().skip(first).filter_map(move |gap| {
+            let start = soonest.max(gap.free);
+            let is_long = gap.until.is_none_or(|until| start + length <= until);
+            is_long.then_some(Place {
+                device: self.device,
+                at: gap.at,
+                start,
+                length,
+                leased: false,
+            })
+        })
     }
 }

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use selvedge_celect::{self as celect, Ballot};
 use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
-use selvedge_hub::term::Colour;
+use selvedge_home::term::Colour;
 use selvedge_membership::Event;
 use selvedge_udp::{Clock, NodeEvent, Observed, TrafficReport, Twin};
 use serde::Serialize;

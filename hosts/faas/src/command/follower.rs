@@ -118,7 +118,27 @@ fn milliseconds(text: &str) -> Result<u32, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::milliseconds;
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        follower: Follower,
+    }
+
+    /// A client compiles a module within those, to see whether followers would run it.
+    #[test]
+    fn a_follower_that_says_nothing_has_the_limits_of_the_library() {
+        let flags = "x --id 101 --gateway 1=127.0.0.1:1883";
+        let follower = Flags::parse_from(flags.split(' ')).follower;
+        let limits = Limits::new();
+        assert_eq!(
+            (follower.memory, follower.fuel),
+            (limits.memory, limits.fuel)
+        );
+    }
 
     #[test]
     fn times_have_a_unit() {

@@ -51,7 +51,15 @@ impl Local {
         }
         // Before there is a directory that would be left.
         let interrupts = Interrupts::by_all()?;
-        let setting = Setting {
+        match self.serve(self.setting(&interrupts), &interrupts) {
+            // All is gone by now.
+            Ok(()) | Err(Failure::Interrupted) => Ok(ExitCode::SUCCESS),
+            Err(why) => Err(why),
+        }
+    }
+
+    fn setting(&self, interrupts: &Interrupts) -> Setting {
+        Setting {
             gateways: self.gateways.into(),
             followers: self.followers,
             active: self.active,
@@ -61,18 +69,13 @@ impl Local {
             is_verbose: self.verbose,
             interrupts: interrupts.clone(),
             ..Setting::default()
-        };
-        match self.serve(setting, &interrupts) {
-            // All is gone by now.
-            Ok(()) | Err(Failure::Interrupted) => Ok(ExitCode::SUCCESS),
-            Err(why) => Err(why),
         }
     }
 
     fn serve(&self, setting: Setting, interrupts: &Interrupts) -> Result<(), Failure> {
         let world = World::start(setting)?;
         let all = u32::try_from(self.followers).unwrap_or(u32::MAX);
-        let (status, _) = world.wait_until(BEGINNING, |it| it.followers >= all && it.units > 0)?;
+        let (status, _) = world.wait_until(BEGINNING, |it| is_up(it.followers, it.units, all))?;
         let (gateways, followers, units) = (self.gateways, status.followers, status.units);
         println!(
             "{gateways} gateways, and {followers} followers in {units} units: submit functions with"
@@ -82,5 +85,41 @@ impl Local {
             thread::sleep(LOOK);
         }
         Ok(())
+    }
+}
+
+/// Whether all followers are there, and a function could run.
+const fn is_up(followers: u32, units: u32, all: u32) -> bool {
+    followers >= all && units > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        local: Local,
+    }
+
+    #[test]
+    fn what_a_user_says_reaches_the_processes() {
+        let flags = "x --gateways 2 --followers 6 --port 9 --active 7 --asleep 8 --memory 5 -v";
+        let local = Flags::parse_from(flags.split(' ')).local;
+        let setting = local.setting(&Interrupts::default());
+        assert_eq!((setting.gateways, setting.followers), (2, 6));
+        assert_eq!((setting.active, setting.asleep), (7, 8));
+        assert_eq!(setting.port, Some(9));
+        assert_eq!(setting.follower_flags, ["--memory", "5"]);
+        assert!(setting.is_verbose);
+    }
+
+    #[test]
+    fn a_mesh_is_up_when_all_followers_are_there_and_have_a_unit() {
+        assert!(is_up(5, 1, 5) && is_up(6, 2, 5));
+        assert!(!is_up(4, 1, 5) && !is_up(5, 0, 5));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, io, process, thread};
 
@@ -22,6 +22,7 @@ use super::interrupts::Interrupts;
 
 /// The ids of followers begin here.
 pub(crate) const FOLLOWERS: u64 = 101;
+/// The port of the first world of a process; the next ones have the next ports.
 const PORT: u16 = 18_830;
 /// A process. It is killed when this is dropped.
 struct Node(Child);
@@ -63,8 +64,8 @@ pub(crate) struct Setting {
 /// The processes, and the directory of their data, which goes with this.
 pub(crate) struct World {
     setting: Setting,
-    /// Of all worlds of this process.
-    number: u32,
+    /// Which one it is of all worlds of this process.
+    nth: u16,
     nodes: BTreeMap<u64, Node>,
     /// Of all gateways, and not killed.
     brokers: Vec<Node>,
@@ -83,14 +84,14 @@ impl Drop for World {
 
 impl World {
     pub(crate) fn start(setting: Setting) -> Result<Self, Failure> {
-        static WORLDS: AtomicU32 = AtomicU32::new(0);
-        let number = process::id().wrapping_add(WORLDS.fetch_add(1, Ordering::Relaxed));
-        let name = format!("selvedge-faas-world-{}-{number}", process::id());
+        static WORLDS: AtomicU16 = AtomicU16::new(0);
+        let nth = WORLDS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("selvedge-faas-world-{}-{nth}", process::id());
         let data = env::temp_dir().join(name);
         fs::create_dir_all(&data).map_err(Failure::Directory)?;
         let mut world = Self {
             setting,
-            number,
+            nth,
             nodes: BTreeMap::new(),
             brokers: Vec::new(),
             data,
@@ -161,11 +162,12 @@ impl World {
                 port: first.saturating_add(more),
             };
         }
-        let number = self.number;
-        let (high, low) = (64 + number / 250 % 128, number % 250);
+        // The processes of another world may be numbered right behind this one.
+        let process = process::id();
+        let (high, low) = (64 + process / 250 % 128, process % 250);
         Address {
             host: format!("127.{high}.{low}.{gateway}"),
-            port: PORT,
+            port: PORT.saturating_add(self.nth),
         }
     }
 

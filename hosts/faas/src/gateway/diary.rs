@@ -1,5 +1,5 @@
-//! What a gateway remembers for those that look on: when its followers woke, what open tasks call, whose
-//! votes passed by, and the last answers. Nothing else rests on it.
+//! What a gateway remembers for those that look on, and for clients: when its followers woke, what tasks
+//! call, which unit has them, whose votes passed by, and the last answers. The machine does not rest on it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +11,7 @@ use crate::{Call, text_of};
 
 /// Of how many followers it is known when they woke.
 const FOLLOWERS: usize = 4_096;
-/// Of how many tasks more is known than the tables tell.
+/// Of how many tasks more is known than the tables tell; and of how many besides that clients asked for here.
 const TASKS: usize = 256;
 /// How many votes of a task are known.
 const VOTES: usize = 16;
@@ -28,13 +28,18 @@ pub(crate) struct Diary {
     answers: VecDeque<Ended>,
 }
 
-/// What is known of an open task.
-#[derive(Debug)]
+/// What is known of a task.
+#[derive(Clone, Debug)]
 struct Page {
     since: Time,
     function: Bytes,
+    /// The unit that has it, as it was last seen.
     unit: Option<Assignment>,
     votes: BTreeSet<NodeId>,
+    /// Whether a client asked for it here, and waits for what becomes of it.
+    is_awaited: bool,
+    /// Whether it has ended, so that it is known for its client alone.
+    has_ended: bool,
 }
 
 #[derive(Debug)]
@@ -67,20 +72,41 @@ impl Diary {
         }
     }
 
-    /// A client asks for a task.
+    /// A client asks for a task, perhaps again. O(n).
     pub(crate) fn on_asked(&mut self, task: TaskId, function: &Function, now: Time) {
-        self.open(task, function, now);
+        self.open(task, function, now, true);
+    }
+
+    /// A client is told what became of its task; this is the unit that had it. O(n).
+    pub(crate) fn on_told(&mut self, task: TaskId) -> Option<Assignment> {
+        let page = self.tasks.get(&task).filter(|it| it.is_awaited)?;
+        let unit = page.unit.clone();
+        self.release(|it| it == task);
+        unit
+    }
+
+    /// A client goes to another gateway. O(n).
+    pub(crate) fn on_left(&mut self, client: Member) {
+        self.release(|it| it.client == client);
+    }
+
+    /// Looks which units have the tasks that clients wait for: one that has ended is with none. O(n).
+    pub(crate) fn follow(&mut self, tables: &Tables) {
+        let awaited = self.tasks.iter_mut().filter(|it| it.1.is_awaited);
+        for (task, page) in awaited {
+            page.follow(tables.assignment(*task));
+        }
     }
 
     /// Looks which tasks are open, and who has them. O(n) for n tasks.
     pub(crate) fn look(&mut self, me: NodeId, tables: &Tables, now: Time) {
         for (task, open) in tables.open().take(Status::SHOWN) {
-            let page = self.open(task, &open.function, now);
+            let page = self.open(task, &open.function, now, false);
             page.follow(open.assignment.as_ref());
         }
         // Those that ended unseen: where the tables came whole, or a request was refused.
         self.tasks.retain(|task, page| {
-            tables.open_task(*task).is_some() || now.since(page.since) < STRANGE
+            page.is_awaited || tables.open_task(*task).is_some() || now.since(page.since) < STRANGE
         });
         self.woke.retain(|id, woke| {
             let gateway = tables.follower(*id).map(|it| it.gateway);
@@ -88,20 +114,24 @@ impl Diary {
         });
     }
 
-    /// A task ended; this is the unit that had it, as far as it is known, and whose votes made the answer.
+    /// A task ended; these are the followers whose votes made the answer.
     pub(crate) fn on_ended(
         &mut self,
         task: TaskId,
-        unit: Option<&Assignment>,
         answer: Option<(&Answer, &[NodeId])>,
         now: Time,
     ) {
-        let page = self.tasks.remove(&task);
+        let page = match self.tasks.get_mut(&task) {
+            Some(page) if page.is_awaited => {
+                page.has_ended = true;
+                Some(page.clone())
+            }
+            Some(_) | None => self.tasks.remove(&task),
+        };
         let Some((answer, voters)) = answer else {
             return;
         };
         let mut page = page.unwrap_or_else(|| Page::new(Bytes::new(), now));
-        page.follow(unit);
         page.votes = voters.iter().copied().collect();
         self.answers.truncate(Status::ANSWERS - 1);
         let (answer, at) = (answer.clone(), now);
@@ -165,7 +195,7 @@ impl Diary {
     }
 
     fn on_vote(&mut self, from: Member, task: TaskId, attempt: u16, open: &Open, now: Time) {
-        let page = self.open(task, &open.function, now);
+        let page = self.open(task, &open.function, now, false);
         page.follow(open.assignment.as_ref());
         let unit = page.unit.as_ref().filter(|it| it.attempt == attempt);
         let is_elector = unit.is_some_and(|it| it.electors.contains(&from));
@@ -174,14 +204,37 @@ impl Diary {
         }
     }
 
-    fn open(&mut self, task: TaskId, function: &Function, now: Time) -> &mut Page {
-        if self.tasks.len() >= TASKS && !self.tasks.contains_key(&task) {
-            let oldest = self.tasks.iter().min_by_key(|it| it.1.since);
-            let oldest = oldest.map(|it| *it.0);
-            oldest.and_then(|it| self.tasks.remove(&it));
+    /// No client waits for these tasks any more.
+    fn release(&mut self, is_released: impl Fn(TaskId) -> bool) {
+        self.tasks
+            .retain(|task, page| !(page.has_ended && is_released(*task)));
+        for (task, page) in &mut self.tasks {
+            page.is_awaited &= !is_released(*task);
+        }
+        self.keep(false, TASKS);
+    }
+
+    fn open(&mut self, task: TaskId, function: &Function, now: Time, awaited: bool) -> &mut Page {
+        let known = self.tasks.get(&task);
+        if !known.is_some_and(|it| it.is_awaited || !awaited) {
+            self.keep(awaited, TASKS - 1);
         }
         let page = || Page::new(text(function), now);
-        self.tasks.entry(task).or_insert_with(page)
+        let page = self.tasks.entry(task).or_insert_with(page);
+        page.is_awaited |= awaited;
+        page
+    }
+
+    /// Keeps so many at most of the tasks that clients wait for, or of the others: the oldest go. O(n).
+    fn keep(&mut self, awaited: bool, most: usize) {
+        loop {
+            let alike = self.tasks.iter().filter(|it| it.1.is_awaited == awaited);
+            if alike.clone().count() <= most {
+                return;
+            }
+            let oldest = alike.min_by_key(|it| it.1.since).map(|it| *it.0);
+            oldest.and_then(|it| self.tasks.remove(&it));
+        }
     }
 }
 
@@ -192,6 +245,8 @@ impl Page {
             function,
             unit: None,
             votes: BTreeSet::new(),
+            is_awaited: false,
+            has_ended: false,
         }
     }
 
@@ -302,8 +357,156 @@ mod tests {
         assert_eq!(*shown.function, *b"x");
         // The one that has no vote on its way here is the orchestrator.
         let (answer, voters) = (Answer::Failed(Failure::Trapped), [NodeId(101), NodeId(102)]);
-        diary.on_ended(task(1), Some(&unit), Some((&answer, &voters)), now);
-        assert_eq!(*diary.answers(now).next().unwrap().votes, voters);
+        diary.on_ended(task(1), Some((&answer, &voters)), now);
+        let ended = diary.answers(now).next().unwrap();
+        assert_eq!(*ended.votes, voters);
+        assert_eq!(*ended.electors, *unit.electors);
+        assert!(diary.tasks.is_empty(), "no client waits for it");
+    }
+
+    /// What is known of tasks that clients wait for, by number.
+    fn awaited(diary: &Diary) -> Vec<u64> {
+        let awaited = diary.tasks.iter().filter(|it| it.1.is_awaited);
+        awaited.map(|it| it.0.number).collect()
+    }
+
+    #[test]
+    fn a_client_is_told_the_unit_that_had_its_task_though_that_has_ended() {
+        let mut tables = tables();
+        let (function, now, mut diary) = (Function::new(b"x"), Time::ZERO, Diary::default());
+        diary.on_asked(task(1), &function, now);
+        diary.follow(&tables);
+        tables.apply(&Update::Submit {
+            task: task(1),
+            function,
+        });
+        let unit = tables.assignment(task(1)).unwrap().clone();
+        diary.follow(&tables);
+        tables.apply(&Update::Cancel(task(1)));
+        diary.follow(&tables);
+        let answer = Some((&Answer::Cancelled, &[][..]));
+        diary.on_ended(task(1), answer, now);
+        diary.look(ME, &tables, now + Span::secs(60));
+        assert_eq!(diary.answers(now).next().unwrap().attempt, unit.attempt);
+        assert_eq!(diary.on_told(task(1)), Some(unit));
+        assert_eq!(diary.on_told(task(1)), None);
+        assert!(diary.tasks.is_empty());
+    }
+
+    #[test]
+    fn a_task_whose_client_has_left_is_known_while_it_is_open() {
+        let mut tables = tables();
+        let (function, now, mut diary) = (Function::new(b"x"), Time::ZERO, Diary::default());
+        let other = TaskId {
+            client: Member::new(8, 1),
+            number: 4,
+        };
+        for task in [task(1), task(2), other] {
+            diary.on_asked(task, &function, now);
+        }
+        tables.apply(&Update::Submit {
+            task: task(2),
+            function,
+        });
+        diary.follow(&tables);
+        diary.on_ended(task(1), Some((&Answer::NoMajority, &[])), now);
+        assert_eq!(awaited(&diary), [4, 1, 2]);
+        diary.on_left(CLIENT);
+        assert_eq!(awaited(&diary), [4]);
+        assert_eq!(diary.tasks.len(), 2, "that of the first one is over");
+        assert_eq!(diary.on_told(task(2)), None);
+    }
+
+    #[test]
+    fn the_task_that_was_asked_for_first_makes_room_and_others_take_none_of_it() {
+        let (function, mut diary) = (Function::new(b"x"), Diary::default());
+        let many = TASKS as u64;
+        for number in 1..=many {
+            // In the order of their ids, they come the other way round.
+            diary.on_asked(task(many - number), &function, Time(number));
+        }
+        diary.on_asked(task(many - 1), &function, Time(many + 1));
+        assert_eq!(awaited(&diary).last(), Some(&(many - 1)), "it was known");
+        for number in 0..2 * many {
+            let at = Time(2 * many + number);
+            diary.open(task(10_000 + number), &function, at, false);
+        }
+        assert_eq!(awaited(&diary).len(), TASKS);
+        assert_eq!(diary.tasks.len(), 2 * TASKS);
+        diary.on_asked(task(1_000), &function, Time(9 * many));
+        let known = awaited(&diary);
+        assert_eq!((known.len(), known.first()), (TASKS, Some(&0)));
+        assert_eq!(known[TASKS - 2..], [many - 2, 1_000]);
+        diary.on_left(CLIENT);
+        assert_eq!(diary.tasks.len(), TASKS);
+    }
+
+    #[test]
+    fn what_was_seen_of_one_attempt_is_nothing_for_the_next() {
+        let mut tables = tables();
+        let function = Function::new(b"x");
+        let task = task(1);
+        tables.apply(&Update::Submit { task, function });
+        let first = tables.assignment(task).unwrap().clone();
+        let mut second = first.clone();
+        second.attempt += 1;
+        let mut page = Page::new(Bytes::new(), Time::ZERO);
+        page.follow(Some(&first));
+        page.votes.insert(NodeId(102));
+        page.follow(Some(&first));
+        page.follow(None);
+        assert_eq!((page.unit.as_ref(), page.votes.len()), (Some(&first), 1));
+        let mut diary = Diary::default();
+        diary.tasks.insert(task, page);
+        let shown = diary.task(task, tables.open_task(task).unwrap(), Time::ZERO);
+        assert_eq!(*shown.votes, [NodeId(102)]);
+        let page = diary.tasks.get_mut(&task).unwrap();
+        page.follow(Some(&second));
+        assert_eq!((page.unit.as_ref(), page.votes.len()), (Some(&second), 0));
+        // The tables are behind: what is known is of another attempt than theirs.
+        page.votes.insert(NodeId(103));
+        let shown = diary.task(task, tables.open_task(task).unwrap(), Time::ZERO);
+        assert_eq!(*shown.votes, []);
+    }
+
+    #[test]
+    fn a_task_has_an_age_and_an_answer_says_how_long_it_took_and_when() {
+        let mut tables = tables();
+        let (function, task) = (Function::new(b"x"), task(1));
+        let mut diary = Diary::default();
+        let at = |seconds| Time::ZERO + Span::secs(seconds);
+        diary.on_asked(task, &function, at(1));
+        diary.on_asked(task, &function, at(2));
+        tables.apply(&Update::Submit { task, function });
+        let unit = tables.assignment(task).unwrap().clone();
+        diary.look(ME, &tables, at(20));
+        let shown = diary.task(task, tables.open_task(task).unwrap(), at(3));
+        assert_eq!(shown.age_ms, 2_000);
+        let answer = Some((&Answer::NoMajority, &[][..]));
+        diary.on_ended(task, answer, at(4));
+        let shown = diary.answers(at(9)).next().unwrap();
+        assert_eq!((shown.took_ms, shown.ago_ms), (3_000, 5_000));
+        assert_eq!((shown.attempt, shown.task), (unit.attempt, task));
+        assert_eq!(*shown.electors, *unit.electors);
+    }
+
+    #[test]
+    fn who_is_no_follower_of_this_gateway_is_forgotten_in_five_seconds() {
+        let (tables, mut diary) = (tables(), Diary::default());
+        let at = |millis| Time::ZERO + Span::millis(millis);
+        for id in [101, 777] {
+            diary.on_message(Member::new(id, 0), &keep_alive(), None, at(0));
+        }
+        diary.open(task(7), &Function::new(b"x"), at(0), false);
+        let known = |diary: &Diary| (diary.woke.len(), diary.tasks.len());
+        diary.look(ME, &tables, at(4_999));
+        assert_eq!(known(&diary), (2, 1));
+        diary.look(ME, &tables, at(5_000));
+        assert_eq!(known(&diary), (1, 0));
+        assert_eq!(diary.woke_ms(NodeId(101), at(5_000)), Some(5_000));
+        // It went to another gateway.
+        diary.look(NodeId(2), &tables, at(5_000));
+        assert_eq!(known(&diary), (0, 0));
     }
 
     #[test]
@@ -314,7 +517,7 @@ mod tests {
             let now = Time(number);
             diary.on_asked(task(2_000 - number), &function, now);
             let answer = Some((&Answer::NoMajority, &[][..]));
-            diary.on_ended(task(number + 5_000), None, answer, now);
+            diary.on_ended(task(number + 5_000), answer, now);
         }
         assert_eq!(diary.tasks.len(), TASKS);
         // The latest are kept, though ids come the other way round.
@@ -327,6 +530,7 @@ mod tests {
             diary.on_message(Member::new(id, 0), &keep_alive(), None, Time::ZERO);
         }
         assert_eq!(diary.woke.len(), FOLLOWERS);
+        diary.on_left(CLIENT);
         diary.look(ME, &tables, Time::ZERO + Span::secs(6));
         assert_eq!(diary.woke.len(), 3);
         assert!(diary.tasks.is_empty());
@@ -344,5 +548,7 @@ mod tests {
         let call = Call::new(module, "gcd", arguments).unwrap();
         let shown = text(&call.to_function().unwrap());
         assert_eq!(*shown, *b"gcd(84i64, 36i64)");
+        let longest = [b'y'; TEXT];
+        assert_eq!(*text(&Function::new(&longest)), longest);
     }
 }

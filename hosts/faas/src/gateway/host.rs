@@ -1,5 +1,8 @@
 //! The loop of a gateway: what comes in, what is stored, and what goes out, in this order.
 
+#[cfg(test)]
+mod tests;
+
 use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,7 +18,6 @@ use super::diary::Diary;
 use super::modules::{Modules, Out};
 use super::puts::Puts;
 use super::storage::{Beginning, Storage, StorageError};
-use super::units::Units;
 use super::{Broker, GatewayError, Options, start_broker, status};
 use crate::clock::{self, Clock};
 use crate::counters::Counters;
@@ -51,7 +53,6 @@ pub(crate) struct Host {
     peers: BTreeMap<NodeId, Link>,
     modules: Modules,
     puts: Puts,
-    units: Units,
     diary: Diary,
     /// Why a broker refused this gateway last.
     refused: BTreeMap<NodeId, String>,
@@ -93,7 +94,6 @@ impl Host {
             peers,
             modules: Modules::new(options.id, others),
             puts: Puts::default(),
-            units: Units::default(),
             diary: Diary::default(),
             refused: BTreeMap::new(),
             is_available: true,
@@ -124,20 +124,27 @@ impl Host {
                 .collect();
             self.expire();
             for wake in batch {
-                match wake {
-                    Wake::Own(event) => self.on_own(event)?,
-                    Wake::Peer(peer, LinkEvent::Down(lost)) => {
-                        self.counters.lost_links += 1;
-                        self.on_refused(peer, lost);
-                    }
-                    Wake::Peer(..) => {} // Nothing is read there.
-                }
+                self.on_wake(wake)?;
             }
-            self.units.look(self.driver.machine().tables());
+            if let Some(tables) = self.driver.machine().tables() {
+                self.diary.follow(tables);
+            }
             self.store()?;
             self.look_at_puts()?;
             self.look_at_time()?;
         }
+    }
+
+    fn on_wake(&mut self, wake: Wake) -> Result<(), GatewayError> {
+        match wake {
+            Wake::Own(event) => self.on_own(event)?,
+            Wake::Peer(peer, LinkEvent::Down(lost)) => {
+                self.counters.lost_links += 1;
+                self.on_refused(peer, lost);
+            }
+            Wake::Peer(..) => {} // Nothing is read there.
+        }
+        Ok(())
     }
 
     /// Steps the machine. Returns whether it took the input.
@@ -185,8 +192,8 @@ impl Host {
             Effect::Send { to, message } => {
                 match message {
                     Message::Answer { task, .. } => self.say_unit(to, task.number),
-                    Message::Refused { task, .. } => drop(self.units.remove(task)),
-                    Message::Elsewhere => self.units.remove_client(to),
+                    Message::Refused { task, .. } => drop(self.diary.on_told(task)),
+                    Message::Elsewhere => self.diary.on_left(to),
                     _ => {}
                 }
                 let payload = frame::message(self.driver.machine().me(), &message);
@@ -202,10 +209,9 @@ impl Host {
         match event {
             Event::Ended(task) => {
                 self.counters.ended += 1;
-                let unit = self.units.get(*task);
                 let tables = self.driver.machine().tables();
                 let answer = tables.and_then(|it| Some((it.answer(*task)?, it.voters(*task))));
-                self.diary.on_ended(*task, unit, answer, self.clock.now());
+                self.diary.on_ended(*task, answer, self.clock.now());
             }
             Event::Available => self.is_available = true,
             Event::Unavailable => self.is_available = false,
@@ -374,13 +380,12 @@ impl Host {
             let number = *number;
             let task = TaskId { client, number };
             self.diary.on_asked(task, function, self.clock.now());
-            self.units.add(task);
         }
     }
 
     /// Tells a client which unit had its task.
     fn say_unit(&mut self, client: Member, number: u64) {
-        let unit = self.units.remove(TaskId { client, number });
+        let unit = self.diary.on_told(TaskId { client, number });
         if let Some(unit) = unit {
             let (attempt, electors) = (unit.attempt, unit.electors);
             let notice = Notice::Unit {

@@ -1,8 +1,10 @@
 //! Tests of what a gateway stores, and of modules between gateways.
 
+mod modules;
+
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::PathBuf;
-use std::{env, fs, process};
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
@@ -14,8 +16,11 @@ use selvedge_replica::Configuration;
 
 use super::modules::{Modules, Out};
 use super::storage::{Beginning, Memory, Room, Storage, StorageError};
+use super::{Broker, Options};
 use crate::frame::MODULE_MAX;
+use crate::link::{Access, Address};
 use crate::notice::{NotKept, Notice};
+use crate::scratch::Dir;
 use crate::shelf;
 
 const ROOM: Room = Room {
@@ -23,28 +28,13 @@ const ROOM: Room = Room {
     bytes: 1_000,
 };
 
-/// A directory that goes with this.
-struct Dir(PathBuf);
-
 impl Dir {
-    fn new(name: &str) -> Self {
-        let dir = env::temp_dir().join(format!("selvedge-faas-{name}-{}", process::id()));
-        fs::remove_dir_all(&dir).ok();
-        Self(dir)
-    }
-
     fn open(&self, id: u64, memory: Memory) -> Result<(Storage, Gateway), StorageError> {
         Storage::open(&self.0, ROOM, &beginning(id, memory))
     }
 
     fn file(&self) -> PathBuf {
         self.0.join("gateway.redb")
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
     }
 }
 
@@ -56,6 +46,28 @@ fn beginning(id: u64, memory: Memory) -> Beginning {
         first: Configuration::of([Member::new(id, 0)]),
         limits: Limits::new(),
         memory,
+    }
+}
+
+pub(super) fn options(dir: &Dir, broker: Broker) -> Options {
+    let beginning = beginning(1, Memory::None);
+    Options {
+        id: beginning.id,
+        broker,
+        advertise: None,
+        peers: Vec::new(),
+        access: Access::default(),
+        users: None,
+        #[cfg(feature = "tls")]
+        identity: None,
+        data: dir.0.clone(),
+        memory: beginning.memory,
+        config: beginning.config,
+        limits: beginning.limits,
+        room: ROOM,
+        #[cfg(feature = "page")]
+        page: None,
+        is_verbose: false,
     }
 }
 
@@ -97,6 +109,31 @@ fn work(storage: &mut Storage, gateway: Gateway, tasks: u64) -> Gateway {
 }
 
 const CLIENT: Member = Member::new(9, 1);
+
+#[test]
+fn a_gateway_finds_its_own_broker_where_it_listens() {
+    let dir = Dir::new("own");
+    let own = |listen: &str| {
+        let listen = listen.parse().unwrap();
+        options(&dir, Broker::Embedded { listen }).own().to_string()
+    };
+    assert_eq!(own("192.0.2.7:1883"), "192.0.2.7:1883");
+    assert_eq!(own("0.0.0.0:1883"), "127.0.0.1:1883");
+    assert_eq!(own("[::]:1883"), "[::1]:1883");
+    assert_eq!(own("[2001:db8::7]:1883"), "[2001:db8::7]:1883");
+    let at = options(&dir, Broker::At("broker:1884".parse().unwrap()));
+    assert_eq!(at.own().to_string(), "broker:1884");
+}
+
+#[test]
+fn the_first_gateways_to_decide_are_all_of_them_each_once() {
+    let dir = Dir::new("first");
+    let broker: Address = "broker:1884".parse().unwrap();
+    let mut options = options(&dir, Broker::At(broker.clone()));
+    options.peers = [3, 1, 2].map(|id| (NodeId(id), broker.clone())).into();
+    let all = [1, 2, 3].map(|id| Member::new(id, 0));
+    assert_eq!(options.first(), Configuration::of(all));
+}
 
 #[test]
 fn what_was_decided_is_there_after_each_start() {
@@ -173,6 +210,13 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
         StorageError::Foreign
     ));
     fs::remove_file(dir.file()).unwrap();
+    // What the disk cannot do is no file of another program.
+    fs::create_dir(dir.file()).unwrap();
+    assert!(matches!(
+        error(dir.open(1, Memory::Kept)),
+        StorageError::Database(_)
+    ));
+    fs::remove_dir(dir.file()).unwrap();
 
     drop(dir.open(1, Memory::None).unwrap());
     let whole = fs::read(dir.file()).unwrap();

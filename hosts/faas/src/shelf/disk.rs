@@ -161,48 +161,37 @@ fn named(path: &Path) -> Option<ModuleId> {
 
 #[cfg(test)]
 mod tests {
-    use std::env;
     use std::time::Duration;
 
     use super::*;
     use crate::library;
-
-    struct Dir(PathBuf);
+    use crate::scratch::Dir;
 
     impl Dir {
-        fn new(name: &str) -> Self {
-            let dir = env::temp_dir().join(format!("selvedge-faas-disk-{name}-{}", process::id()));
-            fs::remove_dir_all(&dir).ok();
-            Self(dir)
-        }
-
-        fn open(&self, bytes: u64) -> Disk {
+        fn disk(&self, bytes: u64) -> Disk {
             let dir = self.0.clone();
             Disk::open(Room { dir, bytes }).unwrap()
         }
 
-        fn file(&self, module: &[u8]) -> PathBuf {
+        fn module(&self, module: &[u8]) -> PathBuf {
             self.0.join(format!("{}.{MODULE}", ModuleId::of(module)))
         }
 
         /// Says that it was written so many seconds after 1970.
         fn date(&self, module: &[u8], seconds: u64) {
-            let file = File::options().write(true).open(self.file(module)).unwrap();
+            let file = File::options()
+                .write(true)
+                .open(self.module(module))
+                .unwrap();
             let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
             file.set_modified(then).unwrap();
         }
     }
 
-    impl Drop for Dir {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).ok();
-        }
-    }
-
     #[test]
     fn a_module_is_there_in_a_later_life_and_what_was_half_written_is_not() {
-        let dir = Dir::new("later");
-        let mut disk = dir.open(100);
+        let dir = Dir::new("disk-later");
+        let mut disk = dir.disk(100);
         assert_eq!(disk.get(library(b"abc")), None);
         disk.put(b"abc");
         disk.put(b"abc");
@@ -210,7 +199,7 @@ mod tests {
         let (part, other) = (dir.0.join("x.1.part"), dir.0.join("notes.wasm"));
         fs::write(&part, "ab").unwrap();
         fs::write(&other, [1; 200]).unwrap();
-        let mut later = dir.open(100);
+        let mut later = dir.disk(100);
         assert_eq!(later.get(library(b"abc")), Some(b"abc".to_vec()));
         assert!(!part.exists());
         assert!(other.exists(), "it is not named by a hash");
@@ -219,19 +208,34 @@ mod tests {
 
     #[test]
     fn the_oldest_make_room_in_this_life_and_at_the_beginning_of_the_next() {
-        let dir = Dir::new("room");
-        let mut disk = dir.open(10);
+        let dir = Dir::new("disk-room");
+        let mut disk = dir.disk(10);
         for module in [&b"aaaa"[..], b"bbbb", b"cccc"] {
             disk.put(module);
         }
         assert_eq!(disk.get(library(b"aaaa")), None);
-        assert!(!dir.file(b"aaaa").exists());
+        assert!(!dir.module(b"aaaa").exists());
         assert_eq!(disk.get(library(b"bbbb")), Some(b"bbbb".to_vec()));
         disk.put(b"more than there is room for");
         assert!(disk.get(library(b"cccc")).is_some());
+        disk.put(b"as much as");
+        assert!(disk.get(library(b"as much as")).is_some());
+        for module in [
+            &b"aa"[..],
+            b"bb",
+            b"cc",
+            b"dd",
+            b"as much",
+            b"bbbb",
+            b"cccc",
+        ] {
+            disk.put(module);
+        }
+        let mut taken = fs::read_dir(&dir.0).unwrap();
+        assert!(taken.all(|it| it.unwrap().metadata().unwrap().len() == 4));
         dir.date(b"bbbb", 9);
         dir.date(b"cccc", 5);
-        let mut smaller = dir.open(4);
+        let mut smaller = dir.disk(4);
         assert_eq!(smaller.get(library(b"cccc")), None);
         assert!(smaller.get(library(b"bbbb")).is_some());
         assert_eq!(smaller.damaged, 0);
@@ -239,25 +243,36 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_counted_and_goes_and_one_that_is_gone_is_not_there() {
-        let dir = Dir::new("damaged");
-        let mut disk = dir.open(100);
+        let dir = Dir::new("disk-damaged");
+        let mut disk = dir.disk(100);
         for damage in [&b"abd"[..], b"", &[7; MODULE_MAX * 2]] {
             disk.put(b"abc");
-            fs::write(dir.file(b"abc"), damage).unwrap();
+            fs::write(dir.module(b"abc"), damage).unwrap();
             assert_eq!(disk.get(library(b"abc")), None);
-            assert!(!dir.file(b"abc").exists());
+            assert!(!dir.module(b"abc").exists());
         }
         assert_eq!(disk.damaged, 3);
+        let longest = vec![7; MODULE_MAX];
+        let mut roomy = dir.disk(2 * MODULE_MAX as u64);
+        roomy.put(&longest);
+        assert_eq!(roomy.get(library(&longest)), Some(longest.clone()));
+        fs::write(dir.module(&longest), [&longest[..], b"7"].concat()).unwrap();
+        assert_eq!((roomy.get(library(&longest)), roomy.damaged), (None, 1));
         disk.put(b"abc");
-        fs::remove_file(dir.file(b"abc")).unwrap();
+        fs::remove_file(dir.module(b"abc")).unwrap();
+        fs::create_dir(dir.module(b"abc")).unwrap();
+        assert_eq!((disk.get(library(b"abc")), disk.damaged), (None, 4));
+        fs::remove_dir(dir.module(b"abc")).unwrap();
+        disk.put(b"abc");
+        fs::remove_file(dir.module(b"abc")).unwrap();
         assert_eq!(disk.get(library(b"abc")), None);
-        assert_eq!(disk.damaged, 3);
+        assert_eq!(disk.damaged, 4);
     }
 
     #[test]
     fn what_cannot_be_written_is_counted() {
-        let dir = Dir::new("unwritten");
-        let mut disk = dir.open(100);
+        let dir = Dir::new("disk-unwritten");
+        let mut disk = dir.disk(100);
         fs::remove_dir_all(&dir.0).unwrap();
         disk.put(b"abc");
         assert_eq!((disk.unwritten, disk.get(library(b"abc"))), (1, None));

@@ -217,5 +217,45 @@ fn between_two_words_of_its_gateway_a_follower_goes_on_as_its_cycle_says() {
     assert_eq!(phases(0), [Phase::Asleep, Phase::Asleep, Phase::Active]);
     assert_eq!(phases(900), [Phase::Active, Phase::Late, Phase::Active]);
     // Nobody knows when its gateway says nothing.
+    assert_eq!(phases(3_000), [Phase::Busy, Phase::Late, Phase::Asleep]);
     assert_eq!(phases(3_001), [Phase::Unknown; 3]);
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test reads the clock")]
+fn a_gateway_is_silent_after_three_seconds() {
+    let (now, mut seen) = (Instant::now(), Seen::default());
+    assert!(!seen.has_all([NodeId(1)].into_iter()));
+    seen.see(Member::new(1, 0), status(9, true), now);
+    assert!(seen.has_all([NodeId(1)].into_iter()));
+    assert!(!seen.has_all(ALL.into_iter()));
+    let at = |after| {
+        let view = seen.view(ALL.into_iter(), now + after);
+        (view.manager, view.gateways[0].role)
+    };
+    assert_eq!(at(SILENT), (Some(NodeId(1)), Role::Manager));
+    let later = SILENT + Duration::from_millis(1);
+    assert_eq!(at(later), (None, Role::Silent));
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test reads the clock")]
+fn the_unit_of_the_last_attempt_is_shown() {
+    let (now, mut seen) = (Instant::now(), Seen::default());
+    for (id, attempt) in [(1, 1), (2, 3), (3, 2)] {
+        let mut of = status(id, false);
+        let mut answer = answer(5, b"x", &[], 1);
+        answer.attempt = attempt;
+        answer.electors = [Member::new(attempt.into(), 0)].into_iter().collect();
+        of.answers = [answer].into_iter().collect();
+        seen.see(Member::new(id, 0), of, now);
+    }
+    let view = seen.view(ALL.into_iter(), now);
+    let [answer] = view.answers.as_slice() else {
+        panic!("{view:?}");
+    };
+    assert_eq!(
+        (answer.attempt, answer.electors.as_slice()),
+        (3, &[NodeId(3)][..])
+    );
 }

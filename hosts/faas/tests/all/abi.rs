@@ -125,6 +125,20 @@ fn bytes_lie_in_pages_at_the_end_where_nothing_allocates_them() {
 }
 
 #[test]
+fn a_page_and_what_is_copied_into_it_cost_fuel() {
+    let nothing = r#"(module (memory (export "m") 1) (func (export "f") (param i32 i32)))"#;
+    let fuel = |len: usize| run(nothing, &[&format!("hex:{}", "00".repeat(len))]).fuel;
+    // One for 64 bytes each.
+    assert_eq!(fuel(640) - fuel(0), 65_536 / 64 + 640 / 64);
+}
+
+#[test]
+fn an_allocator_may_give_null_for_nothing() {
+    let null = r#"(func (export "alloc") (param i32) (result i32) i32.const 0)"#;
+    assert_eq!(value(&run(&sums(null), &["hex:", "0i64", "hex:"])), "0");
+}
+
+#[test]
 fn an_allocator_that_fails_fails_the_call() {
     let of = |answer: &str| {
         sums(&format!(
@@ -162,9 +176,16 @@ fn a_result_of_wasm_bindgen_lies_behind_a_pointer() {
         )
     };
     assert_eq!(value(&run(&of(0), &["text:-bc", "97"])), "abc");
+    // The stack grows towards zero.
+    let full = of(0).replace("(i32.const 4096)", "(i32.const 65536)");
+    assert_eq!(value(&run(&full, &["text:-bc", "97"])), "abc");
     // The bytes that it points to may be too many, or not there.
     assert_eq!(
-        run(&of(500), &["text:-bc", "97"]).outcome,
+        value(&run(&of(253), &["text:-bc", "97"])).len(),
+        4 + 2 * 256
+    );
+    assert_eq!(
+        run(&of(254), &["text:-bc", "97"]).outcome,
         failed(Failure::ResultTooLong)
     );
     let large = limits().with_result(65_535);
@@ -278,6 +299,25 @@ fn initialize_runs_first_and_after_the_start_function() {
     assert_eq!(value(&run(text, &[])), "123");
     // Each call has an instance of its own: nothing is left of the one before.
     assert_eq!(value(&run(text, &[])), "123");
+}
+
+#[test]
+fn what_is_named_initialize_and_takes_or_returns_something_is_not_called() {
+    for ty in ["(param i32)", "(result i32)"] {
+        let text = format!(
+            r#"(module
+            (func (export "_initialize") {ty} unreachable)
+            (func (export "f") (result i32) i32.const 7))"#
+        );
+        assert_eq!(value(&run(&text, &[])), "7");
+    }
+}
+
+#[test]
+fn a_start_function_is_no_export() {
+    let text = r#"(module (func $begin) (start $begin) (func (export "f")) (global (export "g") i32 i32.const 1))"#;
+    let module = Module::compile(&wasm(text), &limits()).unwrap();
+    assert_eq!(module.functions().collect::<Vec<_>>(), ["f"]);
 }
 
 fn mismatch(text: &str, texts: &[&str]) -> CallMismatch {

@@ -1,5 +1,7 @@
 //! Arguments as text.
 
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 use selvedge_faas::{Argument, ArgumentError, text_of};
 
@@ -33,6 +35,15 @@ fn a_number_has_the_type_that_it_is_written_as() {
     ] {
         assert_eq!(read(text), Ok(wanted), "{text}");
     }
+}
+
+#[test]
+fn arguments_are_equal_where_a_function_is_given_the_same() {
+    let nan = || Argument::F64(f64::NAN);
+    let all = [nan(), nan(), Argument::F64(0.0), Argument::F64(-0.0)];
+    let more = [Argument::I32(0), Argument::I64(0), Argument::F32(0.0)];
+    let different: HashSet<Argument> = all.into_iter().chain(more).collect();
+    assert_eq!(different.len(), 6);
 }
 
 #[test]

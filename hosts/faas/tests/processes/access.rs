@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-use crate::support::{Dir, Node, run, spawn_heard, spawn_with, text, wait_for, wait_until_shown};
+use crate::heard::spawn_heard;
+use crate::support::{Dir, Node, run, spawn_with, text, wait_for, wait_until_shown};
 
 /// A certificate that vouches for others.
 struct Ca {
@@ -213,6 +214,27 @@ fn files_that_are_wrong_are_named() {
         let why = text(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{flags}: {why}");
         assert!(why.contains(told), "{flags}: {why}");
+    }
+}
+
+/// Only who goes to brokers believes some, and only who has one shows something.
+#[test]
+fn what_one_side_has_no_need_of_is_not_asked_for() {
+    let dir = Dir::new("sides");
+    let ca = Ca::new();
+    let (certificate, key) = ca.vouch(HOST);
+    let (certificate, key) = (dir.write("a.pem", &certificate), dir.write("a.key", &key));
+    let ca = dir.write("ca.pem", &ca.pem);
+    for flags in [
+        format!("--broker 127.61.21.9:18831 --tls-ca {ca}"),
+        format!("--listen 127.61.21.9:18831 --tls-cert {certificate} --tls-key {key}"),
+    ] {
+        // Its flags are right, and its directory is empty.
+        let data = dir.file("data");
+        let ended = run(&format!("gateway --id 1 --data {data} {flags}"), "");
+        let why = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{flags}: {why}");
+        assert!(why.contains("nothing is stored here"), "{flags}: {why}");
     }
 }
 

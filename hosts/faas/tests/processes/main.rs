@@ -22,9 +22,11 @@ mod access;
 mod browser;
 mod flags;
 mod forgot;
+mod heard;
 mod hostile;
 #[cfg(feature = "page")]
 mod page;
+#[path = "../support/mod.rs"]
 mod support;
 mod unbegun;
 mod unheard;

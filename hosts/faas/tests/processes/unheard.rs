@@ -1,6 +1,7 @@
 //! Processes whose standard error is closed.
 
-use crate::support::{Dir, Node, run, spawn_heard, text, wait_for};
+use crate::heard::spawn_heard;
+use crate::support::{Dir, Node, run, text, wait_for};
 
 /// One that says much, and that nobody hears.
 fn spawn_unheard(arguments: &str) -> Node {

@@ -1,6 +1,6 @@
 //! The loads: the paper's three scenarios and its parameterized load.
 //!
-//! The scenarios are those of [`selvedge_hub::Scenario`], which has the routines of the morning and
+//! The scenarios are those of [`selvedge_home::Scenario`], which has the routines of the morning and
 //! the party as files, and the factory's rule. Devices and routines are numbers here: all that
 //! matters is which routines share a device, for how long, and when they come. What the paper
 //! leaves open is as in its authors' simulator.
@@ -15,7 +15,7 @@ use selvedge_routine::State;
 use selvedge_routine::file::NamedRoutine;
 use selvedge_safehome::Step;
 
-use selvedge_hub::{ITEMS, STAGES, item};
+use selvedge_home::{ITEMS, STAGES, item};
 
 /// One command: a device, and for how many seconds it is needed.
 pub(super) type Need = (u32, u32);
@@ -39,26 +39,26 @@ pub(super) enum Arrivals {
 
 /// The family's morning: in any order, at any times, but the last.
 pub(super) fn morning(rng: &mut ChaCha8Rng) -> Scenario {
-    static READ: LazyLock<File> = LazyLock::new(|| File::read(selvedge_hub::Scenario::Morning));
+    static READ: LazyLock<File> = LazyLock::new(|| File::read(selvedge_home::Scenario::Morning));
     READ.draw(rng)
 }
 
 /// The party: its long routine first, the others in any order at any times.
 pub(super) fn party(rng: &mut ChaCha8Rng) -> Scenario {
-    static READ: LazyLock<File> = LazyLock::new(|| File::read(selvedge_hub::Scenario::Party));
+    static READ: LazyLock<File> = LazyLock::new(|| File::read(selvedge_home::Scenario::Party));
     READ.draw(rng)
 }
 
 /// A scenario with its routines in a file. It is read once: that takes longer than a trial.
 struct File {
-    scenario: selvedge_hub::Scenario,
+    scenario: selvedge_home::Scenario,
     routines: Vec<NamedRoutine>,
     /// The commands of each.
     needs: Vec<Vec<Need>>,
 }
 
 impl File {
-    fn read(scenario: selvedge_hub::Scenario) -> Self {
+    fn read(scenario: selvedge_home::Scenario) -> Self {
         // Nothing in a file is drawn. The file is a part of this program, and its tests read it.
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let routines = scenario.home(&mut rng).unwrap_or_default().routines;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{NodeId, Span, Time};
-use selvedge_hub::{End, Happened, Lease, Outage, Plan, Report, Scenario, picture, run};
+use selvedge_home::{End, Happened, Lease, Outage, Plan, Report, Scenario, picture, run};
 use selvedge_routine::file::Home;
 use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::{Config, Scheduler, Visibility};
@@ -234,7 +234,7 @@ fn mornings_with_failures_end_as_their_order_says() {
                 trace.accesses.len()
             );
             let aborted =
-                |it: &&selvedge_hub::Occurrence| matches!(it.ended, Some((_, End::Aborted(_))));
+                |it: &&selvedge_home::Occurrence| matches!(it.ended, Some((_, End::Aborted(_))));
             let aborted = trace.occurrences.values().filter(aborted).count();
             assert_eq!(svg.matches("sign aborted").count(), aborted);
             assert_eq!(svg.matches("sign back").count(), trace.restores.len());

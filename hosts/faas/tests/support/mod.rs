@@ -1,6 +1,5 @@
-//! Processes, and the directory of their data.
+//! Processes, and the directory of their data: for all programs of tests that start some.
 
-use std::io::Read as _;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -8,7 +7,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_selvedge-faas");
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for what is to come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process. It is killed when this is dropped.
 pub(crate) struct Node(pub(crate) Child);
@@ -17,20 +17,6 @@ impl Drop for Node {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();
-    }
-}
-
-impl Node {
-    /// What it says on its standard error until a line has this text.
-    pub(crate) fn wait_until_said(&mut self, text: &str) -> String {
-        let mut said = String::new();
-        let error = self.0.stderr.as_mut().unwrap();
-        while !(said.contains(text) && said.ends_with('\n')) {
-            let mut byte = [0];
-            assert_eq!(error.read(&mut byte).unwrap(), 1, "no {text:?} in {said}");
-            said.push(char::from(byte[0]));
-        }
-        said
     }
 }
 
@@ -78,18 +64,6 @@ pub(crate) fn spawn_with(arguments: &str, password: &str) -> Node {
     Node(
         command(arguments, password)
             .arg("--is-child")
-            .spawn()
-            .unwrap(),
-    )
-}
-
-/// One whose standard error is read.
-pub(crate) fn spawn_heard(arguments: &str, password: &str) -> Node {
-    let mut command = command(arguments, password);
-    Node(
-        command
-            .arg("--is-child")
-            .stderr(Stdio::piped())
             .spawn()
             .unwrap(),
     )

@@ -4,8 +4,8 @@ use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
 
-use axum::http::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
@@ -62,7 +62,12 @@ impl fmt::Debug for Token {
 }
 
 /// Nothing, if the request may be answered; else what it is told.
-pub(super) fn refusal(token: Option<&Token>, uri: &Uri, headers: &HeaderMap) -> Option<Response> {
+pub(crate) fn refusal(
+    token: Option<&Token>,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Option<Response> {
     let len = uri.path_and_query().map_or(0, |it| it.as_str().len());
     if len > URI_MAX {
         let why = format!("the address has {len} bytes, {URI_MAX} are read: shorten it\n");
@@ -81,8 +86,26 @@ pub(super) fn refusal(token: Option<&Token>, uri: &Uri, headers: &HeaderMap) -> 
                        open http://127.0.0.1 or http://localhost with its port\n";
             Some((StatusCode::FORBIDDEN, why).into_response())
         }
+        // A form on such a page posts here without a question; its origin gives it away.
+        Some(_) | None if !method.is_safe() && !is_own(headers) => {
+            let why = "this was sent by the page of another site: send it from this page, or from a program\n";
+            Some((StatusCode::FORBIDDEN, why).into_response())
+        }
         Some(_) | None => None,
     }
+}
+
+/// Whether a browser says that its page came from here. A program says nothing of it.
+fn is_own(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else {
+        return true;
+    };
+    let host = headers.get(HOST).map(|it| it.as_bytes());
+    let origin = origin.as_bytes();
+    let origin = origin
+        .strip_prefix(b"http://")
+        .or_else(|| origin.strip_prefix(b"https://"));
+    origin.is_some() && origin == host
 }
 
 fn is_told(token: &Token, uri: &Uri, headers: &HeaderMap) -> bool {

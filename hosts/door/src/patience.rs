@@ -9,13 +9,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// How long a client may take nothing of what is there for it.
-pub(super) const WRITE: Duration = Duration::from_secs(10);
+const WRITE: Duration = Duration::from_secs(10);
 /// How long a client may say and take nothing.
-pub(super) const READ: Duration = Duration::from_secs(30);
+const READ: Duration = Duration::from_secs(30);
 
 /// A stream, reading and writing of which fails when nothing moves for too long.
 #[derive(Debug)]
-pub(super) struct Patience<S> {
+pub(crate) struct Patience<S> {
     stream: S,
     /// Until something moves.
     idle: Pin<Box<Sleep>>,
@@ -24,7 +24,7 @@ pub(super) struct Patience<S> {
 }
 
 impl<S> Patience<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(crate) fn new(stream: S) -> Self {
         let idle = Box::pin(sleep(READ));
         let stuck = None;
         Self {

@@ -1,0 +1,42 @@
+//! The door of a host's page: it says which clients may read, how many at a time, and for how long.
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | without a token, a page is at loopback addresses alone, and a name of somebody else that leads there is refused | browsers say which name they asked for |
+//! | with a token, nothing but a refusal is told to a client that does not know it | the network is private, or TLS is in front |
+//! | a page of another site changes nothing here | browsers say where a page came from |
+//! | at most 64 connections at a time; others wait | |
+//! | the door closes a connection when a request takes 10 s to come, when its client takes nothing for 10 s of what waits for it, and when no byte is read or written for 30 s | |
+//! | at most 16 clients listen to [`Events`]; others are refused | |
+//!
+//! A page is one text that loads nothing else: its policy lets a browser run what has its nonce, and connect
+//! to where it came from.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    clippy::alloc_instead_of_core,
+    reason = "hosts have the standard library"
+)]
+
+pub mod accept;
+#[cfg(feature = "page")]
+mod events;
+#[cfg(feature = "page")]
+mod guard;
+#[cfg(feature = "page")]
+mod page;
+#[cfg(feature = "page")]
+mod patience;
+#[cfg(feature = "page")]
+mod serve;
+
+#[cfg(feature = "page")]
+pub use self::events::{Events, Json, LISTENERS};
+#[cfg(feature = "page")]
+pub use self::guard::{Token, TokenError};
+#[cfg(feature = "page")]
+pub use self::page::{NoChance, Page};
+#[cfg(feature = "page")]
+pub use self::serve::{Door, DoorError, converse, guarded};

@@ -1,0 +1,131 @@
+//! Serves a router behind its guard.
+
+#[cfg(test)]
+mod tests;
+
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::io;
+use std::net::TcpListener;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::accept;
+use crate::guard::{self, Token};
+use crate::page::Page;
+use crate::patience::Patience;
+
+/// How many connections there may be at a time; others wait.
+const CONNECTIONS: usize = 64;
+/// How long the head of a request may take to come.
+const HEAD: Duration = Duration::from_secs(10);
+/// How many bytes the head of a request may have.
+const HEAD_MAX: usize = 16 * 1024;
+
+/// Why a door does not open.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DoorError {
+    /// It would be there for all.
+    #[error(
+        "the page at {0} could be read by all: choose a loopback address, as in 127.0.0.1:8080, or a token"
+    )]
+    Open(SocketAddr),
+    /// It does not listen.
+    #[error("cannot serve the page at {listen}: {source}: choose another address")]
+    Listen {
+        /// Where it was to listen.
+        listen: SocketAddr,
+        /// Why it does not.
+        source: io::Error,
+    },
+    /// A thread does not start.
+    #[error("cannot start a thread for the page: {0}: see how many this process may have")]
+    Thread(#[source] io::Error),
+}
+
+/// An address at which a page is served, and what its readers have to know.
+#[derive(Debug)]
+pub struct Door {
+    listener: TcpListener,
+    listens: SocketAddr,
+    token: Option<Token>,
+}
+
+impl Door {
+    /// Listens there. Connections wait until it is [open](Self::open).
+    ///
+    /// # Errors
+    /// When there is no token and the address is no loopback address, or it cannot listen there.
+    pub fn new(listen: SocketAddr, token: Option<Token>) -> Result<Self, DoorError> {
+        if token.is_none() && !listen.ip().is_loopback() {
+            return Err(DoorError::Open(listen));
+        }
+        let failed = |source| DoorError::Listen { listen, source };
+        let listener = accept::bind(listen).map_err(failed)?;
+        let listens = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            listener,
+            listens,
+            token,
+        })
+    }
+
+    /// Where it listens, with the port that it got if it asked for any.
+    #[must_use]
+    pub const fn listens(&self) -> SocketAddr {
+        self.listens
+    }
+
+    /// Serves this router on a thread of this name until the process ends.
+    ///
+    /// # Errors
+    /// When the thread does not start.
+    pub fn open(self, name: &str, router: Router, page: &Page) -> Result<(), DoorError> {
+        let router = guarded(router, self.token, page);
+        let converse = move |stream| converse(stream, router.clone());
+        accept::start(name, self.listener, CONNECTIONS, converse).map_err(DoorError::Thread)
+    }
+}
+
+/// A router behind its guard: for a door, and for tests without one.
+pub fn guarded(router: Router, token: Option<Token>, page: &Page) -> Router {
+    router.layer(middleware::from_fn_with_state((token, page.clone()), guard))
+}
+
+/// Refuses what may not be answered, and says how answers are to be taken.
+async fn guard(
+    State((token, page)): State<(Option<Token>, Page)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    let refused = guard::refusal(token.as_ref(), method, uri, headers);
+    let mut response = match refused {
+        Some(refused) => refused,
+        None => next.run(request).await,
+    };
+    page.mark(response.headers_mut());
+    response
+}
+
+/// Serves a connection until it ends.
+pub async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send, router: Router) {
+    let connection = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_MAX)
+        .serve_connection(
+            TokioIo::new(Patience::new(stream)),
+            TowerToHyperService::new(router),
+        );
+    // What is wrong with a connection is its client's.
+    connection.await.ok();
+}

@@ -1,0 +1,253 @@
+//! Tests of a link whose broker says what the test says.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver};
+
+use rumqttc::{ConnectReturnCode, StateError};
+
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT: u8 = 0x10;
+const PUBLISH: u8 = 0x32;
+const SUBSCRIBE: u8 = 0x82;
+const DISCONNECT: u8 = 0xe0;
+const WELCOME: &[u8] = &[0x20, 2, 0, 0];
+const WELCOME_BACK: &[u8] = &[0x20, 2, 1, 0];
+
+/// A broker that says what the test says.
+struct Broker(TcpListener);
+
+impl Broker {
+    fn new() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    fn setup(&self, session: Session, stays: bool) -> Setup {
+        let address = self.0.local_addr().unwrap().to_string();
+        Setup {
+            name: "node".into(),
+            address: address.parse().unwrap(),
+            access: Access::default(),
+            session,
+            filters: vec!["inbox".into()],
+            stays,
+        }
+    }
+
+    /// Whether the node that comes wants a clean session.
+    fn accept(&self) -> (Peer, bool) {
+        let (stream, _) = self.0.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut peer = Peer(stream);
+        let (kind, packet) = peer.read();
+        // Behind the name and the version of the protocol.
+        let is_clean = packet[7] & 2 != 0;
+        assert_eq!(kind, CONNECT);
+        (peer, is_clean)
+    }
+}
+
+struct Peer(TcpStream);
+
+impl Peer {
+    fn read(&mut self) -> (u8, Vec<u8>) {
+        let mut head = [0; 2];
+        self.0.read_exact(&mut head).unwrap();
+        assert!(head[1] < 128, "it is short");
+        let mut packet = vec![0; head[1].into()];
+        self.0.read_exact(&mut packet).unwrap();
+        (head[0], packet)
+    }
+
+    fn say(&mut self, bytes: &[u8]) {
+        self.0.write_all(bytes).unwrap();
+    }
+
+    /// What it hears first, but for questions whether it is there.
+    fn hears(&mut self, kind: u8) -> Vec<u8> {
+        let (found, packet) = self.read();
+        assert_eq!(found, kind);
+        packet
+    }
+}
+
+fn open(setup: Setup) -> (Link, Receiver<LinkEvent>) {
+    let (tell, told) = mpsc::channel();
+    let link = Link::open(setup, move |it| tell.send(it).is_ok());
+    (link.unwrap(), told)
+}
+
+fn next(told: &Receiver<LinkEvent>) -> LinkEvent {
+    told.recv_timeout(PATIENCE).unwrap()
+}
+
+#[test]
+fn a_broker_that_hands_on_nothing_is_named_and_left() {
+    let broker = Broker::new();
+    let (_link, told) = open(broker.setup(Session::Clean, false));
+    let (mut peer, is_clean) = broker.accept();
+    assert!(is_clean);
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    peer.say(&[0x90, 3, 0, 1, 0x80]); // No, to packet 1.
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    let lost = Lost::unread(&["inbox".into()]);
+    assert!(lost.why.contains("hand on inbox:"));
+    assert_eq!(next(&told), LinkEvent::Down(lost));
+}
+
+#[test]
+fn a_link_that_stays_comes_up_again_and_another_one_does_not() {
+    for stays in [true, false] {
+        let broker = Broker::new();
+        let (link, told) = open(broker.setup(Session::Kept, stays));
+        let (mut peer, is_clean) = broker.accept();
+        assert!(!is_clean);
+        peer.say(WELCOME_BACK);
+        peer.hears(SUBSCRIBE);
+        peer.say(&[0x90, 3, 0, 1, 1]);
+        assert_eq!(next(&told), LinkEvent::Up { is_kept: true });
+        let topic = Topic::Inbox(selvedge_core::NodeId(7));
+        for (is_said, kind) in [
+            (link.publish(&topic, vec![5]), PUBLISH),
+            (link.retain(&topic, vec![5]), PUBLISH | 1),
+            (link.publish_once(&topic, vec![5]), PUBLISH & !2),
+        ] {
+            assert!(is_said);
+            assert!(peer.hears(kind).ends_with(&[5]));
+        }
+        drop(peer);
+        let LinkEvent::Down(lost) = next(&told) else {
+            panic!("it is lost");
+        };
+        assert!(!lost.is_refused, "{lost}");
+        if !stays {
+            let more = told.recv_timeout(PATIENCE);
+            assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
+            assert!(!link.publish(&topic, vec![5]));
+            continue;
+        }
+        let (mut peer, _) = broker.accept();
+        peer.say(WELCOME);
+        assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+        peer.hears(SUBSCRIBE);
+    }
+}
+
+#[test]
+fn a_mailbox_is_emptied_by_a_clean_session_in_its_place() {
+    let broker = Broker::new();
+    let (_link, told) = open(broker.setup(Session::Emptied, false));
+    let (mut peer, is_clean) = broker.accept();
+    assert!(is_clean);
+    peer.say(WELCOME);
+    peer.hears(DISCONNECT);
+    let (mut peer, is_clean) = broker.accept();
+    assert!(!is_clean);
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+}
+
+#[test]
+fn a_link_that_is_dropped_says_so_and_tells_nothing_more() {
+    let broker = Broker::new();
+    let (link, told) = open(broker.setup(Session::Kept, true));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    drop(link);
+    peer.hears(DISCONNECT);
+    let more = told.recv_timeout(PATIENCE);
+    assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn a_link_whose_broker_says_nothing_is_closed_in_a_moment() {
+    let broker = Broker::new();
+    let (link, told) = open(broker.setup(Session::Kept, true));
+    let (_peer, _) = broker.accept();
+    drop(link);
+    // Less than a connection may take to come up.
+    let more = told.recv_timeout(Duration::from_millis(1_500));
+    assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn a_packet_that_is_too_long_ends_a_link_before_it_has_come() {
+    let broker = Broker::new();
+    let (_link, told) = open(broker.setup(Session::Clean, false));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    let len = PACKET_MAX + HANDED_ON + 1;
+    let of = |shift: usize| (len >> shift & 0x7f) as u8;
+    peer.say(&[0x30, of(0) | 0x80, of(7) | 0x80, of(14)]);
+    let told = told.recv_timeout(KEEP_ALIVE / 2).unwrap();
+    assert!(matches!(told, LinkEvent::Down(_)), "{told:?}");
+}
+
+#[test]
+fn nothing_that_a_broker_retains_is_taken_but_which_gateways_there_are() {
+    let told = |topic: &str, retain| {
+        let mut it = Publish::new(topic, QoS::AtLeastOnce, [5]);
+        it.retain = retain;
+        published(it)
+    };
+    let taken = |topic: &str| LinkEvent::Published {
+        topic: topic.into(),
+        payload: vec![5],
+    };
+    let (inbox, gateways) = ("selvedge/faas/1/7", "selvedge/faas/1/7/gateways");
+    assert_eq!(told(inbox, true), LinkEvent::Retained);
+    assert_eq!(told("recipes", true), LinkEvent::Retained);
+    assert_eq!(told(inbox, false), taken(inbox));
+    assert_eq!(told(gateways, true), taken(gateways));
+}
+
+#[test]
+fn a_broker_that_does_not_want_a_node_has_refused_it() {
+    let code = ConnectReturnCode::BadUserNamePassword;
+    let refused = Lost::of(&ConnectionError::ConnectionRefused(code), false);
+    assert!(refused.is_refused && refused.why.contains("see --user"));
+    let state = || ConnectionError::MqttState(StateError::AwaitPingResp);
+    let at_once = Lost::of(&state(), false);
+    assert!(at_once.is_refused && at_once.why.contains("--tls-ca"));
+    let later = Lost::of(&state(), true);
+    assert!(!later.is_refused && !later.why.contains("--tls-ca"));
+    assert!(!Lost::of(&ConnectionError::NetworkTimeout, false).is_refused);
+}
+
+#[test]
+fn addresses_are_read_and_written_alike() {
+    for text in ["127.0.0.1:1883", "[::1]:1883", "broker.example:8883"] {
+        let address: Address = text.parse().unwrap();
+        assert_eq!(address.to_string(), text);
+    }
+    for text in [
+        "",
+        ":1883",
+        "host",
+        "host:",
+        "host:0",
+        "host:65536",
+        "::1:1883",
+    ] {
+        let error = text.parse::<Address>().unwrap_err();
+        assert_eq!(error, AddressError(text.into()));
+    }
+}
+
+#[test]
+fn a_password_is_not_printed() {
+    let access = Access {
+        user: Some("node".into()),
+        password: "secret".into(),
+        ..Access::default()
+    };
+    assert_eq!(format!("{access:?}"), "Access { user: Some(\"node\"), .. }");
+}

@@ -1,0 +1,57 @@
+//! Tasks that come while processes are killed, over the broker inside and over mosquitto.
+
+use std::env;
+use std::process::Command;
+
+use crate::support::{PROGRAM, text};
+
+fn seconds() -> u64 {
+    let seconds = env::var("SELVEDGE_FAAS_SECONDS").ok();
+    seconds.map_or(20, |it| it.parse().unwrap())
+}
+
+/// Runs the demo, in which all comes right, and returns what it prints.
+fn demo(seconds: u64, more: &[&str]) -> String {
+    let mut command = Command::new(PROGRAM);
+    let seconds = seconds.to_string();
+    command.args(["demo", "--seconds", &seconds]).args(more);
+    let output = command.output().unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}\n{err}");
+    assert!(
+        out.contains("each task has exactly one answer, the right one"),
+        "{out}"
+    );
+    println!("{out}");
+    out
+}
+
+#[test]
+fn each_task_has_one_answer_while_gateways_and_followers_are_killed() {
+    demo(seconds(), &[]);
+}
+
+#[test]
+fn nothing_is_lost_at_the_moment_at_which_a_follower_falls_asleep() {
+    let calm = "--calm --every 30 --active 40 --asleep 40";
+    let calm: Vec<&str> = calm.split(' ').collect();
+    let out = demo(10, &calm);
+    let row = out.lines().find(|it| it.starts_with("the right value"));
+    let slowest = row.and_then(|it| it.split_whitespace().last()).unwrap();
+    // Who loses a request is waited for as long as a function may run, which is 5 s.
+    assert!(slowest.parse::<u64>().unwrap() < 5_000, "{out}");
+}
+
+#[test]
+fn each_task_has_one_answer_where_mosquitto_has_the_mailboxes() {
+    let named = env::var("SELVEDGE_MOSQUITTO");
+    let program = named.unwrap_or_else(|_| "mosquitto".into());
+    let is_there = Command::new(&program).arg("-h").output().is_ok();
+    if !is_there {
+        let required = env::var_os("SELVEDGE_MOSQUITTO_REQUIRED").is_some();
+        assert!(!required, "no {program}: apt-get install mosquitto");
+        println!("skipped: no {program}; apt-get install mosquitto, or set SELVEDGE_MOSQUITTO");
+        return;
+    }
+    demo(seconds(), &["--mosquitto", &program]);
+}

@@ -1,0 +1,32 @@
+//! What a process says while it runs.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use crate::support::{Node, command};
+
+/// One whose standard error is read.
+pub(crate) fn spawn_heard(arguments: &str, password: &str) -> Node {
+    let mut command = command(arguments, password);
+    Node(
+        command
+            .arg("--is-child")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    )
+}
+
+impl Node {
+    /// What it says on its standard error until a line has this text.
+    pub(crate) fn wait_until_said(&mut self, text: &str) -> String {
+        let mut said = String::new();
+        let error = self.0.stderr.as_mut().unwrap();
+        while !(said.contains(text) && said.ends_with('\n')) {
+            let mut byte = [0];
+            assert_eq!(error.read(&mut byte).unwrap(), 1, "no {text:?} in {said}");
+            said.push(char::from(byte[0]));
+        }
+        said
+    }
+}

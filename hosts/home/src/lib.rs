@@ -1,0 +1,26 @@
+//! A virtual home: devices, routines that arrive, failures; in virtual time, and what happened as
+//! a picture.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    reason = "hosts have the standard library"
+)]
+
+mod colour;
+mod page;
+mod picture;
+mod report;
+mod run;
+mod scenario;
+pub mod term;
+mod trace;
+
+pub use page::{page, section, style};
+pub use picture::picture;
+pub use report::{Report, RoutineReport, write_report};
+pub use run::{Outage, Plan, Watch, run};
+pub use scenario::{Arrivals, Scenario};
+pub use scenario::{ITEMS, STAGES, item};
+pub use trace::{Access, End, Happened, Lease, Occurrence, Restore, Trace};

@@ -1,0 +1,13 @@
+#!/bin/sh
+# Gets what is not ours: a simulator of Kasa plugs.
+#
+#   SELVEDGE_PARTS=~/.cache/selvedge hosts/hub/parts/fetch.sh
+#
+# SELVEDGE_PARTS names the folder; tests look there by the same variable. What is there already stays.
+# It needs npm.
+set -eu
+: "${SELVEDGE_PARTS:?name the folder for what is fetched}"
+mkdir -p "$SELVEDGE_PARTS/hub"
+cd "$SELVEDGE_PARTS/hub"
+[ -f package.json ] || echo '{"private": true}' > package.json
+npm install --save-exact --no-audit --no-fund tplink-smarthome-simulator@5.0.1

@@ -1,0 +1,46 @@
+//! A device that is a state in memory: for trying routines, and for things without electronics.
+
+use core::future::Future;
+use core::time::Duration;
+use std::time::Instant;
+
+use selvedge_core::Span;
+use selvedge_routine::State;
+use selvedge_safehome::Outcome;
+use tokio::time::sleep;
+
+use super::Device;
+
+/// Takes a while, and does what it is told.
+#[derive(Clone, Debug)]
+pub struct Dummy {
+    state: State,
+    takes: Duration,
+}
+
+impl Dummy {
+    /// One that is in a state, and takes so long for a command.
+    #[must_use]
+    pub const fn new(state: State, takes: Duration) -> Self {
+        Self { state, takes }
+    }
+}
+
+impl Device for Dummy {
+    fn lateness(&self) -> Span {
+        Span::ZERO // What is given up before it is done is not done.
+    }
+
+    fn set(&mut self, state: &State, _: Instant) -> impl Future<Output = Outcome> + Send {
+        let state = state.clone();
+        async move {
+            sleep(self.takes).await;
+            self.state = state;
+            Outcome::Done
+        }
+    }
+
+    fn ask(&mut self) -> impl Future<Output = Option<State>> + Send {
+        core::future::ready(Some(self.state.clone()))
+    }
+}

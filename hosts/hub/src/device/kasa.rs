@@ -1,0 +1,285 @@
+//! Plugs and strips of TP-Link's Kasa family, by their protocol on TCP port 9999.
+//!
+//! A frame is the length of its text, as four bytes with the highest first, and the text, in JSON, each byte
+//! of which is combined by exclusive or with the one before it as it was sent; the first with 171. A plug
+//! answers a command with its error code: 0 is proof that the relay has switched.
+
+use core::time::Duration;
+use std::io;
+use std::time::Instant;
+
+use selvedge_core::Span;
+use selvedge_routine::State;
+use selvedge_safehome::Outcome;
+use serde::Deserialize;
+use thiserror::Error;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout_at};
+
+use super::Device;
+
+/// What the first byte is combined with.
+const KEY: u8 = 171;
+/// How many bytes an answer may have.
+pub const LONGEST: usize = 16 * 1024;
+/// How long to wait before a plug that does not accept a connection is tried again.
+const RETRY: Duration = Duration::from_millis(200);
+/// How long a command may still act that a plug has received and not answered: a guess, which a file may
+/// overrule.
+const LATENESS: Span = Span::secs(5);
+
+/// A plug, or one outlet of a strip.
+#[derive(Clone, Debug)]
+pub struct Kasa {
+    /// A name or an address, with the port.
+    address: String,
+    /// Which outlet of a strip, from 0.
+    outlet: Option<u8>,
+    /// The id of the outlet, once it is known.
+    child: Option<String>,
+    /// Whether it was on when it was last asked.
+    was_on: Option<bool>,
+}
+
+/// Why an answer of a plug was not understood.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum KasaError {
+    /// The connection failed.
+    #[error(transparent)]
+    Connection(#[from] io::Error),
+    /// It claims to be longer than any answer is.
+    #[error("an answer of {0} bytes, and {LONGEST} are read: see whether it is a Kasa device")]
+    TooLong(u32),
+    /// It is not what a plug says.
+    #[error("an answer that is not understood: {0}: see whether it is a Kasa device")]
+    Form(#[from] serde_json::Error),
+    /// The device says that it cannot say its state.
+    #[error("the device answers with error {0}: see whether it is a plug")]
+    Code(i32),
+    /// It has no relay, as a bulb has none.
+    #[error("the device has no relay: see whether it is a plug")]
+    NoRelay,
+    /// The strip has no such outlet.
+    #[error("there is no outlet {0}: a strip counts from 0")]
+    NoOutlet(u8),
+}
+
+/// A frame with this text.
+#[must_use]
+pub fn encode(text: &str) -> Vec<u8> {
+    let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let mut frame = len.to_be_bytes().to_vec();
+    frame.extend(text.bytes().scan(KEY, |key, byte| {
+        *key ^= byte;
+        Some(*key)
+    }));
+    frame
+}
+
+/// The text of a frame, of which the length was taken off.
+#[must_use]
+pub fn decode(body: &[u8]) -> Vec<u8> {
+    let before = core::iter::once(KEY).chain(body.iter().copied());
+    body.iter()
+        .zip(before)
+        .map(|(byte, key)| byte ^ key)
+        .collect()
+}
+
+/// What a plug says of itself, as far as it is needed here.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct Info {
+    #[serde(default)]
+    err_code: i32,
+    #[serde(default, rename = "deviceId")]
+    device: String,
+    relay_state: Option<u8>,
+    #[serde(default)]
+    children: Vec<Outlet>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct Outlet {
+    id: String,
+    state: u8,
+}
+
+#[derive(Deserialize)]
+struct Answer<T> {
+    system: T,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    get_sysinfo: Info,
+}
+
+#[derive(Deserialize)]
+struct Switched {
+    set_relay_state: Code,
+}
+
+#[derive(Deserialize)]
+struct Code {
+    err_code: i32,
+}
+
+impl Info {
+    /// The state, and the id of the outlet if it is one of a strip.
+    fn of(self, outlet: Option<u8>) -> Result<(bool, Option<String>), KasaError> {
+        if self.err_code != 0 {
+            return Err(KasaError::Code(self.err_code));
+        }
+        match outlet {
+            // A strip is on when one of its outlets is.
+            None => match self.relay_state {
+                Some(relay) => Ok((relay != 0, None)),
+                None if self.children.is_empty() => Err(KasaError::NoRelay),
+                None => Ok((self.children.iter().any(|it| it.state != 0), None)),
+            },
+            Some(nth) => {
+                let child = self.children.into_iter().nth(nth.into());
+                let child = child.ok_or(KasaError::NoOutlet(nth))?;
+                // Some strips say the end of an id alone.
+                let id = match child.id.len() {
+                    0..=2 => self.device + &child.id,
+                    _ => child.id,
+                };
+                Ok((child.state != 0, Some(id)))
+            }
+        }
+    }
+}
+
+/// What an answer to a question says, without a connection.
+///
+/// # Errors
+/// When it is not what a plug says.
+pub fn state_in(answer: &[u8], outlet: Option<u8>) -> Result<bool, KasaError> {
+    let told: Answer<Told> = serde_json::from_slice(answer)?;
+    Ok(told.system.get_sysinfo.of(outlet)?.0)
+}
+
+impl Kasa {
+    /// A plug at this address, with its port; or one outlet of a strip, from 0.
+    #[must_use]
+    pub const fn new(address: String, outlet: Option<u8>) -> Self {
+        Self {
+            address,
+            outlet,
+            child: None,
+            was_on: None,
+        }
+    }
+
+    async fn look(&mut self) -> Result<bool, KasaError> {
+        let mut stream = TcpStream::connect(&self.address).await?;
+        let answer = exchange(&mut stream, r#"{"system":{"get_sysinfo":{}}}"#).await?;
+        let told: Answer<Told> = serde_json::from_slice(&answer)?;
+        let (is_on, child) = told.system.get_sysinfo.of(self.outlet)?;
+        self.child = child;
+        self.was_on = Some(is_on);
+        Ok(is_on)
+    }
+}
+
+async fn exchange(stream: &mut TcpStream, text: &str) -> Result<Vec<u8>, KasaError> {
+    // In one call: some devices do not put together what comes in two.
+    stream.write_all(&encode(text)).await?;
+    let len = stream.read_u32().await?;
+    let fits = usize::try_from(len).ok().filter(|it| *it <= LONGEST);
+    let mut body = vec![0; fits.ok_or(KasaError::TooLong(len))?];
+    stream.read_exact(&mut body).await?;
+    Ok(decode(&body))
+}
+
+/// What a state is for a relay.
+fn relay(state: &State) -> Option<bool> {
+    match state {
+        State::Word(word) if word == "on" => Some(true),
+        State::Word(word) if word == "off" => Some(false),
+        State::Word(_) | State::Number(_) => None,
+    }
+}
+
+fn shown(is_on: bool) -> State {
+    if is_on { "on" } else { "off" }.into()
+}
+
+impl Device for Kasa {
+    fn lateness(&self) -> Span {
+        LATENESS
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    async fn set(&mut self, state: &State, until: Instant) -> Outcome {
+        let Some(is_on) = relay(state) else {
+            return Outcome::Refused;
+        };
+        // Until something is sent, it can be tried again.
+        let left = until.saturating_duration_since(Instant::now());
+        let last = until.checked_sub(left.min(4 * RETRY) / 2).unwrap_or(until);
+        let mut stream = loop {
+            let ready = async {
+                if self.outlet.is_some() && self.child.is_none() {
+                    self.look().await?;
+                }
+                Ok::<_, KasaError>(TcpStream::connect(&self.address).await?)
+            };
+            match timeout_at(last.into(), ready).await {
+                Ok(Ok(stream)) => break stream,
+                Ok(Err(_)) if Instant::now() < last => sleep(RETRY).await,
+                Ok(Err(_)) | Err(_) => return Outcome::Refused,
+            }
+        };
+        let context = match &self.child {
+            // An id is hexadecimal; what is not is not sent.
+            Some(id) if !id.bytes().all(|it| it.is_ascii_hexdigit()) => return Outcome::Refused,
+            Some(id) => format!(r#""context":{{"child_ids":["{id}"]}},"#),
+            None => String::new(),
+        };
+        let text = format!(
+            r#"{{{context}"system":{{"set_relay_state":{{"state":{}}}}}}}"#,
+            u8::from(is_on)
+        );
+        let told = async {
+            let answer = exchange(&mut stream, &text).await?;
+            let told: Answer<Switched> = serde_json::from_slice(&answer)?;
+            Ok::<_, KasaError>(told.system.set_relay_state.err_code)
+        };
+        // What is known from before counts once: this may be dropped at any point from here on.
+        let was_on = self.was_on.take();
+        let was_other = was_on == Some(!is_on);
+        let left = until.saturating_duration_since(Instant::now());
+        let half = until.checked_sub(left / 2).unwrap_or(until);
+        match timeout_at(half.into(), told).await {
+            Ok(Ok(0)) => {
+                self.was_on = Some(is_on);
+                Outcome::Done
+            }
+            Ok(Ok(_)) => {
+                self.was_on = was_on;
+                Outcome::Refused
+            }
+            Ok(Err(_)) | Err(_) => {
+                // It may have switched: it is asked as long as there is time. Only a change is proof, for what
+                // it received may act later.
+                drop(stream);
+                while was_other && Instant::now() < until {
+                    if self.look().await.is_ok_and(|it| it == is_on) {
+                        return Outcome::Done;
+                    }
+                    self.was_on = None;
+                    sleep(RETRY).await;
+                }
+                Outcome::Unknown
+            }
+        }
+    }
+
+    async fn ask(&mut self) -> Option<State> {
+        self.look().await.ok().map(shown)
+    }
+}

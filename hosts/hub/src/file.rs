@@ -1,0 +1,191 @@
+//! The file of a home, with the part of it that is the hub's own: how each device is reached.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use selvedge_core::NodeId;
+use selvedge_routine::file::{FileError, Home};
+use selvedge_routine::trigger::{Clause, Trigger};
+use selvedge_routine::{Catalogue, State};
+use serde::Deserialize;
+use thiserror::Error;
+
+/// A home, and how its devices are reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HomeFile {
+    /// Devices, routines and triggers.
+    pub home: Home,
+    /// How each device is reached, by its name. Each device of the home has an entry.
+    pub drivers: BTreeMap<String, DriverShape>,
+}
+
+/// How a device is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum DriverShape {
+    /// It is a state in memory.
+    Dummy(DummyShape),
+    /// It is a plug of TP-Link's Kasa family.
+    Kasa(KasaShape),
+}
+
+/// A device in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DummyShape {
+    /// How many milliseconds a command takes; 30 if it does not say.
+    #[serde(default = "soon")]
+    pub takes_ms: u32,
+}
+
+const fn soon() -> u32 {
+    30
+}
+
+impl DummyShape {
+    /// How long a command takes.
+    #[must_use]
+    pub const fn takes(&self) -> Duration {
+        Duration::from_millis(self.takes_ms as u64)
+    }
+}
+
+/// A plug, or one outlet of a strip.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KasaShape {
+    /// Its address and port, as in `192.168.1.20:9999`.
+    pub address: SocketAddr,
+    /// Which outlet of a strip, from 0.
+    #[serde(default)]
+    pub outlet: Option<u8>,
+}
+
+#[derive(Deserialize)]
+struct Outer {
+    #[serde(default)]
+    hub: HubShape,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HubShape {
+    #[serde(default)]
+    devices: BTreeMap<String, DriverShape>,
+}
+
+/// Why a home's file is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum HomeError {
+    /// What all programs read of it.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The part of the hub.
+    #[error("{path}: {why}")]
+    Form {
+        /// Where.
+        path: String,
+        /// What was found and what is expected.
+        why: String,
+    },
+    /// A device that is nowhere.
+    #[error(
+        "hub.devices: device {0:?} has no entry: say how it is reached, as in \"kasa\": {{\"address\": \
+         \"192.168.1.20:9999\"}}, or \"dummy\": {{}}"
+    )]
+    NoDriver(String),
+    /// A driver for nothing.
+    #[error(
+        "hub.devices: there is no device {0:?} in this file: add it to devices, or correct the name"
+    )]
+    NoDevice(String),
+    /// A state that a relay cannot be in.
+    #[error("{at}: {device:?} is a plug, and {state} is no state of it: write on or off")]
+    NotForPlug {
+        /// The name of the routine, or `initial`.
+        at: String,
+        /// Which device.
+        device: String,
+        /// Which state.
+        state: State,
+    },
+}
+
+impl HomeFile {
+    /// Reads the file of a home. Devices that the catalogue knows keep their ids.
+    ///
+    /// # Errors
+    /// When it is not as the format says, with the place, what was found and the mend.
+    pub fn read(bytes: &[u8], known: Catalogue) -> Result<Self, HomeError> {
+        let home = Home::read_with(bytes, known)?;
+        let own = Home::read(bytes)?.catalogue;
+        let mut json = serde_json::Deserializer::from_slice(bytes);
+        let outer: Outer = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let path = error.path().to_string();
+            let why = error.into_inner().to_string();
+            HomeError::Form { path, why }
+        })?;
+        let drivers = outer.hub.devices;
+        let mut names = own.iter().map(|(_, name)| name);
+        if let Some(name) = names.find(|it| !drivers.contains_key(*it)) {
+            return Err(HomeError::NoDriver(name.into()));
+        }
+        if let Some(name) = drivers.keys().find(|it| own.id(it).is_none()) {
+            return Err(HomeError::NoDevice(name.clone()));
+        }
+        let file = Self { home, drivers };
+        file.check_plugs()?;
+        Ok(file)
+    }
+
+    /// Plugs are on or off, and nothing else.
+    fn check_plugs(&self) -> Result<(), HomeError> {
+        let home = &self.home;
+        let found = home
+            .initial
+            .iter()
+            .map(|(id, state)| ("initial", *id, state));
+        found.into_iter().try_for_each(|it| self.check_plug(it))?;
+        for it in &home.routines {
+            for step in &it.routine.steps {
+                let states = [Some(&step.value), step.undo.as_ref()];
+                let states = states.into_iter().flatten().map(|it| (step.device, it));
+                let asked = step.condition.iter().map(|it| (it.device, &it.value));
+                let mut all = states.chain(asked);
+                all.try_for_each(|(device, state)| self.check_plug((&it.name, device, state)))?;
+            }
+        }
+        for it in &home.triggers {
+            if let Trigger::When(clause) = &it.trigger {
+                self.check_clause(&it.name, clause)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_clause(&self, name: &str, clause: &Clause<State>) -> Result<(), HomeError> {
+        match clause {
+            Clause::Is(it) => self.check_plug((name, it.device, &it.value)),
+            Clause::All(parts) | Clause::Any(parts) => {
+                parts.iter().try_for_each(|it| self.check_clause(name, it))
+            }
+            Clause::Not(part) => self.check_clause(name, part),
+        }
+    }
+
+    fn check_plug(&self, (at, id, state): (&str, NodeId, &State)) -> Result<(), HomeError> {
+        let device = self.home.catalogue.name(id).unwrap_or_default();
+        let is_plug = matches!(self.drivers.get(device), Some(DriverShape::Kasa(_)));
+        let is_known = matches!(state, State::Word(word) if word == "on" || word == "off");
+        if is_plug && !is_known {
+            return Err(HomeError::NotForPlug {
+                at: at.into(),
+                device: device.into(),
+                state: state.clone(),
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,540 @@
+//! The machines of a home together: the hub, the triggers, and what became of runs. Without I/O.
+//!
+//! [`House::take`] takes what happened, and collects what changed and what is to be done. The host stores the
+//! [changes](House::take_changes) first, and then carries out the [orders](House::take_todo); so nothing of a
+//! step is seen before it is stored.
+
+mod record;
+mod view;
+
+use std::collections::BTreeMap;
+
+use chacha20::ChaCha12Rng;
+use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+use selvedge_routine::State;
+use selvedge_routine::file::Home;
+use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay};
+use selvedge_routine::{Catalogue, Routine};
+use selvedge_safehome::{
+    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub, Placed,
+    Reject, RoutineId, Saved, Timer,
+};
+use thiserror::Error;
+
+pub use record::{Cause, End, KEPT, Record, Records, Undone};
+pub use view::{DeviceView, RunView, View};
+
+use crate::device::Report;
+
+/// A moment: on the clock that only runs, and on the one that people read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Since the process began.
+    pub now: Time,
+    /// Milliseconds since 1970.
+    pub wall: u64,
+}
+
+/// What is to be done at a device, once all changes are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Todo {
+    /// Bring it into this state.
+    Set {
+        /// Which one.
+        device: NodeId,
+        /// The command's number.
+        token: u64,
+        /// Which state.
+        state: State,
+        /// When the hub gives up.
+        until: Time,
+    },
+    /// Ask it for its state.
+    Ask {
+        /// Which one.
+        device: NodeId,
+        /// The command's number.
+        token: u64,
+    },
+}
+
+/// What is to be stored before anything is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Of the hub, in this order.
+    pub steps: Vec<Difference<State>>,
+    /// Runs that are new or changed.
+    pub runs: BTreeMap<RoutineId, Record>,
+    /// Runs that are not kept any more.
+    pub forgotten: Vec<RoutineId>,
+}
+
+impl Changes {
+    /// Whether there is nothing to be stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.runs.is_empty() && self.forgotten.is_empty()
+    }
+}
+
+/// What a house had stored.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// The hub, when it was last written in whole.
+    pub base: Saved<State>,
+    /// What changed since.
+    pub steps: Vec<Difference<State>>,
+    /// The runs of old, some of which may be unfinished.
+    pub runs: BTreeMap<RoutineId, Record>,
+}
+
+/// Why a house cannot begin.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HouseError {
+    /// The hub's settings.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The triggers' settings, or a routine or trigger of the file.
+    #[error(transparent)]
+    Trigger(#[from] trigger::Reject),
+    /// What was stored does not fit together, or not to the settings.
+    #[error(
+        "what is stored cannot be restored ({0}): raise the limits again, or put the folder aside"
+    )]
+    Damage(#[from] Damage),
+    /// The hub refuses a device.
+    #[error(transparent)]
+    Device(#[from] Reject),
+}
+
+/// Why a routine is not run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// No such routine, or no such run.
+    #[error("{0}")]
+    Unknown(String),
+    /// The hub refuses it.
+    #[error("{0}")]
+    Hub(String),
+}
+
+/// Something that a person or a device does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A device reports.
+    Report(NodeId, Report),
+    /// The local clock shows this.
+    Clock(TimeOfDay),
+}
+
+type Moved = Result<(), Reject>;
+
+/// The machines of a home.
+#[derive(Debug)]
+pub struct House {
+    hub: Driver<DurableHub<State>>,
+    dispatcher: Driver<Dispatcher<State>>,
+    catalogue: Catalogue,
+    records: Records,
+    rng: ChaCha12Rng,
+    /// What the triggers know of each device.
+    told: BTreeMap<NodeId, Option<State>>,
+    /// The routine that the hub is about to take.
+    coming: Option<(String, Cause, Routine<State>)>,
+    accepted: Option<RoutineId>,
+    changes: Changes,
+    todo: Vec<Todo>,
+    refused: u64,
+}
+
+impl House {
+    /// A house with these devices, routines and triggers, with what it remembers.
+    ///
+    /// A device of the catalogue that is `gone` from the file is taken out, unless a routine still
+    /// needs it; then it is down.
+    ///
+    /// # Errors
+    /// When settings, the file or what is remembered do not fit together.
+    pub fn new(
+        home: &Home,
+        config: Config,
+        lateness: impl Fn(NodeId) -> Span,
+        gone: &[NodeId],
+        memory: Option<Memory>,
+        rng: ChaCha12Rng,
+        moment: Moment,
+    ) -> Result<Self, HouseError> {
+        let (hub, runs, is_new) = match memory {
+            Some(it) => (
+                DurableHub::recover(config, it.base, it.steps)?,
+                it.runs,
+                false,
+            ),
+            None => (DurableHub::new(Hub::new(config)?), BTreeMap::new(), true),
+        };
+        let dispatcher = Dispatcher::new(trigger::Config::default());
+        let mut house = Self {
+            hub: Driver::new(hub),
+            dispatcher: Driver::new(dispatcher.map_err(trigger::Reject::from)?),
+            catalogue: home.catalogue.clone(),
+            records: Records::new(runs),
+            rng,
+            told: BTreeMap::new(),
+            coming: None,
+            accepted: None,
+            changes: Changes::default(),
+            todo: Vec::new(),
+            refused: 0,
+        };
+        if !is_new {
+            house.command(Command::Resume, moment)?;
+        }
+        let mut taken_out = Vec::new();
+        for &device in gone {
+            let removed = house.command(Command::Remove(device), moment);
+            if let Err(Reject::DeviceInUse(_)) = removed {
+                let member = Member::new(device.0, 0);
+                house.step(Input::Membership(Delta::Failed(member)), moment)?;
+            } else {
+                taken_out.push(device);
+            }
+        }
+        house.catalogue = without(&home.catalogue, &taken_out);
+        for (device, _) in home.catalogue.iter().filter(|it| !gone.contains(&it.0)) {
+            let state = home.initial.get(&device).cloned();
+            match house.command(Command::Device { device, state }, moment) {
+                Ok(()) | Err(Reject::KnownDevice(_)) => {}
+                Err(reject) => return Err(reject.into()),
+            }
+            let lateness = home
+                .lateness
+                .get(&device)
+                .copied()
+                .unwrap_or_else(|| lateness(device));
+            house.command(Command::Lateness { device, lateness }, moment)?;
+        }
+        for it in &home.routines {
+            let (name, routine) = (it.name.clone(), it.routine.clone());
+            house.bank(trigger::Command::Routine { name, routine }, moment)?;
+        }
+        for it in &home.triggers {
+            let (name, trigger) = (it.name.clone(), it.trigger.clone());
+            house.bank(trigger::Command::Trigger { name, trigger }, moment)?;
+        }
+        Ok(house)
+    }
+
+    /// The hub as it is to be stored in whole.
+    #[must_use]
+    pub const fn saved(&self) -> &Saved<State> {
+        self.hub.machine().saved()
+    }
+
+    /// The hub, to read from.
+    #[must_use]
+    pub const fn hub(&self) -> &Hub<State> {
+        self.hub.machine().hub()
+    }
+
+    /// The names of devices.
+    #[must_use]
+    pub const fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// What became of runs.
+    #[must_use]
+    pub const fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// How many runs that triggers asked for were refused, and reports that came too late.
+    #[must_use]
+    pub const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The names of the routines that can be run, sorted.
+    pub fn routines(&self) -> impl Iterator<Item = &str> {
+        self.dispatcher.machine().routines()
+    }
+
+    /// Runs a routine, because a person says so. It runs once [the changes](Self::take_changes) are stored.
+    ///
+    /// # Errors
+    /// When there is no such routine, or the hub refuses it. Nothing changed.
+    pub fn run(&mut self, name: &str, moment: Moment) -> Result<RoutineId, Refusal> {
+        let Some(routine) = self.dispatcher.machine().routine(name).cloned() else {
+            let why = format!("there is no routine {name:?}: see /api/home for their names");
+            return Err(Refusal::Unknown(why));
+        };
+        let submitted = self.submit(name.into(), Cause::Hand, routine, moment);
+        submitted.map_err(|it| Refusal::Hub(it.explain(&self.catalogue)))
+    }
+
+    /// Undoes a run that is not finished.
+    ///
+    /// # Errors
+    /// When there is no such run, or it is finished. Nothing changed.
+    pub fn cancel(&mut self, id: RoutineId, moment: Moment) -> Result<(), Refusal> {
+        self.command(Command::Cancel(id), moment).map_err(|_| {
+            Refusal::Unknown(format!("run {id} is unknown, or finished: see /api/home"))
+        })
+    }
+
+    /// Takes what happened.
+    pub fn take(&mut self, happening: Happening, moment: Moment) {
+        let moved = match happening {
+            Happening::Clock(time) => {
+                self.trigger(trigger::Command::Clock(time), moment);
+                Ok(())
+            }
+            Happening::Report(device, report) => self.on_report(device, report, moment),
+        };
+        // What the hub does not expect any more came after it gave up.
+        self.refused += u64::from(moved.is_err());
+    }
+
+    fn on_report(&mut self, device: NodeId, report: Report, moment: Moment) -> Moved {
+        let member = Member::new(device.0, 0);
+        match report {
+            Report::Outcome { token, outcome } => {
+                let command = Command::Outcome {
+                    device,
+                    token,
+                    outcome,
+                };
+                self.command(command, moment)
+            }
+            Report::Answered { token, state } => {
+                let command = Command::Answered {
+                    device,
+                    token,
+                    state,
+                };
+                self.command(command, moment)
+            }
+            // What is known already is no step, which would be stored.
+            Report::Observed(state) if self.hub().state(device) == Some(&state) => Ok(()),
+            Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
+            Report::Up => self.step(Input::Membership(Delta::Joined(member)), moment),
+            Report::Down => self.step(Input::Membership(Delta::Failed(member)), moment),
+        }
+    }
+
+    /// When time has to pass next.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        let both = [self.hub.deadline(), self.dispatcher.deadline()];
+        both.into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    pub fn expire(&mut self, moment: Moment) {
+        let mut events = Vec::new();
+        self.hub
+            .expire(moment.now, &mut self.rng, |Effect::Event(it)| {
+                events.push(it)
+            });
+        self.carry_out(events, moment);
+        let mut submits = Vec::new();
+        self.dispatcher
+            .expire(moment.now, &mut self.rng, |Effect::Event(it)| {
+                submits.push(it)
+            });
+        self.on_triggers(submits, moment);
+        self.tell_triggers(moment);
+    }
+
+    /// What is to be stored before [`take_todo`](Self::take_todo) is carried out and answers are given.
+    pub fn take_changes(&mut self) -> Changes {
+        self.changes.forgotten.extend(self.records.take_forgotten());
+        core::mem::take(&mut self.changes)
+    }
+
+    /// What is to be done.
+    pub fn take_todo(&mut self) -> Vec<Todo> {
+        core::mem::take(&mut self.todo)
+    }
+
+    fn command(&mut self, command: Command<State>, moment: Moment) -> Moved {
+        self.step(Input::Command(command), moment)
+    }
+
+    fn step(&mut self, input: Input<DurableHub<State>>, moment: Moment) -> Moved {
+        self.hub_step(input, moment)?;
+        self.tell_triggers(moment);
+        Ok(())
+    }
+
+    fn hub_step(&mut self, input: Input<DurableHub<State>>, moment: Moment) -> Moved {
+        let mut events = Vec::new();
+        let effects = |Effect::Event(it)| events.push(it);
+        self.hub.step(moment.now, &mut self.rng, input, effects)?;
+        self.carry_out(events, moment);
+        Ok(())
+    }
+
+    fn submit(
+        &mut self,
+        name: String,
+        cause: Cause,
+        routine: Routine<State>,
+        moment: Moment,
+    ) -> Result<RoutineId, Reject> {
+        self.coming = Some((name, cause, routine.clone()));
+        self.accepted = None;
+        let told = self.hub_step(Input::Command(Command::Submit(routine)), moment);
+        self.coming = None;
+        told?;
+        // Before triggers, which may submit more.
+        let accepted = self.accepted.take();
+        self.tell_triggers(moment);
+        debug_assert!(accepted.is_some(), "a routine that is taken is accepted");
+        accepted.ok_or(Reject::Empty)
+    }
+
+    fn carry_out(&mut self, events: Vec<DurableEvent<State>>, moment: Moment) {
+        for event in events {
+            match event {
+                DurableEvent::Changed(difference) => self.changes.steps.push(difference),
+                DurableEvent::Hub(event) => self.on_event(event, moment),
+                _ => debug_assert!(false, "an event that this host does not carry out"),
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: Event<State>, moment: Moment) {
+        let wall = moment.wall;
+        match event {
+            Event::Accepted(id) => self.on_accepted(id, wall),
+            Event::Issue {
+                device,
+                token,
+                value,
+                ..
+            } => {
+                let mut timers = self.hub.timers();
+                let timeout = timers.find(|(timer, _)| *timer == Timer::Timeout(device));
+                let until = timeout.map_or(moment.now, |(_, until)| until);
+                let state = value;
+                self.todo.push(Todo::Set {
+                    device,
+                    token,
+                    state,
+                    until,
+                });
+            }
+            Event::Ask { device, token } => self.todo.push(Todo::Ask { device, token }),
+            Event::Started(id) => self.note(id, |it, _| it.started = Some(wall)),
+            Event::Skipped { routine, step, why } => {
+                self.note(routine, |it, names| it.on_skipped(step, why, names));
+            }
+            Event::Committed(id) => self.note(id, |it, _| it.ended = Some((wall, End::Committed))),
+            Event::Aborting { routine, why } => self.note(routine, |it, names| {
+                it.aborting = Some(why.explain(&it.routine, names));
+            }),
+            Event::Aborted { routine, why, undo } => {
+                self.note(routine, |it, names| it.on_aborted(why, &undo, names, wall));
+            }
+            Event::Ordered(placed) => {
+                // What happens to a device is seen by its state.
+                if let Placed::Routine(id) = placed {
+                    let place = self.records.next_place();
+                    self.note(id, |it, _| it.place = Some(place));
+                }
+            }
+            Event::Restored(device) => self.on_undone(device, Undone::Restored),
+            Event::Stuck(device) => self.on_undone(device, Undone::Stuck),
+            Event::GivenUp(device) => self.on_undone(device, Undone::Impossible),
+            Event::Incongruent { .. } => {}
+            _ => debug_assert!(false, "an event that this host does not carry out"),
+        }
+    }
+
+    fn on_undone(&mut self, device: NodeId, end: Undone) {
+        let name = self.catalogue.name(device);
+        let name = name.map_or_else(|| device.to_string(), Into::into);
+        for id in self.records.undone(&name, end) {
+            if let Some(record) = self.records.get(id) {
+                self.changes.runs.insert(id, record.clone());
+            }
+        }
+    }
+
+    fn note(&mut self, id: RoutineId, change: impl FnOnce(&mut Record, &Catalogue)) {
+        let names = &self.catalogue;
+        if let Some(record) = self.records.note(id, |it| change(it, names)) {
+            self.changes.runs.insert(id, record.clone());
+        }
+    }
+
+    /// The routine that was coming has this number.
+    fn on_accepted(&mut self, id: RoutineId, wall: u64) {
+        self.accepted = Some(id);
+        let Some((name, cause, routine)) = self.coming.take() else {
+            debug_assert!(false, "each routine comes by `submit`");
+            return;
+        };
+        let record = Record::new(name, cause, routine, wall);
+        self.changes.runs.insert(id, record.clone());
+        self.records.insert(id, record);
+    }
+
+    /// Passes changed states to the triggers; clauses ask for them.
+    fn tell_triggers(&mut self, moment: Moment) {
+        let hub = self.hub.machine().hub();
+        let states = self.catalogue.iter().map(|it| (it.0, hub.state(it.0)));
+        let is_new =
+            |it: &(NodeId, Option<&State>)| self.told.get(&it.0).and_then(Option::as_ref) != it.1;
+        let changed = states
+            .filter(is_new)
+            .map(|(id, state)| (id, state.cloned()));
+        let changed: Vec<(NodeId, Option<State>)> = changed.collect();
+        for (device, state) in changed {
+            self.told.insert(device, state.clone());
+            self.trigger(trigger::Command::Observed { device, state }, moment);
+        }
+    }
+
+    fn trigger(&mut self, command: trigger::Command<State>, moment: Moment) {
+        let mut events = Vec::new();
+        let input = Input::Command(command);
+        let effects = |Effect::Event(it)| events.push(it);
+        let told = self
+            .dispatcher
+            .step(moment.now, &mut self.rng, input, effects);
+        self.refused += u64::from(told.is_err());
+        self.on_triggers(events, moment);
+    }
+
+    fn bank(
+        &mut self,
+        command: trigger::Command<State>,
+        moment: Moment,
+    ) -> Result<(), trigger::Reject> {
+        self.dispatcher
+            .step(moment.now, &mut self.rng, Input::Command(command), |_| {})
+    }
+
+    fn on_triggers(&mut self, events: Vec<trigger::Event<State>>, moment: Moment) {
+        for event in events {
+            if let trigger::Event::Submit { name, routine, .. } = event {
+                let told = self.submit(name, Cause::Trigger, routine, moment);
+                self.refused += u64::from(told.is_err());
+            }
+        }
+    }
+}
+
+/// The names of all other devices.
+fn without(catalogue: &Catalogue, devices: &[NodeId]) -> Catalogue {
+    let mut others = Catalogue::new();
+    for (id, name) in catalogue.iter().filter(|it| !devices.contains(&it.0)) {
+        let assigned = others.assign(name, id);
+        debug_assert!(assigned.is_ok(), "names and ids are there once");
+    }
+    others
+}

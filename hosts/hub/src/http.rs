@@ -1,0 +1,163 @@
+//! A page for a browser, and what it stands on: a JSON API and server-sent events.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /` | the page: one file, which loads nothing else |
+//! | `GET /api/home` | a [`View`](crate::house::View): devices, routines, runs |
+//! | `GET /api/events` | the same each time that something changes, five times a second at most, as server-sent events |
+//! | `POST /api/routines/NAME/run` | 202 and `{"id":7}`: the run is stored, and runs |
+//! | `GET /api/runs/7` | a [`RunView`] |
+//! | `POST /api/runs/7/cancel` | 202 and `{"id":7}`: the run is being undone |
+//!
+//! What the hub refuses is answered `{"error":".."}`, with what was found and the mend; what the door refuses is
+//! answered with a line of text. What is posted needs no body, and none is read. A page of another site cannot
+//! post: its origin shows where it comes from.
+
+use std::sync::mpsc::Sender;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, HeaderName};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use selvedge_door::{Events, Json, NoChance, Page};
+use selvedge_safehome::RoutineId;
+use serde::Serialize;
+use tokio::sync::{oneshot, watch};
+
+use crate::house::{Refusal, RunView};
+use crate::keeper::Request;
+
+/// The page, in the form of [`Page::new`].
+const PAGE: &str = include_str!("http/page.html");
+const JSON: [(HeaderName, &str); 1] = [(CONTENT_TYPE, "application/json")];
+
+#[derive(Clone)]
+struct Shared {
+    events: Events,
+    requests: Sender<Request>,
+    page: Page,
+}
+
+/// The page.
+///
+/// # Errors
+/// When the system gives no random numbers.
+pub fn page() -> Result<Page, NoChance> {
+    Page::new(PAGE)
+}
+
+/// Answers all requests that a door lets in.
+pub fn router(told: watch::Receiver<Json>, requests: Sender<Request>, page: Page) -> Router {
+    let shared = Shared {
+        events: Events::new(told),
+        requests,
+        page,
+    };
+    Router::new()
+        .route("/", get(show))
+        .route("/api/home", get(home))
+        .route("/api/events", get(events))
+        .route("/api/routines/{name}/run", post(run))
+        .route("/api/runs/{id}", get(one))
+        .route("/api/runs/{id}/cancel", post(cancel))
+        .fallback(nothing)
+        .method_not_allowed_fallback(not_so)
+        .with_state(shared)
+}
+
+async fn show(State(shared): State<Shared>) -> impl IntoResponse {
+    shared.page
+}
+
+async fn home(State(shared): State<Shared>) -> impl IntoResponse {
+    (JSON, shared.events.latest().to_string())
+}
+
+#[derive(Serialize)]
+struct Id {
+    id: u64,
+}
+
+#[derive(Serialize)]
+struct Error {
+    error: String,
+}
+
+fn json(status: StatusCode, it: &impl Serialize) -> Response {
+    // There is no map in it whose keys are no texts, which is all that could go wrong.
+    let text = serde_json::to_string(it).unwrap_or_default();
+    (status, JSON, text).into_response()
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let status = match refusal {
+        Refusal::Unknown(_) => StatusCode::NOT_FOUND,
+        Refusal::Hub(_) => StatusCode::CONFLICT,
+    };
+    let error = refusal.to_string();
+    json(status, &Error { error })
+}
+
+/// Asks the house, and waits for its answer; `None` when it has stopped.
+async fn ask<T>(shared: &Shared, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
+    let (to, answer) = oneshot::channel();
+    shared.requests.send(request(to)).ok()?;
+    answer.await.ok()
+}
+
+fn stopped() -> Response {
+    let error = "the hub is about to stop: ask again when it runs".into();
+    json(StatusCode::SERVICE_UNAVAILABLE, &Error { error })
+}
+
+async fn run(State(shared): State<Shared>, Path(name): Path<String>) -> Response {
+    match ask(&shared, |to| Request::Run(name, to)).await {
+        Some(Ok(RoutineId(id))) => json(StatusCode::ACCEPTED, &Id { id }),
+        Some(Err(refusal)) => refused(refusal),
+        None => stopped(),
+    }
+}
+
+fn no_run(text: &str) -> Response {
+    let error = format!("there is no run {text:?}: a run is a number, see /api/home");
+    json(StatusCode::NOT_FOUND, &Error { error })
+}
+
+async fn one(State(shared): State<Shared>, Path(text): Path<String>) -> Response {
+    let Ok(id) = text.parse() else {
+        return no_run(&text);
+    };
+    let shown: Option<Option<RunView>> = ask(&shared, |to| Request::Show(RoutineId(id), to)).await;
+    match shown {
+        Some(Some(run)) => json(StatusCode::OK, &run),
+        Some(None) => no_run(&text),
+        None => stopped(),
+    }
+}
+
+async fn cancel(State(shared): State<Shared>, Path(text): Path<String>) -> Response {
+    let Ok(id) = text.parse() else {
+        return no_run(&text);
+    };
+    match ask(&shared, |to| Request::Cancel(RoutineId(id), to)).await {
+        Some(Ok(())) => json(StatusCode::ACCEPTED, &Id { id }),
+        Some(Err(refusal)) => refused(refusal),
+        None => stopped(),
+    }
+}
+
+async fn events(State(shared): State<Shared>) -> Response {
+    shared.events.listen()
+}
+
+async fn nothing() -> Response {
+    let error = "there is nothing here: see /, /api/home and /api/events".into();
+    json(StatusCode::NOT_FOUND, &Error { error })
+}
+
+async fn not_so() -> Response {
+    let error = "runs are asked for with POST, and all else with GET".into();
+    json(StatusCode::METHOD_NOT_ALLOWED, &Error { error })
+}

@@ -1,0 +1,233 @@
+//! The thread that keeps a house: it takes what comes, stores what changed, and then does what is to be done.
+//!
+//! Its channels have no limit of their own. A connection waits for its answer, and a device has one order at a
+//! time, so what waits there is bounded by the door's connections and by the number of devices.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Instant, UNIX_EPOCH};
+
+use selvedge_core::{NodeId, Time};
+use selvedge_door::Json;
+use selvedge_routine::trigger::TimeOfDay;
+use selvedge_safehome::RoutineId;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::device::{Order, Report};
+use crate::house::{Happening, House, Moment, Refusal, RunView, Todo};
+use crate::store::{Store, StoreError};
+
+/// How often the local clock is told.
+const CLOCK: Duration = Duration::from_secs(30);
+/// How often listeners are told at most.
+const TELL: Duration = Duration::from_millis(200);
+/// How much is taken before one write to the disk.
+const BATCH: usize = 64;
+
+/// What comes to a house.
+#[derive(Debug)]
+pub enum Request {
+    /// A device reports.
+    Report(NodeId, Report),
+    /// A person wants a routine run.
+    Run(String, oneshot::Sender<Result<RoutineId, Refusal>>),
+    /// A person wants a run undone.
+    Cancel(RoutineId, oneshot::Sender<Result<(), Refusal>>),
+    /// A person asks for a run.
+    Show(RoutineId, oneshot::Sender<Option<RunView>>),
+    /// The process is to end.
+    Stop,
+}
+
+/// An answer that waits until what it rests on is stored.
+enum Answer {
+    Run(
+        oneshot::Sender<Result<RoutineId, Refusal>>,
+        Result<RoutineId, Refusal>,
+    ),
+    Cancel(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>),
+    Show(oneshot::Sender<Option<RunView>>, Option<RunView>),
+}
+
+impl Answer {
+    /// One that asked and went hears nothing.
+    fn give(self) {
+        match self {
+            Self::Run(to, answer) => drop(to.send(answer)),
+            Self::Cancel(to, answer) => drop(to.send(answer)),
+            Self::Show(to, answer) => drop(to.send(answer)),
+        }
+    }
+}
+
+/// Keeps a house until it is told to stop.
+#[derive(Debug)]
+pub struct Keeper {
+    /// The machines.
+    pub house: House,
+    /// The disk.
+    pub store: Store,
+    /// What comes.
+    pub requests: Receiver<Request>,
+    /// To devices.
+    pub orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
+    /// What is shown.
+    pub tell: watch::Sender<Json>,
+    /// When time began.
+    pub start: Instant,
+}
+
+/// The time at which a process began, and the clock that people read.
+#[must_use]
+#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+pub fn moment(start: Instant) -> Moment {
+    let wall = UNIX_EPOCH.elapsed().unwrap_or_default();
+    Moment {
+        now: Time::since_start(start.elapsed()),
+        wall: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+fn local() -> Option<TimeOfDay> {
+    let time = jiff::Zoned::now().time();
+    let parts = [
+        (time.hour(), 3_600),
+        (time.minute(), 60),
+        (time.second(), 1),
+    ];
+    let seconds = parts
+        .iter()
+        .map(|(it, unit)| u32::try_from(*it).unwrap_or(0) * unit);
+    TimeOfDay::from_seconds(seconds.sum())
+}
+
+/// What is shown of a house.
+#[must_use]
+pub fn json(house: &House) -> Json {
+    // There is no map in it whose keys are no texts, which is all that could go wrong.
+    serde_json::to_string(&house.view())
+        .unwrap_or_default()
+        .into()
+}
+
+impl Keeper {
+    /// Keeps the house until [`Request::Stop`], or until no request can come any more.
+    ///
+    /// # Errors
+    /// When the disk fails: nothing is done that is not stored.
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    pub fn run(mut self) -> Result<(), StoreError> {
+        let (mut clock, mut told) = (Instant::now(), Instant::now());
+        let mut is_told = false;
+        let mut answers = Vec::new();
+        loop {
+            let now = Instant::now();
+            if now >= clock {
+                clock = now + CLOCK;
+                if let Some(time) = local() {
+                    self.house.take(Happening::Clock(time), moment(self.start));
+                }
+            }
+            self.house.expire(moment(self.start));
+            is_told &= !self.settle(&mut answers)?;
+            if !is_told && now >= told {
+                (is_told, told) = (true, now + TELL);
+                self.tell.send_replace(self.json());
+            }
+            let mut until = clock;
+            if !is_told {
+                until = until.min(told);
+            }
+            if let Some(deadline) = self.house.deadline() {
+                until = until.min(self.start + Duration::from_micros(deadline.0));
+            }
+            // What was done until here took time.
+            let wait = until.saturating_duration_since(Instant::now());
+            let mut next = match self.requests.recv_timeout(wait) {
+                Ok(it) => Some(it),
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            for room in (0..BATCH).rev() {
+                let Some(request) = next.take() else {
+                    break;
+                };
+                if let Request::Stop = request {
+                    return self.settle(&mut answers).map(drop);
+                }
+                answers.extend(self.take(request));
+                if room > 0 {
+                    next = self.requests.try_recv().ok();
+                }
+            }
+            is_told &= !self.settle(&mut answers)?;
+        }
+    }
+
+    fn take(&mut self, request: Request) -> Option<Answer> {
+        let moment = moment(self.start);
+        match request {
+            Request::Report(device, report) => {
+                self.house.take(Happening::Report(device, report), moment);
+                None
+            }
+            Request::Run(name, to) => Some(Answer::Run(to, self.house.run(&name, moment))),
+            Request::Cancel(id, to) => Some(Answer::Cancel(to, self.house.cancel(id, moment))),
+            Request::Show(id, to) => {
+                let record = self.house.records().get(id);
+                Some(Answer::Show(
+                    to,
+                    record.map(|it| self.house.run_view(id, it)),
+                ))
+            }
+            Request::Stop => None,
+        }
+    }
+
+    /// Stores what changed, then does what is to be done, and answers. Returns whether something changed.
+    fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
+        let changes = self.house.take_changes();
+        let has_changed = !changes.is_empty();
+        if has_changed {
+            self.store.write(&changes, self.house.saved())?;
+        }
+        for todo in self.house.take_todo() {
+            let (device, order) = match todo {
+                Todo::Set {
+                    device,
+                    token,
+                    state,
+                    until,
+                } => {
+                    let until = self.start + Duration::from_micros(until.0);
+                    (
+                        device,
+                        Order::Set {
+                            token,
+                            state,
+                            until,
+                        },
+                    )
+                }
+                Todo::Ask { device, token } => (device, Order::Ask { token }),
+            };
+            let Some(orders) = self.orders.get(&device) else {
+                continue; // It is gone from the file: it is down, and the hub gives up.
+            };
+            if orders.send(order).is_err() {
+                // Its task has ended, which it does not by itself.
+                debug_assert!(false, "the task of a device has ended");
+                let report = Happening::Report(device, Report::Down);
+                self.house.take(report, moment(self.start));
+            }
+        }
+        answers.drain(..).for_each(Answer::give);
+        Ok(has_changed)
+    }
+
+    fn json(&self) -> Json {
+        json(&self.house)
+    }
+}

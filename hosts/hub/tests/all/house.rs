@@ -1,0 +1,298 @@
+//! The machines of a home together, with devices and a disk that are lists.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng as _;
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_hub::device::Report;
+use selvedge_hub::house::{End, Happening, House, Memory, Moment, Refusal, Todo, Undone};
+use selvedge_routine::State;
+use selvedge_routine::file::Home;
+use selvedge_safehome::{Config, Outcome, RoutineId};
+
+use crate::support::HOME;
+
+struct World {
+    home: Home,
+    house: House,
+    memory: Memory,
+    states: BTreeMap<NodeId, State>,
+    /// Devices that refuse.
+    broken: Vec<NodeId>,
+    reports: VecDeque<(NodeId, Report)>,
+    now: Time,
+    sets: usize,
+}
+
+impl World {
+    fn new() -> Self {
+        let home = Home::read(HOME.as_bytes()).unwrap();
+        let house = begin(&home, None, Time::ZERO);
+        let states = home.initial.clone();
+        let memory = Memory {
+            base: house.saved().clone(),
+            steps: Vec::new(),
+            runs: BTreeMap::new(),
+        };
+        let mut world = Self {
+            home,
+            house,
+            memory,
+            states,
+            broken: Vec::new(),
+            reports: VecDeque::new(),
+            now: Time::ZERO,
+            sets: 0,
+        };
+        world.house.take_changes();
+        world
+    }
+
+    fn id(&self, name: &str) -> NodeId {
+        self.home.catalogue.id(name).unwrap()
+    }
+
+    fn moment(&self) -> Moment {
+        Moment {
+            now: self.now,
+            wall: 1_000 + self.now.0 / 1_000,
+        }
+    }
+
+    fn run(&mut self, name: &str) -> RoutineId {
+        let id = self.house.run(name, self.moment()).unwrap();
+        self.settle();
+        id
+    }
+
+    /// Stores what changed, and does what is to be done.
+    fn settle(&mut self) {
+        self.store();
+        self.carry_out();
+    }
+
+    fn store(&mut self) {
+        let changes = self.house.take_changes();
+        self.memory.steps.extend(changes.steps);
+        self.memory.runs.extend(changes.runs);
+    }
+
+    fn carry_out(&mut self) {
+        for todo in self.house.take_todo() {
+            match todo {
+                Todo::Set {
+                    device,
+                    token,
+                    state,
+                    until,
+                } => {
+                    assert!(until > self.now, "a command without time");
+                    self.sets += 1;
+                    let outcome = if self.broken.contains(&device) {
+                        Outcome::Refused
+                    } else {
+                        self.states.insert(device, state);
+                        Outcome::Done
+                    };
+                    self.reports
+                        .push_back((device, Report::Outcome { token, outcome }));
+                }
+                Todo::Ask { device, token } => {
+                    let state = self.states[&device].clone();
+                    self.reports
+                        .push_back((device, Report::Answered { token, state }));
+                }
+            }
+        }
+    }
+
+    fn go_on(&mut self) -> bool {
+        let is_on = self.step();
+        self.settle();
+        is_on
+    }
+
+    /// The next report, or else the next moment at which something is due; `false` if there is none.
+    fn step(&mut self) -> bool {
+        if let Some((device, report)) = self.reports.pop_front() {
+            self.house
+                .take(Happening::Report(device, report), self.moment());
+        } else if let Some(deadline) = self.house.deadline() {
+            self.now = self.now.max(deadline);
+            self.house.expire(self.moment());
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn end(&mut self) {
+        while self.go_on() {}
+        assert!(self.house.hub().is_quiet());
+    }
+
+    /// The process stops and begins again from the disk. Reports on their way are lost.
+    fn restart(&mut self) {
+        self.reports.clear();
+        self.now = self.now + Span::secs(1);
+        self.house = begin(&self.home, Some(self.memory.clone()), self.now);
+        self.memory.base = self.house.saved().clone();
+        self.memory.steps.clear();
+        let changes = self.house.take_changes();
+        self.memory.runs.extend(changes.runs);
+        self.settle();
+    }
+
+    fn shown(&self) -> [String; 3] {
+        ["lamp", "lock", "fan"].map(|it| self.states[&self.id(it)].to_string())
+    }
+}
+
+fn begin(home: &Home, memory: Option<Memory>, now: Time) -> House {
+    let moment = Moment { now, wall: 1_000 };
+    let rng = ChaCha12Rng::seed_from_u64(7);
+    House::new(
+        home,
+        Config::default(),
+        |_| Span::ZERO,
+        &[],
+        memory,
+        rng,
+        moment,
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_routine_runs_and_a_trigger_follows() {
+    let mut world = World::new();
+    let evening = world.run("evening");
+    world.end();
+    // The lock was shut, which is what "light" waits for.
+    assert_eq!(world.shown(), ["dim", "shut", "3"]);
+    let records: Vec<_> = world.house.records().latest().collect();
+    assert_eq!(records.len(), 2);
+    let of = |id| world.house.records().get(id).unwrap();
+    assert_eq!(of(evening).name, "evening");
+    assert_eq!(of(evening).place, Some(1));
+    assert!(matches!(of(evening).ended, Some((_, End::Committed))));
+    assert_eq!(records[0].1.name, "light");
+    assert_eq!(records[0].1.place, Some(2));
+}
+
+#[test]
+fn a_routine_that_fails_is_undone_and_says_why() {
+    let mut world = World::new();
+    world.broken.push(world.id("lock"));
+    let id = world.run("evening");
+    world.end();
+    assert_eq!(world.shown(), ["off", "open", "0"]);
+    let record = world.house.records().get(id).unwrap();
+    let Some((_, End::Aborted { why, undo })) = &record.ended else {
+        panic!("{record:?}");
+    };
+    assert_eq!(why, "the device refused at command 3, to \"lock\"");
+    let done = [
+        ("fan".to_string(), Undone::Restored),
+        ("lamp".into(), Undone::Restored),
+    ];
+    assert!(done.iter().all(|it| undo.contains(it)), "{undo:?}");
+    assert!(record.is_over());
+}
+
+#[test]
+fn what_is_unknown_is_refused_and_changes_nothing() {
+    let mut world = World::new();
+    let before = world.house.saved().clone();
+    let refused = world.house.run("evning", world.moment());
+    assert!(matches!(refused, Err(Refusal::Unknown(why)) if why.contains("\"evning\"")));
+    let refused = world.house.cancel(RoutineId(9), world.moment());
+    assert!(matches!(refused, Err(Refusal::Unknown(why)) if why.contains('9')));
+    assert_eq!(*world.house.saved(), before);
+    assert!(world.house.take_changes().is_empty());
+}
+
+/// The process stops after each number of steps, once and once more a little later.
+#[test]
+fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
+    let mut stops = 0;
+    for at in 0..200 {
+        // Before the devices are told, too.
+        for (again, is_told) in [(0, true), (1, false), (3, true)] {
+            let mut world = World::new();
+            let ids = [world.run("evening"), world.run("slow")];
+            let is_stopped = (0..at).all(|_| world.go_on());
+            if !is_told {
+                world.step();
+                world.store();
+            }
+            world.restart();
+            for _ in 0..again {
+                world.go_on();
+            }
+            world.restart();
+            world.end();
+            stops += usize::from(is_stopped);
+            let records = world.house.records();
+            for id in ids {
+                let record = records.get(id).unwrap();
+                let is_done = matches!(record.ended, Some((_, End::Committed)));
+                assert!(
+                    is_done && record.place.is_some(),
+                    "stop at {at}: {record:?}"
+                );
+            }
+            let mut order: Vec<_> = records.latest().collect();
+            order.sort_by_key(|it| it.1.place);
+            let mut states: BTreeMap<_, _> = world.home.initial.clone();
+            for (_, record) in order {
+                let steps = record.routine.steps.iter();
+                states.extend(steps.map(|it| (it.device, it.value.clone())));
+            }
+            assert_eq!(world.states, states, "stop at {at}");
+            // Five commands, and that of "light": what was done is not done again. A command whose state is
+            // there already, from another run, is not given after a restart.
+            let fewest = if is_told { 6 } else { 5 };
+            assert!(
+                (fewest..=6).contains(&world.sets),
+                "stop at {at}: {}",
+                world.sets
+            );
+        }
+    }
+    assert!(stops > 15, "{stops}");
+}
+
+#[test]
+fn what_a_device_says_again_is_no_step() {
+    let mut world = World::new();
+    let lamp = world.id("lamp");
+    let tell = |world: &mut World, state: &str| {
+        let report = Report::Observed(state.into());
+        world
+            .house
+            .take(Happening::Report(lamp, report), world.moment());
+        world.house.take_changes().steps.len()
+    };
+    assert_eq!(tell(&mut world, "off"), 0);
+    assert_eq!(tell(&mut world, "on"), 1);
+    assert_eq!(tell(&mut world, "on"), 0);
+}
+
+#[test]
+fn a_device_that_refuses_to_be_brought_back_is_said_to() {
+    let mut world = World::new();
+    let id = world.run("evening");
+    while world.shown()[0] != "on" {
+        world.go_on();
+    }
+    world.broken.extend([world.id("lamp"), world.id("fan")]);
+    world.end();
+    let record = world.house.records().get(id).unwrap();
+    let Some((_, End::Aborted { undo, .. })) = &record.ended else {
+        panic!("{record:?}");
+    };
+    assert!(undo.contains(&("lamp".into(), Undone::Stuck)), "{undo:?}");
+    assert_eq!(world.memory.runs[&id], *record);
+}

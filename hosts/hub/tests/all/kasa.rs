@@ -1,0 +1,115 @@
+//! Kasa plugs: the frames, and a plug that stops in the middle.
+
+use core::time::Duration;
+use std::net::TcpListener;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use selvedge_hub::device::Device as _;
+use selvedge_hub::device::kasa::{Kasa, decode, encode, state_in};
+use selvedge_routine::State;
+use selvedge_safehome::Outcome;
+
+use crate::plug::{Mood, Plug};
+
+/// A question for what a plug is, as others have recorded it.
+const QUESTION: [u8; 33] = [
+    0, 0, 0, 29, 208, 242, 129, 248, 139, 255, 154, 247, 213, 239, 148, 182, 209, 180, 192, 159,
+    236, 149, 230, 143, 225, 135, 232, 202, 240, 139, 246, 139, 246,
+];
+
+#[test]
+fn a_frame_is_as_others_have_recorded_it() {
+    let text = r#"{"system":{"get_sysinfo":{}}}"#;
+    assert_eq!(encode(text), QUESTION);
+    assert_eq!(decode(&QUESTION[4..]), text.as_bytes());
+}
+
+#[test]
+fn what_is_no_answer_is_refused() {
+    let plug = br#"{"system":{"get_sysinfo":{"relay_state":1,"alias":"x"}}}"#;
+    assert!(state_in(plug, None).unwrap());
+    let strip =
+        br#"{"system":{"get_sysinfo":{"children":[{"id":"00","state":0},{"id":"01","state":1}]}}}"#;
+    assert!(state_in(strip, None).unwrap());
+    assert!(!state_in(strip, Some(0)).unwrap());
+    assert!(state_in(strip, Some(1)).unwrap());
+    let why = state_in(strip, Some(2)).unwrap_err().to_string();
+    assert!(why.contains("no outlet 2"), "{why}");
+    for wrong in [
+        &b""[..],
+        b"{}",
+        b"[]",
+        br#"{"system":{"get_sysinfo":7}}"#,
+        br#"{"system":{"get_sysinfo":{}}}"#,
+        br#"{"system":{"get_sysinfo":{"err_code":-1}}}"#,
+        br#"{"system":{"get_sysinfo":{"light_state":{"on_off":1}}}}"#,
+        b"\xff\xfe",
+    ] {
+        assert!(state_in(wrong, None).is_err());
+    }
+}
+
+fn within(ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(ms)
+}
+
+#[tokio::test]
+async fn what_a_plug_proves_is_what_is_said() {
+    let plug = Plug::start();
+    let mut kasa = Kasa::new(plug.address.to_string(), None);
+    let (on, off): (State, State) = ("on".into(), "off".into());
+    assert_eq!(kasa.ask().await, Some(off.clone()));
+    for (mood, state, outcome) in [
+        (Mood::Obeys, &on, Outcome::Done),
+        (Mood::Refuses, &off, Outcome::Refused),
+        (Mood::Switches, &off, Outcome::Done),
+        (Mood::Claims, &on, Outcome::Done),
+        (Mood::Hangs, &off, Outcome::Done),
+        (Mood::Obeys, &on, Outcome::Done),
+        (Mood::Swallows, &off, Outcome::Unknown),
+        // It is as it was, which proves nothing.
+        (Mood::Swallows, &on, Outcome::Unknown),
+        // Nor does a state that nobody saw before.
+        (Mood::Switches, &off, Outcome::Unknown),
+        (Mood::Obeys, &on, Outcome::Done),
+    ] {
+        *plug.mood.lock().unwrap() = mood;
+        let before = plug.commands.load(Ordering::SeqCst);
+        assert_eq!(kasa.set(state, within(700)).await, outcome);
+        // Nothing is sent twice.
+        assert_eq!(plug.commands.load(Ordering::SeqCst), before + 1);
+    }
+    assert_eq!(kasa.ask().await, Some(on));
+    assert_eq!(
+        kasa.set(&State::from(3), within(700)).await,
+        Outcome::Refused
+    );
+}
+
+#[tokio::test]
+async fn a_plug_that_is_not_there_was_not_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut kasa = Kasa::new(address.to_string(), None);
+    assert_eq!(kasa.ask().await, None);
+    let until = within(900);
+    assert_eq!(kasa.set(&"on".into(), until).await, Outcome::Refused);
+    assert!(Instant::now() < until);
+}
+
+#[tokio::test]
+async fn an_outlet_is_named_in_full_and_a_short_time_is_time() {
+    let plug = Plug::start();
+    let mut outlet = Kasa::new(plug.address.to_string(), Some(1));
+    assert_eq!(outlet.set(&"on".into(), within(200)).await, Outcome::Done);
+    let told = plug.told.lock().unwrap().clone();
+    assert!(
+        told.contains(r#""context":{"child_ids":["800601"]}"#),
+        "{told}"
+    );
+    assert_eq!(outlet.ask().await, Some("on".into()));
+    let mut none = Kasa::new(plug.address.to_string(), Some(2));
+    assert_eq!(none.set(&"on".into(), within(300)).await, Outcome::Refused);
+}

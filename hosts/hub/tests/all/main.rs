@@ -1,0 +1,25 @@
+//! Tests of the hub's host.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::std_instead_of_alloc,
+    clippy::std_instead_of_core,
+    clippy::unwrap_used,
+    reason = "tests may panic, and watch the program from outside"
+)]
+
+#[path = "../../../faas/tests/processes/browser.rs"]
+mod browser;
+mod file;
+mod house;
+mod kasa;
+mod page;
+mod parts;
+mod plug;
+mod process;
+mod program;
+mod store;
+mod support;

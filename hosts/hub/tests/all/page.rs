@@ -1,0 +1,87 @@
+//! The page in a browser: a routine is pressed, seen running, and undone when its plug loses its power.
+
+use core::time::Duration;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use std::{env, fs, thread};
+
+use crate::browser::Browser;
+use crate::plug::{Mood, Plug};
+use crate::program::Hub;
+use crate::support::Dir;
+
+fn chromium() -> Option<String> {
+    let named = env::var("SELVEDGE_CHROMIUM");
+    let program = named.unwrap_or_else(|_| "chromium".into());
+    let mut version = Command::new(&program);
+    version
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if version.status().is_ok_and(|it| it.success()) {
+        return Some(program);
+    }
+    let required = env::var_os("SELVEDGE_CHROMIUM_REQUIRED").is_some();
+    assert!(!required, "no {program}: apt-get install chromium");
+    println!("skipped: no {program}; apt-get install chromium, or set SELVEDGE_CHROMIUM");
+    None
+}
+
+fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !so() {
+        assert!(Instant::now() < until, "{what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_routine_is_pressed_and_undone_when_its_plug_loses_its_power() {
+    let Some(program) = chromium() else { return };
+    let (lamp, kettle) = (Plug::start(), Plug::start());
+    let dir = Dir::new("page");
+    let home = format!(
+        r#"{{"devices": [{{"DevID": "lamp"}}, {{"DevID": "kettle"}}],
+          "routines": [{{"RoutineName": "<b>tea", "CommandList": [
+            {{"DevID": "lamp", "Action": "on"}},
+            {{"DevID": "kettle", "Action": "on", "hold_ms": 60000}},
+            {{"DevID": "kettle", "Action": "off"}}]}}],
+          "hub": {{"devices": {{
+            "lamp": {{"kasa": {{"address": "{}"}}}}, "kettle": {{"kasa": {{"address": "{}"}}}}}}}}}}"#,
+        lamp.address, kettle.address
+    );
+    fs::write(dir.path().join("home.json"), home).unwrap();
+    let hub = Hub::start(dir.path());
+    let mut browser = Browser::start(&program);
+    browser.open(&format!("http://{}/", hub.address));
+    wait_until("the page is live", || browser.text("#link") == "live");
+    wait_until("both plugs are up", || browser.text("#facts b") == "2 of 2");
+    assert_eq!(browser.text("#routines button"), "<b>tea");
+    browser.eval("document.querySelector('#routines button').click()");
+    wait_until("it runs", || browser.text("#open .badge") == "runs");
+    wait_until("the kettle is on", || {
+        browser.text("#devices").contains("kettleon") && browser.text("#devices").contains("lampon")
+    });
+    assert!(lamp.is_on.load(Ordering::SeqCst) && kettle.is_on.load(Ordering::SeqCst));
+    *kettle.mood.lock().unwrap() = Mood::Dead;
+    wait_until("it is undone", || browser.text("#over .badge") == "undone");
+    wait_until("the lamp is off", || {
+        browser.text("#devices").contains("lampoff")
+    });
+    assert!(!lamp.is_on.load(Ordering::SeqCst));
+    let told = browser.text("#over .meta");
+    assert!(
+        told.starts_with("\"kettle\" failed or restarted while it was needed"),
+        "{told}"
+    );
+    assert!(browser.text("#devices").contains("kettledown"));
+    for (width, scheme) in [(360, "dark"), (1200, "light")] {
+        let picture = browser.picture(width, scheme);
+        if let Some(dir) = env::var_os("SELVEDGE_PICTURES") {
+            let path = std::path::Path::new(&dir).join(format!("hub-{width}-{scheme}.png"));
+            fs::write(path, picture).unwrap();
+        }
+    }
+    assert_eq!(browser.errors(), "");
+}

@@ -1,0 +1,84 @@
+//! The program, and what it answers.
+
+use core::time::Duration;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::Value;
+
+pub(crate) struct Hub {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Hub {
+    pub(crate) fn start(dir: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge-hub"))
+            .arg(dir.join("home.json"))
+            .arg("--state")
+            .arg(dir.join("state"))
+            .args(["--http", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stderr = child.stderr.take().unwrap();
+        BufReader::new(stderr).read_line(&mut line).unwrap();
+        let address = line
+            .rsplit_once("http://")
+            .map(|it| it.1.trim().to_string());
+        let address = address.unwrap_or_else(|| panic!("{line}"));
+        Self { child, address }
+    }
+
+    /// The status and the body of an answer.
+    pub(crate) fn ask(&self, method: &str, path: &str, header: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{header}connection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        (status, body.to_string())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let (status, body) = self.ask("GET", path, "");
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap_or_else(|_| panic!("{body}"))
+    }
+
+    pub(crate) fn run(&self, name: &str) -> u64 {
+        let (status, body) = self.ask("POST", &format!("/api/routines/{name}/run"), "");
+        assert_eq!(status, 202, "{body}");
+        let told: Value = serde_json::from_str(&body).unwrap();
+        told["id"].as_u64().unwrap()
+    }
+
+    pub(crate) fn wait_for(&self, id: u64, what: &str) -> Value {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let run = self.get(&format!("/api/runs/{id}"));
+            if run["what"] == what {
+                return run;
+            }
+            assert!(Instant::now() < until, "{run}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}

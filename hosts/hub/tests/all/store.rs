@@ -1,0 +1,174 @@
+//! The folder of a home: what is wrong with it is said, and it stays as it is.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+use std::{fs, thread};
+
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng as _;
+use redb::{Database, TableDefinition};
+use selvedge_core::{Span, Time};
+use selvedge_hub::house::{House, Moment};
+use selvedge_hub::store::{Found, Store, StoreError};
+use selvedge_routine::file::Home;
+use selvedge_safehome::Config;
+
+use crate::support::{Dir, HOME};
+
+const NOW: Moment = Moment {
+    now: Time::ZERO,
+    wall: 5,
+};
+
+fn house(home: &Home) -> House {
+    let rng = ChaCha12Rng::seed_from_u64(7);
+    House::new(home, Config::default(), |_| Span::ZERO, &[], None, rng, NOW).unwrap()
+}
+
+/// A process that another test is about to start may hold the lock for a moment more.
+fn open_again(dir: &Path) -> (Store, Found) {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        match Store::open(dir) {
+            Err(StoreError::InUse(_)) if Instant::now() < until => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn what_is_stored_is_found_again_however_many_steps_there_are() {
+    let dir = Dir::new("steps");
+    let home = Home::read(HOME.as_bytes()).unwrap();
+    let mut house = house(&home);
+    let (mut store, found) = Store::open(dir.path()).unwrap();
+    assert!(found.memory.is_none());
+    store
+        .begin(&home.catalogue, &house.take_changes(), house.saved())
+        .unwrap();
+    let mut runs = BTreeMap::new();
+    for nth in 0..1_100 {
+        let id = house.run("light", NOW).unwrap();
+        house.cancel(id, NOW).unwrap();
+        let changes = house.take_changes();
+        runs.extend(changes.runs.clone());
+        changes
+            .forgotten
+            .iter()
+            .for_each(|it| drop(runs.remove(it)));
+        store.write(&changes, house.saved()).unwrap();
+        if nth % 275 != 0 {
+            continue;
+        }
+        drop(store);
+        let found;
+        (store, found) = open_again(dir.path());
+        assert_eq!(found.catalogue, home.catalogue);
+        let memory = found.memory.unwrap();
+        let folded = memory
+            .steps
+            .into_iter()
+            .try_fold(memory.base, selvedge_safehome::Saved::apply);
+        assert_eq!(folded.unwrap(), *house.saved());
+        assert_eq!(memory.runs, runs);
+    }
+}
+
+#[test]
+fn a_folder_is_used_by_one_process() {
+    let dir = Dir::new("one");
+    let _first = Store::open(dir.path()).unwrap();
+    assert!(matches!(Store::open(dir.path()), Err(StoreError::InUse(_))));
+}
+
+#[test]
+fn what_cannot_be_used_is_named_and_left_as_it_is() {
+    let home = Home::read(HOME.as_bytes()).unwrap();
+    let whole = Dir::new("whole");
+    let mut house = house(&home);
+    let (mut store, _) = Store::open(whole.path()).unwrap();
+    store
+        .begin(&home.catalogue, &house.take_changes(), house.saved())
+        .unwrap();
+    drop(store);
+    let file = fs::read(whole.path().join("hub.redb")).unwrap();
+
+    let refused = |name: &str, bytes: &[u8]| {
+        let dir = Dir::new(name);
+        let path = dir.path().join("hub.redb");
+        fs::write(&path, bytes).unwrap();
+        let why = Store::open(dir.path()).map(|_| ()).unwrap_err();
+        assert_eq!(fs::read(&path).unwrap(), bytes, "{name}: {why}");
+        why
+    };
+    let cut = file.get(..file.len() / 2).unwrap();
+    assert!(matches!(refused("cut", cut), StoreError::Damaged(_)));
+    assert!(matches!(
+        refused("text", b"no database"),
+        StoreError::Foreign(_)
+    ));
+    let mut turned = 0;
+    for at in (0..file.len()).step_by(file.len() / 40) {
+        let mut bytes = file.clone();
+        bytes[at] ^= 0x55;
+        let dir = Dir::new("turned");
+        let path = dir.path().join("hub.redb");
+        fs::write(&path, &bytes).unwrap();
+        match Store::open(dir.path()) {
+            // A byte that belongs to nothing may differ.
+            Ok((_, found)) => {
+                let memory = found.memory.unwrap();
+                assert_eq!(memory.base, *house.saved(), "byte {at}");
+                assert_eq!(found.catalogue, home.catalogue, "byte {at}");
+            }
+            Err(_) => {
+                turned += 1;
+                assert_eq!(fs::read(&path).unwrap(), bytes, "byte {at}");
+            }
+        }
+    }
+    assert!(turned > 0);
+
+    let other = Dir::new("other");
+    let path = other.path().join("hub.redb");
+    for (name, entry, told) in [
+        ("somebody's", 1_u16, "another program"),
+        (
+            "selvedge hub: base",
+            2,
+            "format 2, and this program knows up to 1",
+        ),
+    ] {
+        fs::remove_file(&path).ok();
+        let database = Database::create(&path).unwrap();
+        let txn = database.begin_write().unwrap();
+        let bytes = postcard::to_allocvec(&entry).unwrap();
+        let table: TableDefinition<'_, (), &[u8]> = TableDefinition::new(name);
+        txn.open_table(table)
+            .unwrap()
+            .insert((), bytes.as_slice())
+            .unwrap();
+        txn.commit().unwrap();
+        drop(database);
+        let before = fs::read(&path).unwrap();
+        let why = Store::open(other.path())
+            .map(|_| ())
+            .unwrap_err()
+            .to_string();
+        assert!(why.contains(told), "{why}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_database_that_was_half_made_is_made_anew() {
+    let dir = Dir::new("half");
+    fs::write(dir.path().join("hub.redb.new"), [0; 100]).unwrap();
+    let (_store, found) = Store::open(dir.path()).unwrap();
+    assert!(found.memory.is_none());
+    assert!(!dir.path().join("hub.redb.new").exists());
+}

@@ -1,0 +1,204 @@
+//! Places by ranks, compared with those by the plain rule.
+
+use alloc::vec::Vec;
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+
+use crate::run::{Run, Stage};
+use crate::schedule::order::Sides;
+use crate::{
+    Clause, Command, Comparison, Condition, Config, Event, Hub, Outcome, Priority, Routine,
+    RoutineId, Scheduler, Step,
+};
+
+/// A hub, and what it has issued.
+struct Home {
+    driver: Driver<Hub<u8>>,
+    rng: ChaCha8Rng,
+    now: Time,
+    issued: Vec<(NodeId, u64)>,
+    devices: u64,
+    /// How many places were compared, and how many there were.
+    compared: (u32, u32),
+    refused: u32,
+}
+
+impl Home {
+    fn new(seed: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let scheduler = if rng.below(2) == 0 {
+            Scheduler::Timeline
+        } else {
+            Scheduler::JustInTime
+        };
+        let config = Config::default()
+            .with_scheduler(scheduler)
+            .with_pre_leases(rng.below(4) > 0)
+            .with_post_leases(rng.below(4) > 0)
+            .with_stretch(if rng.below(2) == 0 { 110 } else { 400 })
+            .with_search_limit(if rng.below(4) == 0 { 5 } else { 256 })
+            .with_patience(Span::secs(30));
+        let mut home = Self {
+            driver: Driver::new(Hub::new(config).unwrap()),
+            devices: 2 + rng.below(9),
+            rng,
+            now: Time::ZERO,
+            issued: Vec::new(),
+            compared: (0, 0),
+            refused: 0,
+        };
+        for device in 0..home.devices {
+            let (device, state) = (NodeId(device), Some(0));
+            home.step(Input::Command(Command::Device { device, state }));
+        }
+        home
+    }
+
+    fn step(&mut self, input: Input<Hub<u8>>) {
+        let issued = &mut self.issued;
+        let taken = self.driver.step(self.now, &mut self.rng, input, |it| {
+            if let Effect::Event(Event::Issue { device, token, .. }) = it {
+                issued.push((device, token));
+            }
+        });
+        // What is refused changes nothing.
+        self.refused += u32::from(taken.is_err());
+    }
+
+    fn happen(&mut self) {
+        let device = NodeId(self.rng.below(self.devices));
+        match self.rng.below(20) {
+            0..8 => self.submit(),
+            8..15 if !self.issued.is_empty() => {
+                let at = self.rng.below(self.issued.len() as u64);
+                let (device, token) = self.issued.swap_remove(usize::try_from(at).unwrap());
+                let outcome = match self.rng.below(8) {
+                    0 => Outcome::Refused,
+                    1 => Outcome::Unknown,
+                    _ => Outcome::Done,
+                };
+                self.step(Input::Command(Command::Outcome {
+                    device,
+                    token,
+                    outcome,
+                }));
+            }
+            15 => {
+                let id = RoutineId(1 + self.rng.below(self.driver.machine().last.0 + 1));
+                self.step(Input::Command(Command::Cancel(id)));
+            }
+            16 => {
+                let state = 1 + u8::try_from(self.rng.below(3)).unwrap();
+                self.step(Input::Command(Command::Observed { device, state }));
+            }
+            17 => {
+                let member = Member::new(device.0, 0);
+                let is_up = self.driver.machine().is_up(device);
+                let delta = if is_up { Delta::Failed } else { Delta::Joined };
+                self.step(Input::Membership(delta(member)));
+            }
+            18 if self.rng.below(8) == 0 => {
+                let hub = self.driver.machine();
+                let hub = Hub::restore(*hub.config(), hub.save()).unwrap();
+                self.driver = Driver::new(hub);
+                self.issued.clear();
+                self.step(Input::Command(Command::Resume));
+            }
+            _ => {
+                self.now = self.now + Span::secs(self.rng.below(60));
+                let (issued, now) = (&mut self.issued, self.now);
+                self.driver.expire(now, &mut self.rng, |it| {
+                    if let Effect::Event(Event::Issue { device, token, .. }) = it {
+                        issued.push((device, token));
+                    }
+                });
+            }
+        }
+    }
+
+    fn submit(&mut self) {
+        let count = 1 + self.rng.below(5);
+        let mut steps = Vec::new();
+        for _ in 0..count {
+            let device = NodeId(self.rng.below(self.devices));
+            let mut step = Step::new(device, u8::try_from(self.rng.below(4)).unwrap());
+            step.hold = Span::secs(self.rng.below(3) * self.rng.below(100));
+            if self.rng.below(4) == 0 {
+                step.priority = Priority::BestEffort;
+            }
+            if self.rng.below(12) == 0 {
+                let device = NodeId(self.rng.below(self.devices));
+                let mut clause = Clause::from(Condition {
+                    device,
+                    comparison: Comparison::Equal,
+                    value: 1,
+                });
+                if self.rng.below(2) == 0 {
+                    clause = clause.and(Clause::from(Condition {
+                        device: NodeId(self.rng.below(self.devices)),
+                        comparison: Comparison::Less,
+                        value: 3,
+                    }));
+                }
+                step.condition = Some(clause);
+            }
+            steps.push(step);
+        }
+        self.step(Input::Command(Command::Submit(Routine { steps })));
+    }
+
+    /// The places that a routine would get next are the same by ranks and by the plain rule.
+    fn compare(&mut self, seed: u64) {
+        let mut hub = self.driver.machine().clone();
+        let some = hub.runs.values().find(|it| !it.routine.steps.is_empty());
+        let Some(routine) = some.map(|it| it.routine.clone()) else {
+            return;
+        };
+        hub.last.0 += 1;
+        hub.runs.insert(hub.last, Run::new(routine));
+        let waiting = hub.runs.iter().filter(|it| it.1.stage == Stage::Waiting);
+        for (&id, run) in waiting {
+            let needs = hub.needs(id);
+            let mut both = [
+                Sides::new(&hub, run, &needs),
+                Sides::plain(&hub, run, &needs),
+            ];
+            let found = both
+                .each_mut()
+                .map(|sides| hub.earliest(&needs, self.now, sides));
+            let [ours, plain] = &found;
+            assert_eq!(ours, plain, "seed {seed}, {id:?}");
+            self.compared.0 += 1;
+            self.compared.1 += u32::from(ours.0.is_ok());
+            let mut both = [
+                Sides::new(&hub, run, &needs),
+                Sides::plain(&hub, run, &needs),
+            ];
+            let found = both
+                .each_mut()
+                .map(|sides| hub.in_front(&needs, self.now, sides));
+            let [ours, plain] = &found;
+            assert_eq!(ours, plain, "seed {seed}, {id:?}");
+        }
+    }
+}
+
+#[test]
+fn places_by_ranks_are_those_by_the_plain_rule() {
+    let (mut compared, mut refused) = ((0, 0), 0);
+    for seed in 0..150 {
+        let mut home = Home::new(seed);
+        for _ in 0..120 {
+            home.happen();
+            assert!(home.driver.machine().ranks_agree(), "seed {seed}");
+            home.compare(seed);
+        }
+        compared.0 += home.compared.0;
+        compared.1 += home.compared.1;
+        refused += home.refused;
+    }
+    assert!(refused > 0, "some commands name routines that are finished");
+    assert!(compared.0 > 10_000 && compared.1 > 5_000, "{compared:?}");
+}

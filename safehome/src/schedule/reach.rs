@@ -1,0 +1,115 @@
+//! What comes before or behind a routine, by way of any others.
+
+use alloc::vec::Vec;
+
+use crate::schedule::ranks::{Rank, Ranks, Slot};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Before,
+    After,
+}
+
+/// A search from routine to routine. Its memory is used again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// For each slot in which search it was last seen.
+    seen: Vec<u32>,
+    /// The number of the search.
+    search: u32,
+    stack: Vec<Slot>,
+}
+
+impl Reach {
+    /// One of these that is this routine, or is on this side of it. O(the neighbours of those whose
+    /// ranks are between).
+    pub(crate) fn finds(
+        &mut self,
+        ranks: &Ranks,
+        from: Slot,
+        side: Side,
+        these: impl Iterator<Item = Slot> + Clone,
+    ) -> Option<Slot> {
+        let all = these.clone().map(|it| ranks.rank_of(it));
+        let furthest = match side {
+            Side::Before => all.min(),
+            Side::After => all.max(),
+        };
+        let limit = furthest.filter(|it| is_within(ranks.rank_of(from), side, *it))?;
+        // Those that are looked for have the number before.
+        self.begin(ranks);
+        for it in these {
+            self.see(it);
+        }
+        let wanted = self.search;
+        self.search += 1;
+        if self.seen.get(from.number()) == Some(&wanted) {
+            return Some(from);
+        }
+        self.stack.push(from);
+        while let Some(at) = self.stack.pop() {
+            for next in ranks.beside(at, side) {
+                let Some(seen) = self.seen.get_mut(next.number()) else {
+                    debug_assert!(false, "each slot has a number");
+                    continue;
+                };
+                if *seen == wanted {
+                    return Some(next);
+                }
+                if *seen != self.search && is_within(ranks.rank_of(next), side, limit) {
+                    *seen = self.search;
+                    self.stack.push(next);
+                }
+            }
+        }
+        None
+    }
+
+    /// Those on this side of a routine whose ranks are not beyond this one.
+    pub(crate) fn collect(
+        &mut self,
+        ranks: &Ranks,
+        from: Slot,
+        side: Side,
+        limit: Rank,
+    ) -> Vec<Slot> {
+        let mut found = Vec::new();
+        self.begin(ranks);
+        self.stack.push(from);
+        while let Some(at) = self.stack.pop() {
+            for next in ranks.beside(at, side) {
+                if is_within(ranks.rank_of(next), side, limit) && self.see(next) {
+                    found.push(next);
+                    self.stack.push(next);
+                }
+            }
+        }
+        found
+    }
+
+    /// A new search. It has two numbers.
+    fn begin(&mut self, ranks: &Ranks) {
+        if self.search > u32::MAX - 4 {
+            self.search = 0;
+            self.seen.clear();
+        }
+        self.seen.resize(ranks.len(), 0);
+        self.search += 2;
+        self.stack.clear();
+    }
+
+    /// Returns whether it was not seen yet.
+    fn see(&mut self, slot: Slot) -> bool {
+        let search = self.search;
+        let seen = self.seen.get_mut(slot.number());
+        seen.is_some_and(|it| core::mem::replace(it, search) != search)
+    }
+}
+
+/// Whether a rank is not beyond this limit.
+fn is_within(rank: Rank, side: Side, limit: Rank) -> bool {
+    match side {
+        Side::Before => rank >= limit,
+        Side::After => rank <= limit,
+    }
+}
