@@ -36,8 +36,8 @@
 //! # What is refused
 //! Everything that is unknown, contradicts itself or does nothing, with its place and the mend:
 //! [`FileError`]. Reading takes memory in proportion to the file, and to what is written out, which
-//! has a limit: 65,535 commands in a routine, and 1,048,576 commands and parts of conditions in a
-//! file. It takes O(n log n) time; nothing in a file makes it panic. Lists and objects are nested 64
+//! has a limit: 65,535 commands in a routine, and 262,144 commands and parts of conditions in a
+//! file. A file has 8 MiB at most, and a name or a word 255 bytes. It takes O(n log n) time; nothing in a file makes it panic. Lists and objects are nested 64
 //! deep at most. YAML's anchors, aliases and tags are refused, so no text grows by being read.
 //!
 //! # What is odd
@@ -55,6 +55,8 @@ mod known;
 mod lint;
 mod near;
 mod read;
+#[cfg(feature = "serde")]
+mod section;
 mod tree;
 mod write;
 #[cfg(feature = "yaml")]
@@ -72,6 +74,8 @@ use crate::{Catalogue, Location, Routine, State};
 pub use error::{Fault, FileError};
 pub use lint::{Lint, Oddity};
 use near::near;
+#[cfg(feature = "serde")]
+pub use section::section;
 pub use write::write_routine;
 
 /// How a file is written.
@@ -85,6 +89,20 @@ pub enum Format {
     /// numbers alone: `on`, `yes` and `06:30` are words.
     #[cfg(feature = "yaml")]
     Yaml,
+}
+
+impl Format {
+    /// The format of a file with a name that ends so, without the point: `json`, and `yaml` or `yml`
+    /// with feature `yaml`.
+    #[must_use]
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        match extension {
+            "json" => Some(Self::Json),
+            #[cfg(feature = "yaml")]
+            "yaml" | "yml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
 }
 
 /// What a file says.

@@ -221,7 +221,7 @@ fn trigger(
     ];
     let given = Fields::of(node, place, WANTED, &keys)?;
     let named = given.need("RoutineName", place)?;
-    let name = fields::word(named, &place.key("RoutineName"), "a name, in quotes")?;
+    let name = fields::name(named, &place.key("RoutineName"))?;
     if !names.contains(name) {
         let near = near(name, names.iter().map(String::as_str));
         let name = name.into();

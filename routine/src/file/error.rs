@@ -92,6 +92,14 @@ pub enum Fault {
     /// A name without a letter.
     #[error("the name is empty: give one")]
     NoName,
+    /// A name or a word that is too long.
+    #[error("it has {found} bytes and may have {limit}: shorten it")]
+    LongWord {
+        /// How many it has.
+        found: usize,
+        /// How many it may have.
+        limit: usize,
+    },
     /// Two routines of one name.
     #[error("a routine is called {0:?} already: rename one of them")]
     SameRoutine(String),
@@ -139,6 +147,14 @@ pub enum Fault {
     /// More commands than a hub can number.
     #[error("{0} commands are too many: split the routine")]
     TooManyCommands(usize),
+    /// A file that is too large.
+    #[error("the file has {found} bytes and may have {limit}: split it")]
+    LargeFile {
+        /// How many it has.
+        found: usize,
+        /// How many it may have.
+        limit: usize,
+    },
     /// A file that becomes too large when its groups, scenes and repetitions are written out.
     #[error(
         "written out, the file has more than {limit} commands and parts of conditions: split it"
@@ -274,6 +290,9 @@ pub enum Fault {
     /// A device that the catalogue does not have.
     #[error("device {0} has no name: add it to the catalogue")]
     NoDeviceName(selvedge_core::NodeId),
+    /// What a host finds in the part of the file that is its own (`section`, feature `serde`).
+    #[error("{0}")]
+    OfHost(String),
     /// What a routine of ours cannot say, in a file of another system.
     #[error("{what} is not understood: {mend}")]
     NotUnderstood {

@@ -12,6 +12,10 @@ use crate::{Number, State};
 /// The longest time: what fits in 64 bits of microseconds.
 const LONGEST: u64 = u64::MAX / 1_000;
 
+/// The longest word that is a state, and the longest name, in bytes: both are written out again and
+/// again.
+const LONGEST_WORD: usize = 255;
+
 const STATE: &str = "a word, or a number of up to 12 digits before the point and 3 behind it";
 
 /// An object whose keys are known, each there once at most.
@@ -45,7 +49,7 @@ impl<'a> Fields<'a> {
             }
             let before = entries.get(..nth).unwrap_or_default();
             if before.iter().any(|it| it.key == entry.key) {
-                return Err(place.fault(entry.mark, Fault::SameKey(entry.key.clone())));
+                return Err(place.fault(entry.mark, Fault::SameKey(super::tree::short(&entry.key))));
             }
         }
         let mark = node.mark;
@@ -120,11 +124,9 @@ pub(super) fn named<'a>(
     let mut names = BTreeSet::new();
     for entry in entries {
         let place = place.key(&entry.key);
-        if entry.key.is_empty() {
-            return Err(place.fault(entry.mark, Fault::NoName));
-        }
+        check_name(&entry.key, entry.mark, &place)?;
         if !names.insert(entry.key.as_str()) {
-            return Err(place.fault(entry.mark, Fault::SameKey(entry.key.clone())));
+            return Err(place.fault(entry.mark, Fault::SameKey(super::tree::short(&entry.key))));
         }
     }
     Ok(entries)
@@ -172,15 +174,31 @@ pub(super) fn word<'a>(
 /// A word that is not empty.
 pub(super) fn name<'a>(node: &'a Node, place: &Place<'_>) -> Result<&'a str, FileError> {
     let name = word(node, place, "a name, in quotes")?;
-    if name.is_empty() {
-        return Err(place.fault(node.mark, Fault::NoName));
-    }
+    check_name(name, node.mark, place)?;
     Ok(name)
+}
+
+pub(super) fn check_name(name: &str, mark: Mark, place: &Place<'_>) -> Result<(), FileError> {
+    if name.is_empty() {
+        return Err(place.fault(mark, Fault::NoName));
+    }
+    check_length(name, mark, place)
+}
+
+fn check_length(text: &str, mark: Mark, place: &Place<'_>) -> Result<(), FileError> {
+    let (found, limit) = (text.len(), LONGEST_WORD);
+    if found > limit {
+        return Err(place.fault(mark, Fault::LongWord { found, limit }));
+    }
+    Ok(())
 }
 
 pub(super) fn state(node: &Node, place: &Place<'_>) -> Result<State, FileError> {
     match &node.data {
-        Data::Word(text) => Ok(State::Word(text.clone())),
+        Data::Word(text) => {
+            check_length(text, node.mark, place)?;
+            Ok(State::Word(text.clone()))
+        }
         Data::Number(text) => number(text)
             .map(State::Number)
             .ok_or_else(|| place.fault(node.mark, Fault::Inexact(node.shown()))),

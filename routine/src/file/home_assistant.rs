@@ -235,6 +235,21 @@ impl Reader {
         self.add(name, given, steps, node, place).map(drop)
     }
 
+    /// The value of the first of these keys, which mean the same, that is there. Others are told.
+    fn either<'a>(
+        &mut self,
+        given: &'a [Entry],
+        keys: &[&str],
+        place: &Place<'_>,
+    ) -> Option<&'a Entry> {
+        let mut found = given.iter().filter(|it| keys.contains(&it.key.as_str()));
+        let first = found.next();
+        for entry in found {
+            self.told::<()>(Err(key(entry, place)));
+        }
+        first
+    }
+
     /// All keys but these are told.
     fn only(&mut self, given: &[Entry], known: &[&str], place: &Place<'_>) {
         for entry in given.iter().filter(|it| !known.contains(&it.key.as_str())) {

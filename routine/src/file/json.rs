@@ -120,6 +120,7 @@ impl Reader<'_> {
             entries.push(Entry { key, mark, value });
             self.skip_space();
             if self.take('}') {
+                entries.shrink_to_fit();
                 return Ok(Data::Map(entries));
             }
             if !self.take(',') {
@@ -140,6 +141,7 @@ impl Reader<'_> {
             nodes.push(self.value(depth + 1)?);
             self.skip_space();
             if self.take(']') {
+                nodes.shrink_to_fit();
                 return Ok(Data::List(nodes));
             }
             if !self.take(',') {

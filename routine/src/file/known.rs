@@ -11,7 +11,7 @@ use super::{Fault, FileError, fields, near};
 use crate::{Catalogue, Clause, State, Step};
 
 /// How many commands and parts of their conditions a file may have when it is written out.
-pub(super) const LARGEST: usize = 1 << 20;
+pub(super) const LARGEST: usize = 1 << 18;
 
 pub(super) struct Known {
     pub(super) catalogue: Catalogue,

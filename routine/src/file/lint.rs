@@ -189,10 +189,14 @@ fn devices(
 ) {
     if !is_declared && !before.is_empty() {
         let mut told = BTreeSet::new();
+        // To look for one that is like it takes as long as there are devices.
+        const COMPARED: usize = 10;
         for it in uses {
             let device = name(home, it.device);
             if before.name(it.device).is_none() && told.insert(it.device) {
-                let near = near(&device, before.iter().map(|it| it.1));
+                let known = before.iter().map(|it| it.1);
+                let near = (told.len() <= COMPARED).then(|| near(&device, known));
+                let near = near.flatten();
                 let oddity = Oddity::UnknownDevice { device, near };
                 lints.push(lint(it.path.clone(), it.mark, oddity));
             }
@@ -318,7 +322,7 @@ fn is_constant(clause: &Clause<State>, answer: bool) -> bool {
 #[derive(Default)]
 struct Range<'a> {
     is: Option<&'a State>,
-    is_not: Vec<&'a State>,
+    is_not: BTreeSet<&'a State>,
     above: Option<&'a State>,
     below: Option<&'a State>,
     least: Option<&'a State>,
@@ -358,7 +362,9 @@ impl<'a> Range<'a> {
                 }
                 self.is = Some(value);
             }
-            (Comparison::NotEqual, true) | (Comparison::Equal, false) => self.is_not.push(value),
+            (Comparison::NotEqual, true) | (Comparison::Equal, false) => {
+                self.is_not.insert(value);
+            }
             (Comparison::Less, true) => {
                 self.below = Some(self.below.map_or(value, |it| it.min(value)));
             }

@@ -1,8 +1,8 @@
 //! From bytes to a home.
 
 use super::known::Known;
-use super::tree::Node;
-use super::{FileError, Format, Home, Lint, document, json, lint};
+use super::tree::{LARGEST, Mark, Node, Place};
+use super::{Fault, FileError, Format, Home, Lint, document, json, lint};
 use crate::Catalogue;
 
 impl Home {
@@ -52,10 +52,20 @@ impl Home {
 }
 
 pub(super) fn tree(format: Format, bytes: &[u8]) -> Result<Node, FileError> {
+    check_size(bytes, Mark { line: 1, column: 1 })?;
     let text = json::text(bytes)?;
     match format {
         Format::Json => json::parse(text),
         #[cfg(feature = "yaml")]
         Format::Yaml => super::yaml::parse(text),
     }
+}
+
+/// What is larger is neither read nor written.
+pub(super) fn check_size(bytes: &[u8], mark: Mark) -> Result<(), FileError> {
+    let (found, limit) = (bytes.len(), LARGEST);
+    if found > limit {
+        return Err(Place::Top.fault(mark, Fault::LargeFile { found, limit }));
+    }
+    Ok(())
 }

@@ -12,6 +12,9 @@ use super::{Fault, FileError};
 /// How deep lists and maps may stand in each other.
 pub(super) const DEEPEST: usize = 64;
 
+/// The largest file, in bytes. Reading takes up to 80 times as much memory, for lists of next to nothing.
+pub(super) const LARGEST: usize = 1 << 23;
+
 /// How much of what was found is shown.
 const SHOWN: usize = 60;
 
@@ -135,8 +138,8 @@ impl fmt::Display for Place<'_> {
                 let is_plain =
                     !key.is_empty() && key.chars().all(|it| it.is_alphanumeric() || it == '_');
                 match (is_first, is_plain) {
-                    (true, true) => f.write_str(key),
-                    (false, true) => write!(f, ".{key}"),
+                    (true, true) => f.write_str(&short(key)),
+                    (false, true) => write!(f, ".{}", short(key)),
                     (_, false) => write!(f, "[{:?}]", short(key)),
                 }
             }

@@ -8,7 +8,7 @@ use selvedge_core::{NodeId, Span};
 use super::fields::{entry, plain, shown, words};
 use super::known::Known;
 use super::tree::{Data, Entry, Mark, Node, Place};
-use super::{Fault, FileError, Format, Home, clauses, document, json};
+use super::{Fault, FileError, Format, Home, clauses, document, json, read};
 use crate::trigger::{Days, SunEvent, Trigger};
 use crate::{Catalogue, Priority, Routine, State, Step};
 
@@ -115,6 +115,7 @@ fn text(node: &Node, format: Format) -> Result<String, FileError> {
             text.push('\n');
         }
     }
+    read::check_size(text.as_bytes(), Mark::default())?;
     Ok(text)
 }
 

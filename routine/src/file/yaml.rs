@@ -122,7 +122,10 @@ impl<'a> Reader<'a> {
         let mut nodes = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Data::List(nodes)),
+                (Event::SequenceEnd, _) => {
+                    nodes.shrink_to_fit();
+                    return Ok(Data::List(nodes));
+                }
                 (event, mark) => nodes.push(self.node(event, mark, depth + 1)?),
             }
         }
@@ -133,6 +136,7 @@ impl<'a> Reader<'a> {
         loop {
             let (event, mark) = self.next()?;
             if matches!(event, Event::MappingEnd) {
+                entries.shrink_to_fit();
                 return Ok(Data::Map(entries));
             }
             let Event::Scalar(text, _, 0, None) = event else {

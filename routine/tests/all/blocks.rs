@@ -264,10 +264,10 @@ fn what_is_written_out_has_a_limit() {
         let all: Vec<_> = (0..many).map(routine).collect();
         Home::read(format!(r#"{{"routines": [{}]}}"#, all.join(",")).as_bytes())
     };
-    assert!(all(16).is_ok());
-    let error = all(17).unwrap_err();
+    assert!(all(4).is_ok());
+    let error = all(5).unwrap_err();
     assert!(
-        error.to_string().contains("more than 1048576 commands"),
+        error.to_string().contains("more than 262144 commands"),
         "{error}"
     );
     // A condition of 64 parts may be; one more may not.

@@ -199,8 +199,7 @@ impl Reader {
         place: &Place<'_>,
     ) -> Result<Read, FileError> {
         let keys = [
-            "action",
-            "service",
+            &kind.key,
             "target",
             "entity_id",
             "data",

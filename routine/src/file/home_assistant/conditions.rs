@@ -1,8 +1,8 @@
 //! Conditions, and the values in them.
 
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
@@ -43,7 +43,7 @@ impl Reader {
         }
         let given = entries(node, place)?;
         if let Some(entry) = one(given, &["and", "or", "not"]) {
-            self.only(given, &["alias", "and", "or", "not"], place);
+            self.only(given, &["alias", &entry.key], place);
             let place = place.key(&entry.key);
             return self.logical(&entry.key, &entry.value, &place);
         }
@@ -122,6 +122,8 @@ impl Reader {
         if states.is_empty() {
             return Err(at.fault(wanted.mark, Fault::EmptyList));
         }
+        let many = devices.len().saturating_mul(states.len());
+        self.known.spend(many, node.mark, &at)?;
         let each = devices.into_iter().map(|device| {
             let clauses = states.iter().map(|it| is(device, it.clone()));
             match clauses.collect::<Vec<_>>() {
@@ -151,7 +153,7 @@ impl Reader {
         let fault = || place.fault(node.mark, Fault::NoKey("entity_id"));
         let named = one(given, &["entity_id"]).ok_or_else(fault)?;
         let place = place.key("entity_id");
-        let mut devices = Vec::new();
+        let (mut devices, mut seen) = (Vec::new(), BTreeSet::new());
         for node in many(&named.value) {
             let text = fields::word(node, &place, "an entity, as light.hall")?;
             for name in text.split(',').map(str::trim) {
@@ -164,8 +166,9 @@ impl Reader {
                 if !is_entity {
                     return Err(fields::wrong(node, &place, "an entity, as light.hall"));
                 }
+                fields::check_name(name, node.mark, &place)?;
                 let device = self.known.find(name, node.mark, &place)?;
-                if !devices.contains(&device) {
+                if seen.insert(device) {
                     devices.push(device);
                 }
             }
@@ -251,8 +254,9 @@ pub(super) fn millis(node: &Node, place: &Place<'_>) -> Result<i64, FileError> {
     let found = match &node.data {
         Data::Number(text) => scaled(text, 3),
         Data::Word(text) => clock(text),
-        Data::Map(entries) => {
+        Data::Map(_) => {
             let mut sum = Some(0_i128);
+            let entries = entries(node, place)?;
             for entry in entries {
                 let unit = match entry.key.as_str() {
                     "days" => 86_400_000,
@@ -312,7 +316,7 @@ pub(super) fn span(node: &Node, place: &Place<'_>) -> Result<Span, FileError> {
 pub(super) fn days(node: &Node, place: &Place<'_>) -> Result<Days, FileError> {
     let days = many(node).iter().map(|node| {
         let text = fields::word(node, place, "a day: mon, tue, wed, thu, fri, sat or sun")?;
-        let fault = || place.fault(node.mark, Fault::NoDay(String::from(text)));
+        let fault = || place.fault(node.mark, Fault::NoDay(super::super::tree::short(text)));
         Weekday::parse(text).ok_or_else(fault)
     });
     let days = days.collect::<Result<Vec<_>, _>>()?;

@@ -26,11 +26,13 @@ impl Reader {
         ];
         self.only(given, &known, place);
         let fault = |key| place.fault(node.mark, Fault::NoKey(key));
-        let actions = one(given, &["actions", "action"]).ok_or_else(|| fault("actions"))?;
-        let asked = one(given, &["triggers", "trigger"]).ok_or_else(|| fault("triggers"))?;
+        let actions = self.either(given, &["actions", "action"], place);
+        let actions = actions.ok_or_else(|| fault("actions"))?;
+        let asked = self.either(given, &["triggers", "trigger"], place);
+        let asked = asked.ok_or_else(|| fault("triggers"))?;
         let mut steps = self.actions(&actions.value, &place.key(&actions.key))?;
         let mut days = None;
-        if let Some(it) = one(given, &["conditions", "condition"]) {
+        if let Some(it) = self.either(given, &["conditions", "condition"], place) {
             let place = place.key(&it.key);
             for (nth, node) in many(&it.value).iter().enumerate() {
                 let place = place.nth(nth);
@@ -98,7 +100,8 @@ impl Reader {
     ) -> Result<Vec<Trigger<State>>, FileError> {
         let given = entries(node, place)?;
         let fault = |key| place.fault(node.mark, Fault::NoKey(key));
-        let kind = one(given, &["trigger", "platform"]).ok_or_else(|| fault("trigger"))?;
+        let kind = self.either(given, &["trigger", "platform"], place);
+        let kind = kind.ok_or_else(|| fault("trigger"))?;
         let at = place.key(&kind.key);
         let aside = ["trigger", "platform", "id", "alias"];
         let only = |reader: &mut Self, keys: &[&str]| {
