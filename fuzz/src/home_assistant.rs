@@ -8,30 +8,25 @@ use crate::home_file_yaml::stays;
 /// Reads `data` as scripts or automations.
 ///
 /// Whatever it is, reading it ends without a panic, and what is not understood is told. If all of it
-/// is understood, each routine has a command and a mode, and the home is written and read as any
+/// is understood, each routine has a command, and the home is written and read as any
 /// other.
 ///
 /// # Panics
 /// When that does not hold.
 pub fn home_assistant(data: &[u8]) {
     match read(data, Catalogue::new()) {
-        Ok(import) => {
-            let routines = &import.home.routines;
-            assert!(!routines.is_empty(), "there is something to do");
-            for it in routines {
+        Ok(mut home) => {
+            assert!(!home.routines.is_empty(), "there is something to do");
+            for it in &home.routines {
                 assert!(!it.routine.steps.is_empty(), "each does something");
-                assert!(import.modes.contains_key(&it.name), "each has a mode");
             }
             // For sunrise and sunset.
             let (latitude, longitude) = (Number::from(52), Number::from(13));
-            stays(
-                &import
-                    .at(Location {
-                        latitude,
-                        longitude,
-                    })
-                    .home,
-            );
+            home.location = Some(Location {
+                latitude,
+                longitude,
+            });
+            stays(&home);
         }
         Err(missed) => {
             assert!(!missed.is_empty(), "a refusal says why");

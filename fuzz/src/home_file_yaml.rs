@@ -1,7 +1,7 @@
 //! Routine files in YAML: as people write them, and malformed ones.
 
 use selvedge_routine::Catalogue;
-use selvedge_routine::file::{Format, Home};
+use selvedge_routine::file::{Fault, FileError, Format, Home};
 
 /// Reads `data` as a routine file in YAML, and looks for what is odd in it.
 ///
@@ -32,9 +32,11 @@ pub fn home_file_yaml(data: &[u8]) {
 )]
 pub(crate) fn stays(home: &Home) {
     for format in [Format::Json, Format::Yaml] {
-        let written = home
-            .write_as(format)
-            .unwrap_or_else(|error| panic!("what was read is not written: {error}"));
+        let written = match home.write_as(format) {
+            Ok(written) => written,
+            Err(error) if is_too_large(home, &error) => continue,
+            Err(error) => panic!("what was read is not written: {error}"),
+        };
         let again = Home::read_as(format, written.as_bytes(), Catalogue::new())
             .unwrap_or_else(|error| panic!("what was written is not read: {error}\n{written}"));
         assert_eq!(&again, home, "written again it reads differently");
@@ -44,6 +46,13 @@ pub(crate) fn stays(home: &Home) {
             "it is written in two ways"
         );
     }
+}
+
+/// Repetitions that are written out may be larger than a file.
+pub(crate) fn is_too_large(home: &Home, error: &FileError) -> bool {
+    let commands: usize = home.routines.iter().map(|it| it.routine.steps.len()).sum();
+    let is_large = |it: &Fault| matches!(it, Fault::LargeFile { .. });
+    commands > 200 && matches!(error, FileError::Meaning { fault, .. } if is_large(fault))
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ use alloc::vec::Vec;
 use selvedge_core::{NodeId, Span};
 
 use crate::trigger::Trigger;
-use crate::{Catalogue, Location, Routine, State};
+use crate::{Catalogue, Location, Mode, Routine, State, Terms, Urgency};
 
 pub use error::{Fault, FileError};
 pub use lint::{Lint, Oddity};
@@ -136,6 +136,22 @@ pub struct NamedRoutine {
     pub name: String,
     /// What it does.
     pub routine: Routine<State>,
+    /// What a new run does about unfinished ones.
+    pub mode: Mode,
+    /// How urgent it is.
+    pub urgency: Urgency,
+}
+
+impl NamedRoutine {
+    /// On which terms its runs are submitted. Those that run beside each other have no key.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        let alone = Terms::urgent(self.urgency);
+        if self.mode == Mode::Parallel {
+            return alone;
+        }
+        Terms::of(self.name.as_str(), self.mode).with_urgency(self.urgency)
+    }
 }
 
 /// A trigger and the name of its routine.
@@ -145,4 +161,6 @@ pub struct NamedTrigger {
     pub name: String,
     /// When it is run.
     pub trigger: Trigger<State>,
+    /// For how long it does not run it again; zero if it does not cool down.
+    pub cool_down: Span,
 }

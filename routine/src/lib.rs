@@ -83,6 +83,7 @@ mod routine;
 mod state;
 #[cfg(feature = "sun")]
 pub mod sun;
+mod terms;
 pub mod trigger;
 
 pub use catalogue::{Catalogue, Taken};
@@ -90,3 +91,4 @@ pub use clause::Clause;
 pub use location::Location;
 pub use routine::{Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step};
 pub use state::{Number, State, Value};
+pub use terms::{LONGEST_KEY, Mode, Series, Terms, Urgency};

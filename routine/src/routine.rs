@@ -42,6 +42,9 @@ pub struct Step<V> {
     /// to [`Clause::MOST`] parts. An answer that depends on a state which is unknown, or on a device
     /// that is down, is a failure of the command.
     pub condition: Option<Clause<V>>,
+    /// Whether a more [urgent](crate::Urgency) routine may end the hold early: the command then
+    /// counts as done. Means nothing where `hold` is zero, and to a protocol without urgencies.
+    pub preemptible: bool,
 }
 
 /// What becomes of a routine when this command fails (section 2.2).
@@ -107,6 +110,7 @@ impl<V> Step<V> {
             timeout: None,
             undo: None,
             condition: None,
+            preemptible: false,
         }
     }
 

@@ -28,6 +28,14 @@
 //! makes a comparison neither true nor false, and what depends on it does not run. The host
 //! reports to the dispatcher what it reports to the protocol: outcomes and observations.
 //!
+//! # Cool-down
+//! A trigger may have a [cool-down](Command::CoolDown): a span after it has fired in which it does
+//! not fire again. What it would have fired for is left out and not made up for: a clause that
+//! became true meanwhile must become false first, an interval or a time of day comes again when it
+//! is due. [`Event::Cooling`] tells of each. The span is counted by the clock of the steps, so setting
+//! the local clock neither shortens nor lengthens it, and a time of day that comes again because the
+//! clock was set back is left out within it. [`Command::Run`] fires no trigger, and does not wait.
+//!
 //! # After a restart
 //! A dispatcher is not stored: the host keeps its routines and triggers as it got them, in a file
 //! or otherwise, and adds them again.
@@ -35,6 +43,8 @@
 //!   triggers, and then it reports the states that it finds. So a clause that became true while
 //!   the host was away runs its routine, and one that was true before does not.
 //! - Intervals begin anew. A time of day that passed meanwhile does not run.
+//! - Cool-downs are told again. None has begun: a trigger may fire once sooner than without the
+//!   restart, and never later.
 
 mod day;
 mod dispatcher;

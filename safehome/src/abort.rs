@@ -12,8 +12,14 @@ use crate::{AbortReason, Event, Hub, Outcome, RoutineId, Timer, UndoStatus, Valu
 impl<V: Value> Hub<V> {
     /// The routine is to be undone, once its command on the way has an outcome (erratum H11).
     pub(crate) fn abort(&mut self, id: RoutineId, why: AbortReason, cx: &mut Context<'_, Self>) {
-        if self.runs.get(&id).map(|run| run.stage) == Some(Stage::Waiting) {
-            self.wait_no_longer(id);
+        match self.runs.get(&id).map(|run| run.stage) {
+            // One that is about to be let in waits for nothing yet.
+            Some(Stage::Waiting) => self.wait_no_longer(id),
+            Some(Stage::Queued) => {
+                self.held.remove(&id);
+            }
+            Some(Stage::Placed | Stage::Running | Stage::Aborting(_) | Stage::Committed) | None => {
+            }
         }
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine is unfinished");
@@ -53,12 +59,16 @@ impl<V: Value> Hub<V> {
             return;
         };
         cx.disarm(Timer::Patience(id));
+        if why.makes_room() {
+            // Before devices are brought back: the one for which it made room may set them.
+            self.work.hurry(Task::Queue);
+        }
         let mut undo = Vec::new();
         // The last that was changed is undone first.
         for &at in run.devices.iter().rev() {
             if self.is_weak() {
                 self.leave(id, at, cx);
-            } else if let Some(outcome) = self.take_out(id, at, cx) {
+            } else if let Some(outcome) = self.take_out(id, at, why, cx) {
                 undo.push((at, outcome));
             }
             self.waiting.wake(at);
@@ -71,6 +81,7 @@ impl<V: Value> Hub<V> {
         });
         self.settle(run.devices, cx);
         self.work.enqueue(Task::Queue);
+        self.look_at_held();
     }
 
     /// Takes the routine out of the order of one device; `None` if it never touched it.
@@ -78,6 +89,7 @@ impl<V: Value> Hub<V> {
         &mut self,
         id: RoutineId,
         at: NodeId,
+        why: AbortReason,
         cx: &mut Context<'_, Self>,
     ) -> Option<UndoStatus> {
         let device = self.devices.get_mut(&at)?;
@@ -95,7 +107,9 @@ impl<V: Value> Hub<V> {
             it.wrote.is_some() || self.rules.touched_is_written() && it.routine().is_some()
         });
         #[cfg(feature = "check")]
-        Self::undo_as_published(self.rules, device, is_hidden);
+        Self::undo_as_published(self.rules, device, is_hidden, why);
+        #[cfg(not(feature = "check"))]
+        let _ = why;
         if entry.undo.is_some() && !is_hidden {
             device.set_by_hand(place, entry.undo);
         }
@@ -128,8 +142,16 @@ impl<V: Value> Hub<V> {
         })
     }
 
+    /// Tells what came of restoring a device, if that was promised and is known.
+    pub(crate) fn announce(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let is_announced = self.devices.get(&id).is_some_and(|it| it.is_announced);
+        if is_announced && !self.is_weak() {
+            self.announce_end(id, cx);
+        }
+    }
+
     /// What was to be undone on a device is so without a rollback, or cannot be any more.
-    pub(crate) fn announce_end(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+    fn announce_end(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             debug_assert!(false, "the device is at the hub");
             return;
@@ -149,12 +171,17 @@ impl<V: Value> Hub<V> {
         rules: crate::published::Rules,
         device: &mut crate::lineage::Device<V>,
         is_hidden: bool,
+        why: AbortReason,
     ) {
         let is_due = device.desired().is_some() && device.needs_rollback();
         let forgets = rules.forgets_rollback() && !device.is_up;
         if forgets || rules.touched_is_written() && is_hidden {
             device.actual = device.desired().cloned();
-        } else if is_due && (rules.target_at_abort() || rules.free_rollback()) {
+        } else if is_due
+            && (rules.target_at_abort()
+                || rules.free_rollback()
+                || rules.undo_overwrites() && why.makes_room())
+        {
             device.target = device.desired().cloned();
         }
     }
@@ -179,6 +206,7 @@ impl<V: Value> Hub<V> {
         self.token += 1;
         let token = self.token;
         device.flight = Some(Flight::new(token, value.clone(), None));
+        *device.since = cx.now();
         cx.event(Event::Issue {
             device: id,
             token,
@@ -226,8 +254,15 @@ impl<V: Value> Hub<V> {
             cx.event(Event::Stuck(id));
         } else {
             device.rests = true;
+            *device.since = cx.now();
             cx.arm(Timer::Retry(id), pause);
         }
+    }
+
+    /// A routine is aborted because the lease of this device is over.
+    pub(crate) fn end_lease(&mut self, id: RoutineId, device: NodeId, cx: &mut Context<'_, Self>) {
+        let step = self.runs.get(&id).and_then(|it| it.blame(device));
+        self.abort(id, AbortReason::LeaseOver { device, step }, cx);
     }
 
     /// A routine that went before a waiting one has taken too long. It is aborted between two
@@ -275,7 +310,7 @@ impl<V: Value> Hub<V> {
                 device.flight = None;
                 run.busy = None;
             }
-            self.abort(owner, AbortReason::LeaseOver(id), cx);
+            self.end_lease(owner, id, cx);
         }
     }
 }

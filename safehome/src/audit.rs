@@ -8,7 +8,9 @@ use crate::config::Visibility;
 use crate::failure::KEPT;
 use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
-use crate::{Flaw, Hub, LONGEST_LATENESS, Placed, RestoreError, RoutineId, Step, Value};
+use crate::{
+    Flaw, Hub, LONGEST_KEY, LONGEST_LATENESS, Placed, RestoreError, RoutineId, Step, Value,
+};
 
 /// Routines, commands and steps are numbered from 1 on; no hub gets as far as this.
 const LAST_NUMBER: u64 = 1 << 63;
@@ -73,6 +75,8 @@ impl<V: Value> Hub<V> {
         must(run.routine.steps.is_empty() == is_committed, Flaw::Step)?;
         let in_no_time = |it: &Step<V>| it.timeout == Some(Span::ZERO);
         must(!run.routine.steps.iter().any(in_no_time), Flaw::NoTime)?;
+        let key = run.terms.key().unwrap_or_default();
+        must(key.len() <= LONGEST_KEY, Flaw::Key)?;
         let is_known = |it: &NodeId| self.devices.contains(it);
         must(run.devices.iter().all(is_known), Flaw::UnknownDevice)?;
         let is_over = usize::from(run.at) == run.routine.steps.len();
@@ -86,6 +90,11 @@ impl<V: Value> Hub<V> {
                 let is_new = run.at == 0 && !run.tested && run.busy.is_none();
                 must(is_new && !self.is_weak(), Flaw::Stage)?;
                 return Ok(());
+            }
+            Stage::Queued => {
+                let is_new = run.at == 0 && !run.tested && run.busy.is_none();
+                // Else nothing would let it in.
+                return must(is_new && self.held_by(id).is_some(), Flaw::Stage);
             }
             Stage::Committed => {
                 // Else nothing would take it out.
@@ -194,7 +203,7 @@ impl<V: Value> Hub<V> {
         };
         let run = self.runs.get(&routine).ok_or(Flaw::Stranger)?;
         must(run.devices.contains(&at), Flaw::Stranger)?;
-        must(run.stage != Stage::Waiting, Flaw::Stranger)?;
+        must(!run.is_placeless(), Flaw::Stranger)?;
         must(entry.touched || entry.wrote.is_none(), Flaw::Place)?;
         let has_written = entry.wrote.is_some() || entry.doubtful;
         must(has_written || entry.undo.is_none(), Flaw::Place)?;

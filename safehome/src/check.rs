@@ -9,6 +9,7 @@
 mod algorithm;
 mod errata;
 mod home;
+mod modes;
 pub mod operations;
 mod order;
 mod patience;
@@ -21,7 +22,7 @@ use alloc::vec::Vec;
 use selvedge_sim::check::Scenario;
 
 pub use algorithm::{Algorithm1, Search, Slot, algorithm_1};
-pub use home::{Do, Happening, Home, Promise, Setup, Tick};
+pub use home::{As, Do, Happening, Home, Promise, Setup, Tick};
 
 use crate::Published;
 
@@ -31,6 +32,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
     all.extend(sound::deep().into_iter().map(Scenario::deep));
     all.extend(errata::pairs());
+    all.extend(modes::all());
     all
 }
 

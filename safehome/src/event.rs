@@ -1,11 +1,12 @@
 //! What the application may ask, what it is told, timers and errors.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use selvedge_core::{Delta, NodeId, Span};
 use thiserror::Error;
 
-use crate::{ConfigError, LONGEST_LATENESS, Routine, RoutineId};
+use crate::{ConfigError, LONGEST_LATENESS, Routine, RoutineId, Terms, Urgency};
 
 /// What the application asks or reports.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +37,15 @@ pub enum Command<V> {
     },
     /// Run this routine. [`Event::Accepted`] follows.
     Submit(Routine<V>),
+    /// Run this routine on these terms: beside, after or instead of other runs of its key, and as
+    /// urgent as it says. [`Event::Accepted`] follows, and then what becomes of those that it
+    /// supersedes or preempts. Takes O(routines) more where it has a key or is urgent.
+    SubmitAs {
+        /// What it does.
+        routine: Routine<V>,
+        /// How it stands to others.
+        terms: Terms,
+    },
     /// Abort this routine, if it is not finished.
     Cancel(RoutineId),
     /// What became of a command that was [issued](Event::Issue). Of one that may still act after
@@ -62,6 +72,17 @@ pub enum Command<V> {
         device: NodeId,
         /// Its state.
         state: V,
+    },
+    /// As [`Observed`](Self::Observed), for a hand that is so urgent: what is less urgent and still
+    /// needs the device is preempted, as by a routine. So the device stays as the hand left it, also
+    /// where a routine had brought it into this state before, or has a command on its way that does.
+    ByHand {
+        /// Which one.
+        device: NodeId,
+        /// Its state.
+        state: V,
+        /// How urgent: with 0 nothing is preempted.
+        urgency: Urgency,
     },
     /// The device was [asked](Event::Ask), and is in this state.
     Answered {
@@ -130,6 +151,16 @@ pub enum Event<V> {
         step: u16,
         /// Why.
         why: SkipReason,
+    },
+    /// The hold of a [preemptible](crate::Step::preemptible) command ends early, and the routine goes
+    /// on: something more urgent needs one of its devices.
+    CutShort {
+        /// The routine that held it.
+        routine: RoutineId,
+        /// The device that it held; perhaps not the one that is needed.
+        device: NodeId,
+        /// What is more urgent; `None` for a [hand](Command::ByHand).
+        by: Option<RoutineId>,
     },
     /// The routine is finished, with all its commands but those that were skipped.
     Committed(RoutineId),
@@ -221,9 +252,32 @@ pub enum AbortReason {
     /// A command that must succeed was not done.
     Step(u16, SkipReason),
     /// A device failed or restarted that the routine needed.
-    Device(NodeId),
+    Device {
+        /// Which one.
+        device: NodeId,
+        /// The command that needed it, or asked about it: the next one, or else the last one.
+        /// `None` under [`StrongGlobalStrict`](crate::Visibility::StrongGlobalStrict) if none did.
+        step: Option<u16>,
+    },
     /// It went before a routine that waits, and took longer than was planned.
-    LeaseOver(NodeId),
+    LeaseOver {
+        /// The device that it was lent.
+        device: NodeId,
+        /// The command that needed it, as in [`Device`](Self::Device).
+        step: Option<u16>,
+    },
+    /// This later run of its key, of the mode [`Restart`](crate::Mode::Restart), takes its place.
+    Superseded(RoutineId),
+    /// Something more urgent needs a device.
+    Preempted {
+        /// The routine that does; `None` for a [hand](Command::ByHand).
+        by: Option<RoutineId>,
+        /// The device. Where one routine runs at a time, and for earlier runs of its key, it may be
+        /// one that only the preempted routine needs.
+        device: NodeId,
+        /// The command that needed it, as in [`Device`](Self::Device).
+        step: Option<u16>,
+    },
 }
 
 /// What becomes of a device that an aborted routine commanded.
@@ -232,8 +286,9 @@ pub enum AbortReason {
 pub enum UndoStatus {
     /// It was not changed, or a later routine has changed it since.
     NotNeeded,
-    /// It is restored now. One of [`Event::Restored`], [`Event::Stuck`] and [`Event::GivenUp`]
-    /// follows; it may be the end of several that had begun on the device.
+    /// It is restored now; or it goes straight to the state into which the routine sets it that
+    /// supersedes or preempts this one. One of [`Event::Restored`], [`Event::Stuck`] and
+    /// [`Event::GivenUp`] follows; it may be the end of several that had begun on the device.
     Begun,
     /// The same, when it is up again and no command can act [late](Command::Lateness) any more.
     Pending,
@@ -302,6 +357,32 @@ pub enum Reject {
         "device {0} is in use, or is to be restored: wait until the routines that need it are finished"
     )]
     DeviceInUse(NodeId),
+    /// A run of this key is unfinished, and the mode is [`Single`](crate::Mode::Single).
+    #[error(
+        "routine {routine} has the same key and is unfinished: wait until it is finished, cancel it, or submit as restart or queued"
+    )]
+    Unfinished {
+        /// The first of them.
+        routine: RoutineId,
+    },
+    /// As many runs of this key as may be are unfinished.
+    #[error(
+        "{limit} routines with the same key are unfinished, routine {routine} first: wait until it is finished, cancel one, or raise the limit of the mode"
+    )]
+    QueueFull {
+        /// The first of them.
+        routine: RoutineId,
+        /// How many there may be.
+        limit: NonZeroU16,
+    },
+    /// The key is too long.
+    #[error("the key has {found} bytes and may have {limit}: shorten it")]
+    KeyTooLong {
+        /// How many it has.
+        found: usize,
+        /// How many it may have.
+        limit: usize,
+    },
     /// No room for a routine. To find that takes as long as to join committed ones: O(e u), with e
     /// the places of routines on devices and u those that are unfinished.
     #[error("{limit} routines are unfinished: wait until one is finished, or raise routine_limit")]
@@ -350,13 +431,15 @@ pub enum Reject {
 }
 
 impl AbortReason {
-    /// The device that is the cause, for an abort of this routine; `None` if it was cancelled.
+    /// The device that is the cause, for an abort of this routine; `None` if it was cancelled or
+    /// superseded.
     #[must_use]
     pub fn device<V>(self, routine: &Routine<V>) -> Option<NodeId> {
         match self {
-            Self::Cancelled => None,
-            Self::Device(device)
-            | Self::LeaseOver(device)
+            Self::Cancelled | Self::Superseded(_) => None,
+            Self::Device { device, .. }
+            | Self::LeaseOver { device, .. }
+            | Self::Preempted { device, .. }
             | Self::Step(_, SkipReason::Down(device) | SkipReason::StateUnknown(device)) => {
                 Some(device)
             }
@@ -365,6 +448,34 @@ impl AbortReason {
                 step.map(|it| it.device)
             }
         }
+    }
+
+    /// The command that is to blame, counted from 0: the one that failed, the one with the
+    /// condition that could not be asked, or the one that needs the device.
+    #[must_use]
+    pub const fn step(self) -> Option<u16> {
+        match self {
+            Self::Cancelled | Self::Superseded(_) => None,
+            Self::Device { step, .. }
+            | Self::LeaseOver { step, .. }
+            | Self::Preempted { step, .. } => step,
+            Self::Step(step, _) => Some(step),
+        }
+    }
+
+    /// The routine to blame, if it is another one.
+    #[must_use]
+    pub const fn routine(self) -> Option<RoutineId> {
+        match self {
+            Self::Superseded(by) => Some(by),
+            Self::Preempted { by, .. } => by,
+            Self::Cancelled | Self::Device { .. } | Self::LeaseOver { .. } | Self::Step(..) => None,
+        }
+    }
+
+    /// Whether it is aborted for another, which begins at once.
+    pub(crate) const fn makes_room(self) -> bool {
+        matches!(self, Self::Superseded(_) | Self::Preempted { .. })
     }
 }
 
@@ -383,6 +494,9 @@ impl Reject {
             | Self::NoTime(_)
             | Self::LongCondition { .. }
             | Self::UnknownRoutine(_)
+            | Self::Unfinished { .. }
+            | Self::QueueFull { .. }
+            | Self::KeyTooLong { .. }
             | Self::TooManyRoutines { .. }
             | Self::TooManyOrdered { .. }
             | Self::TooManyDevices { .. }

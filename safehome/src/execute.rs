@@ -15,6 +15,7 @@ impl<V: Value> Hub<V> {
 
     /// Issues the routine's next command.
     pub(crate) fn issue(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
+        self.announce(at, cx);
         let usual = self.config.timeout;
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine is unfinished");
@@ -39,6 +40,7 @@ impl<V: Value> Hub<V> {
             return;
         };
         device.flight = Some(Flight::new(token, value.clone(), Some(id)));
+        *device.since = cx.now();
         if let Some(entry) = device.entry_mut(id) {
             self.ranks.begin(*entry.slot);
             if let Some(length) = entry.begin(leniency) {
@@ -92,7 +94,12 @@ impl<V: Value> Hub<V> {
             return;
         };
         match outcome {
-            Outcome::Done => self.on_written(routine, id, flight.value, cx),
+            Outcome::Done => {
+                self.on_written(routine, id, flight.value, cx);
+                // What was to be brought back went straight to this state. It may be held now, so
+                // that the device is not looked at.
+                self.announce(id, cx);
+            }
             Outcome::Refused => {}
             Outcome::Unknown => self.on_unknown(routine, id),
         }
@@ -115,7 +122,7 @@ impl<V: Value> Hub<V> {
             .and_then(|it| it.entry(routine))
             .is_some_and(is_revoked)
         {
-            self.abort(routine, AbortReason::LeaseOver(id), cx);
+            self.end_lease(routine, id, cx);
             return;
         }
         let hold = run.step().map_or(Span::ZERO, |step| step.hold);
@@ -124,6 +131,7 @@ impl<V: Value> Hub<V> {
                 run.busy = Some(id);
                 if let Some(device) = self.devices.get_mut(&id) {
                     device.held = Some(routine);
+                    *device.since = cx.now();
                 }
                 cx.arm(Timer::Hold(id), hold);
                 return;
@@ -137,7 +145,16 @@ impl<V: Value> Hub<V> {
 
     /// A device is in the state into which a routine brought it.
     fn on_written(&mut self, id: RoutineId, at: NodeId, value: V, cx: &mut Context<'_, Self>) {
-        let undo = self.runs.get(&id).and_then(|run| run.step()?.undo.clone());
+        let run = self.runs.get(&id);
+        let undo = run.and_then(|run| run.step()?.undo.clone());
+        // It gives way to a hand, which has the last word though this command comes later.
+        let is_by_hand = |run: &Run<V>| {
+            let Stage::Aborting(why) = run.stage else {
+                return false;
+            };
+            matches!(why, AbortReason::Preempted { by: None, .. })
+        };
+        let yields = run.is_some_and(is_by_hand);
         let Some(device) = self.devices.get_mut(&at) else {
             debug_assert!(false, "the device is at the hub");
             return;
@@ -156,7 +173,7 @@ impl<V: Value> Hub<V> {
         let mut behind = 0;
         device.lineage.retain(|entry| {
             behind += 1;
-            behind <= place + 1 || entry.owner != Owner::Hand
+            yields || behind <= place + 1 || entry.owner != Owner::Hand
         });
         let before = device.lineage.get(..place).unwrap_or_default();
         for other in before.iter().filter(|it| it.wrote.is_some()) {

@@ -38,16 +38,32 @@ impl AbortReason {
                 let device = commanded.map_or_else(String::new, to);
                 format!("{skip} at command {nth}{device}")
             }
-            Self::Device(device) => {
+            Self::Device { device, step } => {
                 let device = catalogue.shown(device);
-                format!("{device} failed or restarted while it was needed")
+                let by = needed_by(step);
+                format!("{device} failed or restarted while it was needed{by}")
             }
-            Self::LeaseOver(device) => {
+            Self::LeaseOver { device, step } => {
                 let device = catalogue.shown(device);
-                format!("it kept {device} longer than it was lent for")
+                let by = needed_by(step);
+                format!("it kept {device} longer than it was lent for{by}")
+            }
+            Self::Superseded(by) => format!("routine {by} of the same key takes its place"),
+            Self::Preempted { by, device, step } => {
+                let device = catalogue.shown(device);
+                let who = by.map_or_else(|| "a hand".into(), |by| format!("routine {by}"));
+                let needed = needed_by(step);
+                format!("{who} is more urgent and took {device}, which was needed{needed}")
             }
         }
     }
+}
+
+/// The command that needed a device, counted from 1.
+fn needed_by(step: Option<u16>) -> String {
+    step.map_or_else(String::new, |it| {
+        format!(" by command {}", u32::from(it) + 1)
+    })
 }
 
 impl Reject {
@@ -81,8 +97,20 @@ mod tests {
         let routine = Routine {
             steps: steps.into(),
         };
-        let why = AbortReason::Device(oven).explain(&routine, &catalogue);
-        assert_eq!(why, "\"oven\" failed or restarted while it was needed");
+        let (device, step) = (oven, Some(1));
+        let why = AbortReason::Device { device, step }.explain(&routine, &catalogue);
+        assert_eq!(
+            why,
+            "\"oven\" failed or restarted while it was needed by command 2"
+        );
+        let by = Some(crate::RoutineId(7));
+        let why = AbortReason::Preempted { by, device, step }.explain(&routine, &catalogue);
+        assert_eq!(
+            why,
+            "routine 7 is more urgent and took \"oven\", which was needed by command 2"
+        );
+        let why = AbortReason::Superseded(crate::RoutineId(7)).explain(&routine, &catalogue);
+        assert_eq!(why, "routine 7 of the same key takes its place");
         let why = AbortReason::Step(1, SkipReason::Down(oven)).explain(&routine, &catalogue);
         assert_eq!(why, "the device was down at command 2, to \"oven\"");
         let (device, token) = (oven, 7);

@@ -77,8 +77,10 @@ impl<V: Value> Hub<V> {
     }
 
     fn abort_all(&mut self, routines: &[RoutineId], id: NodeId, cx: &mut Context<'_, Self>) {
+        let device = id;
         for &routine in routines {
-            self.abort(routine, AbortReason::Device(id), cx);
+            let step = self.runs.get(&routine).and_then(|it| it.blame(device));
+            self.abort(routine, AbortReason::Device { device, step }, cx);
         }
     }
 

@@ -24,6 +24,7 @@ impl<V: Value> Hub<V> {
         let (done, count) = (usize::from(run.at), step.devices().count());
         run.at += 1;
         run.tested = false;
+        *run.since = cx.now();
         for nth in 0..count {
             let Some(run) = self.runs.get(&id) else {
                 debug_assert!(false, "the routine is unfinished");
@@ -37,6 +38,10 @@ impl<V: Value> Hub<V> {
             };
             let is_weak = self.is_weak();
             if !is_weak && run.still_needs(at) {
+                if run.takes_over() {
+                    // What it does there next may be to ask: then the device is brought back first.
+                    self.work.enqueue(Task::Device(at));
+                }
                 if self.rules.releases_between()
                     && let Some(device) = self.devices.get_mut(&at)
                     && let Some(entry) = device.entry_mut(id)
@@ -102,7 +107,9 @@ impl<V: Value> Hub<V> {
                 entry.is_some_and(|it| it.touched)
             };
             if let Some(&down) = run.devices.iter().filter(touched).find(is_down) {
-                self.abort(id, AbortReason::Device(down), cx);
+                let step = run.blame(down);
+                let device = down;
+                self.abort(id, AbortReason::Device { device, step }, cx);
                 return;
             }
         }
@@ -140,6 +147,7 @@ impl<V: Value> Hub<V> {
         self.settle(devices, cx);
         self.join_committed();
         self.work.enqueue(Task::Queue);
+        self.look_at_held();
     }
 
     /// Commits as section 4.3 says: the routine's place is removed, and all before it (errata H2

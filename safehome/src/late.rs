@@ -37,6 +37,7 @@ impl<V: Value> Hub<V> {
         };
         let span = device.lateness;
         if span > Span::ZERO {
+            *device.since = cx.now();
             device.late = Some(Late {
                 token: flight.token,
                 value: flight.value.clone(),

@@ -15,11 +15,15 @@
 //! | when all routines are finished the devices are as if those that were committed had run one by one, in the order that [`Event::Ordered`] tells; what was skipped left out | every [`Visibility`] but `Weak`; devices change by the hub's commands, or tell it ([`Command::Observed`]); an [outcome](Outcome) is what it says: `Unknown` may have happened, and will not happen later than the device's [lateness](Command::Lateness) |
 //! | a condition sees the state that it would see in that order | the same |
 //! | a routine is committed, or everything that it did is undone, unless a later routine has changed it since, or the state before is unknown, or has an [undo handler](Step::undo) | the same; a device obeys [`Config::undo_attempts`] times sooner or later |
-//! | a rollback to a device that is down is done when it is back, and nothing else touches the device before | |
+//! | a rollback to a device that is down is done when it is back, and nothing else touches the device before | but a run that supersedes others, or is urgent, and does not ask for the device's state: its command makes the rollback void, or fails, and then the rollback is done |
 //! | a device has one command on its way at a time | |
+//! | an urgent routine waits for no less urgent one, but for a command on its way: at most its timeout | it has been let in (a [queued](Mode::Queued) run waits for those of its key that are as urgent); a rollback or a [late](Command::Lateness) command is no routine; not under `Weak` |
+//! | of runs with one key whose modes are [`Single`](Mode::Single), [`Restart`](Mode::Restart) or [`Queued`](Mode::Queued) one at most is let in; another that was superseded or preempted waits for its command on the way and is undone | |
+//! | a device that a superseded run changed goes straight to the state into which the new run sets it | the new run is next on the device, and does not ask for its state before; where it has to wait for a place, the device is brought back meanwhile |
+//! | a committed routine is never superseded nor preempted | |
 //! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
 //! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time use no device in common | |
-//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins | every [`Visibility`] but `Weak`; some device did commands of both: where so many were passed over that none did, either may come first, and the end is the same |
+//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins, also where the first one is held back | every [`Visibility`] but `Weak`; some device did commands of both: where so many were passed over that none did, either may come first, and the end is the same |
 //! | a routine that has not begun, or waits for a device, is overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
 //! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored; under `Weak`, no command acts [late](Command::Lateness) |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::order_limit`], [`Config::device_limit`], [`Config::step_limit`] |
@@ -71,6 +75,38 @@
 //!                                                                 before it any more   v
 //!                                                                                   Ordered
 //! ```
+//!
+//! A run that is [queued](Mode::Queued) is held back before it waits: it has no place, and waits for
+//! nothing but the runs before it.
+//!
+//! # Runs of one routine, and what is urgent
+//!
+//! [`Command::SubmitAs`] takes a routine on [`Terms`]. A [key](Series::key) says which runs belong
+//! together, and a [`Mode`] what the new one does about those that are unfinished. An [`Urgency`]
+//! preempts: whatever is less urgent and unfinished, and still needs a device that the urgent routine
+//! needs, keeps one from it, or has changed one about which it asks and may be undone, gives way.
+//! If it holds a device by a [preemptible](Step::preemptible) command and is in nobody's way
+//! without that hold, the hold ends and it goes on ([`Event::CutShort`]); else it is aborted
+//! ([`AbortReason::Preempted`]). That is decided when the urgent routine is let in: at once, or when
+//! those of its key before it are finished. Later ones that are less urgent get no place before it.
+//!
+//! | | `Eventual` | `PartitionedStrict` | `GlobalStrict`, `Strong…` | `Weak` |
+//! |---|---|---|---|---|
+//! | gives way | those that still need a common device, that changed one about which the urgent one asks, or, without post-leases, that keep one | the same, and those that used a common device: they keep it to their end | the one that runs, whatever it needs; of those that wait, those with a common device | those that still need a common device, when the urgent one is submitted and again at each of its commands |
+//! | those that wait and have no common device | go on | go on | come after it | go on |
+//! | what gave way is | undone | undone | undone | left as it is |
+//!
+//! With every scheduler an urgent routine comes behind all that has used its devices and before all
+//! that is less urgent. `FirstCome` puts it behind those that are as urgent; `Timeline` and
+//! `JustInTime` may put it before them, as ever, but for one: while it waits for a place just in
+//! time no later routine overtakes it.
+//!
+//! What was preempted or superseded is aborted like any other. So [`Event::Ordered`] does not name
+//! it, but for what its undo handler did and what cannot be undone ([`Placed::Set`]). A routine with
+//! a hold that was cut short did all its commands: it is committed, and in the order before the one
+//! for which it made room, if they have a device in common.
+//!
+//! [`Hub::wait`] says for what a routine waits, and [`Hub::preview`] what would become of one.
 //!
 //! # Two routines that meet
 //!
@@ -148,12 +184,16 @@ mod join;
 mod late;
 mod lineage;
 mod machine;
+mod mode;
+mod preempt;
+mod preview;
 mod published;
 mod resume;
 mod run;
 mod save;
 mod schedule;
 mod turn;
+mod why;
 mod work;
 
 pub use config::{Config, ConfigError, Scheduler, Visibility};
@@ -165,9 +205,12 @@ pub use event::{
 };
 pub use id::RoutineId;
 pub use machine::Hub;
+pub use preview::Preview;
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use save::{Flaw, RestoreError, Saved};
 pub use selvedge_routine::{
-    Catalogue, Clause, Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step, Value,
+    Catalogue, Clause, Comparison, Condition, LONGEST_KEY, LONGEST_LATENESS, Mode, Priority,
+    Routine, Series, Step, Terms, Urgency, Value,
 };
+pub use why::{Wait, WaitCause};

@@ -36,6 +36,9 @@ pub(crate) struct Device<V> {
     pub(crate) is_stuck: bool,
     /// It was told that it is restored, and not yet what came of it.
     pub(crate) is_announced: bool,
+    /// Since when it does what it does: for those who ask why a routine waits, nothing else.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) since: Untracked<Time>,
     /// What a rollback was to bring back when a routine was aborted: in published rules only
     /// (errata H6, H8).
     #[cfg(feature = "check")]
@@ -254,6 +257,7 @@ impl<V: Clone + Eq> Device<V> {
             rests: false,
             is_stuck: false,
             is_announced: false,
+            since: Untracked::default(),
             #[cfg(feature = "check")]
             target: None,
         }
@@ -275,6 +279,7 @@ impl<V: Clone + Eq> Device<V> {
             rests: self.rests,
             is_stuck: self.is_stuck,
             is_announced: self.is_announced,
+            since: Untracked::default(),
             #[cfg(feature = "check")]
             target: None,
         }
@@ -296,6 +301,7 @@ impl<V: Clone + Eq> Device<V> {
             rests,
             is_stuck,
             is_announced,
+            since: _,
             #[cfg(feature = "check")]
                 target: _,
         } = other;
@@ -352,6 +358,14 @@ impl<V: Clone + Eq> Device<V> {
         let is_used = entries.any(|it| it.touched && !it.released);
         let is_restored = self.is_up && (is_sent || self.needs_rollback());
         !is_used && !is_restored
+    }
+
+    /// Whether no routine has it and no command to it may still act. What it is to be brought back
+    /// to is left aside.
+    pub(crate) fn is_idle(&self) -> bool {
+        let mut entries = self.lineage.iter();
+        let is_sent = self.flight.is_some() || self.late.is_some();
+        !is_sent && !entries.any(|it| it.touched && !it.released)
     }
 
     /// The state that it should be in: that of the last in the order that changed it (figure 8).

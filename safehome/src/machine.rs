@@ -1,6 +1,6 @@
 //! The state, and where each input goes.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 #[cfg(feature = "check")]
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use crate::schedule::{Ranks, Waiting};
 use crate::work::{Task, Work};
 use crate::{
     AbortReason, Clause, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
-    RoutineId, Step, Timer, Value,
+    RoutineId, Step, Terms, Timer, Value,
 };
 
 /// The hub: it takes routines and decides which command goes to which device when.
@@ -37,6 +37,8 @@ pub struct Hub<V> {
     pub(crate) waiting: Untracked<Waiting>,
     pub(crate) ranks: Untracked<Ranks>,
     pub(crate) tally: Untracked<Tally>,
+    /// The routines that are held back: it follows from their stages.
+    pub(crate) held: Untracked<BTreeSet<RoutineId>>,
     /// What is left to do before the step is over.
     pub(crate) work: Untracked<Work>,
     pub(crate) counters: Untracked<Counters>,
@@ -74,6 +76,7 @@ impl<V: Value> Hub<V> {
             waiting: Untracked::default(),
             ranks: Untracked::default(),
             tally: Untracked::default(),
+            held: Untracked::default(),
             work: Untracked::default(),
             counters: Untracked::default(),
         }
@@ -144,6 +147,7 @@ impl<V: Value> Hub<V> {
                 Task::Device(device) => self.serve(device, cx),
                 Task::Routine(routine) => self.advance(routine, cx),
                 Task::Queue => self.start_waiting(cx),
+                Task::Held => self.let_in(cx),
             }
         }
     }
@@ -161,17 +165,12 @@ impl<V: Value> Hub<V> {
             }
             Command::Remove(device) => self.remove(device, cx)?,
             Command::Lateness { device, lateness } => self.set_lateness(device, lateness)?,
-            Command::Submit(routine) => {
-                self.check_routine(&routine)?;
-                let limit = self.config.routine_limit;
-                let room = self.leave_at_most((limit as usize).saturating_sub(1));
-                room.map_err(|_| Reject::TooManyRoutines { limit })?;
-                self.accept(routine, cx);
-            }
+            Command::Submit(routine) => self.submit(routine, Terms::default(), cx)?,
+            Command::SubmitAs { routine, terms } => self.submit(routine, terms, cx)?,
             Command::Cancel(routine) => {
                 let stage = self.runs.get(&routine).map(|run| run.stage);
                 match stage {
-                    Some(Stage::Waiting | Stage::Placed | Stage::Running) => {
+                    Some(Stage::Queued | Stage::Waiting | Stage::Placed | Stage::Running) => {
                         self.abort(routine, AbortReason::Cancelled, cx);
                     }
                     Some(Stage::Aborting(_)) => {}
@@ -196,6 +195,11 @@ impl<V: Value> Hub<V> {
                 }
                 self.on_observed(device, state, cx);
             }
+            Command::ByHand {
+                device,
+                state,
+                urgency,
+            } => self.on_hand(device, state, urgency, cx)?,
             Command::Answered {
                 device,
                 token,
@@ -236,7 +240,7 @@ impl<V: Value> Hub<V> {
         Ok(())
     }
 
-    fn check_routine(&self, routine: &Routine<V>) -> Result<(), Reject> {
+    pub(crate) fn check_routine(&self, routine: &Routine<V>) -> Result<(), Reject> {
         let (found, limit) = (routine.steps.len(), self.config.step_limit);
         if found == 0 {
             return Err(Reject::Empty);
@@ -263,14 +267,6 @@ impl<V: Value> Hub<V> {
             return Err(Reject::TooManyOrdered { limit });
         }
         Ok(())
-    }
-
-    fn accept(&mut self, routine: Routine<V>, cx: &mut Context<'_, Self>) {
-        self.last.0 += 1;
-        let id = self.last;
-        self.runs.insert(id, Run::new(routine));
-        cx.event(Event::Accepted(id));
-        self.admit(id, cx);
     }
 
     fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {

@@ -1,4 +1,5 @@
-//! Rules that do not hold up: those of the paper to the letter. For tests and comparison only.
+//! Rules that do not hold up: those of the paper to the letter, and some that look right for what
+//! the paper does not have. For tests and comparison only.
 //!
 //! `docs/errata.md` says where each stands and what breaks.
 
@@ -47,6 +48,21 @@ pub enum Published {
     /// A routine goes into the first gap that is long enough, also before one that sets the same
     /// devices (Algorithm 1; erratum H23).
     AnyGap,
+    /// A run that supersedes another leaves it running (not in the paper; erratum M1).
+    KeepsFormer,
+    /// What a superseded or preempted run did is undone before the next one begins (not in the
+    /// paper; erratum M2).
+    UndoesFirst,
+    /// A queued run does not wait for those before it (not in the paper; erratum M3).
+    QueuesNothing,
+    /// A routine goes before one that is held back and sets the same (not in the paper; erratum
+    /// M4).
+    OvertakesQueued,
+    /// An urgent routine waits for what is less urgent (not in the paper; erratum U1).
+    WaitsBehindHold,
+    /// What a preempted routine did is undone when the urgent one has begun (not in the paper;
+    /// erratum U2).
+    UndoOverwrites,
 }
 
 selvedge_core::published_rules! {
@@ -67,4 +83,10 @@ selvedge_core::published_rules! {
     any_command_aborts AnyCommandAborts
     late_is_merely_first LateIsMerelyFirst
     any_gap AnyGap
+    keeps_former KeepsFormer
+    undoes_first UndoesFirst
+    queues_nothing QueuesNothing
+    overtakes_queued OvertakesQueued
+    waits_behind_hold WaitsBehindHold
+    undo_overwrites UndoOverwrites
 }

@@ -8,12 +8,15 @@ use crate::config::Visibility;
 use crate::run::{Run, Stage};
 use crate::schedule::is_just_in_time;
 use crate::work::Task;
-use crate::{AbortReason, Event, Hub, Outcome, RoutineId, SkipReason, Timer, Value};
+use crate::{Event, Hub, Outcome, RoutineId, SkipReason, Timer, Value};
 
 impl<V: Value> Hub<V> {
     /// Timers are set again, and what was on its way is asked for.
     pub(crate) fn resume(&mut self, cx: &mut Context<'_, Self>) {
         let leniency = self.config.leniency;
+        for run in self.runs.values_mut() {
+            *run.since = cx.now();
+        }
         for (&id, device) in self.devices.iter() {
             self.ask(id, cx);
             let held = device.held.and_then(|it| self.runs.get(&it));
@@ -40,6 +43,7 @@ impl<V: Value> Hub<V> {
             // The clock is another one: what was planned is planned anew, in the same order.
             let mut clock = cx.now();
             if let Some(device) = self.devices.get_mut(&id) {
+                *device.since = cx.now();
                 for entry in device.lineage.iter_mut().filter(|it| !it.released) {
                     entry.start = clock;
                     clock = entry.end();
@@ -50,6 +54,7 @@ impl<V: Value> Hub<V> {
         self.settle(devices, cx);
         self.admit_again(cx);
         self.work.enqueue(Task::Queue);
+        self.look_at_held();
     }
 
     /// Routines that waited just in time get their places, if the scheduler is another one now:
@@ -62,7 +67,7 @@ impl<V: Value> Hub<V> {
         let waiting: Vec<RoutineId> = self.runs.iter().filter(waits).map(|it| *it.0).collect();
         for id in waiting {
             self.wait_no_longer(id);
-            self.admit(id, cx);
+            self.find_place(id, cx);
         }
     }
 
@@ -139,7 +144,7 @@ impl<V: Value> Hub<V> {
         if is_over {
             self.undo(id, cx);
         } else if is_revoked {
-            self.abort(id, AbortReason::LeaseOver(at), cx);
+            self.end_lease(id, at, cx);
         } else {
             self.on_step_failed(id, SkipReason::Down(at), cx);
             self.work.enqueue(Task::Routine(id));
@@ -169,6 +174,7 @@ impl<V: Value> Hub<V> {
         };
         flight.token = token;
         flight.is_said = false;
+        *device.since = cx.now();
         cx.event(Event::Issue {
             device: id,
             token,

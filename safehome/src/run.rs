@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Time, Untracked};
 
-use crate::{AbortReason, Placed, Routine, Step};
+use crate::{AbortReason, Placed, Routine, Step, Terms, Urgency};
 
 /// A routine that the hub has taken.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +32,13 @@ pub(crate) struct Run<V> {
     /// Of a committed one that stands for several: those, itself among them, and what happened
     /// between them, in the serial order.
     pub(crate) order: Vec<Placed<V>>,
+    /// On which terms it was submitted.
+    pub(crate) terms: Terms,
+    /// It superseded others.
+    pub(crate) took: bool,
+    /// Since when it is where it is: for those who ask why it waits, nothing else.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) since: Untracked<Time>,
 }
 
 /// How far it is.
@@ -49,10 +56,12 @@ pub(crate) enum Stage {
     Aborting(AbortReason),
     /// Done; a routine before it in the order is not.
     Committed,
+    /// It is held back until others are finished, and has no place.
+    Queued,
 }
 
 impl<V> Run<V> {
-    pub(crate) fn new(routine: Routine<V>) -> Self {
+    pub(crate) fn new(routine: Routine<V>, terms: Terms) -> Self {
         let mut run = Self {
             routine,
             devices: Vec::new(),
@@ -64,6 +73,9 @@ impl<V> Run<V> {
             late: false,
             hidden: false,
             order: Vec::new(),
+            terms,
+            took: false,
+            since: Untracked::default(),
         };
         run.find_devices();
         run
@@ -86,7 +98,7 @@ impl<V> Run<V> {
     }
 
     /// One that is committed and has places on these devices, by id. Its commands are not needed.
-    pub(crate) const fn committed(devices: Vec<NodeId>, order: Vec<Placed<V>>) -> Self {
+    pub(crate) fn committed(devices: Vec<NodeId>, order: Vec<Placed<V>>) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
             devices,
@@ -98,11 +110,14 @@ impl<V> Run<V> {
             late: false,
             hidden: false,
             order,
+            terms: Terms::default(),
+            took: false,
+            since: Untracked::default(),
         }
     }
 
     /// Without its commands, the routines for which it stands, and what follows from these.
-    pub(crate) const fn without_lists(&self) -> Self {
+    pub(crate) fn without_lists(&self) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
             devices: Vec::new(),
@@ -114,6 +129,9 @@ impl<V> Run<V> {
             late: self.late,
             hidden: self.hidden,
             order: Vec::new(),
+            terms: self.terms.clone(),
+            took: self.took,
+            since: Untracked::default(),
         }
     }
 
@@ -133,6 +151,9 @@ impl<V> Run<V> {
             late,
             hidden,
             order,
+            terms,
+            took,
+            since: _,
         } = other;
         self.stage == *stage
             && self.at == *at
@@ -141,6 +162,8 @@ impl<V> Run<V> {
             && self.late == *late
             && self.hidden == *hidden
             && self.order == *order
+            && self.terms == *terms
+            && self.took == *took
             && self.routine == *routine
     }
 
@@ -162,6 +185,55 @@ impl<V> Run<V> {
     /// Whether its next command is one to this device.
     pub(crate) fn waits_here(&self, device: NodeId) -> bool {
         self.busy.is_none() && self.step().is_some_and(|step| step.device == device)
+    }
+
+    /// The command that is to blame where this device ends it: the next one that needs the device,
+    /// or else the last one that did. `None` if none does.
+    pub(crate) fn blame(&self, device: NodeId) -> Option<u16> {
+        let needs = |it: &(u16, &Step<V>)| it.1.devices().any(|at| at == device);
+        let steps = || (0_u16..).zip(&self.routine.steps).filter(needs);
+        let next = steps().find(|it| it.0 >= self.at);
+        next.or_else(|| steps().last()).map(|it| it.0)
+    }
+
+    pub(crate) const fn urgency(&self) -> Urgency {
+        self.terms.urgency
+    }
+
+    /// Whether a device is not brought back before it sets it: it superseded others, or is urgent.
+    pub(crate) const fn takes_over(&self) -> bool {
+        self.took || self.terms.urgency.0 > 0
+    }
+
+    /// Whether a device goes from whatever state it is in straight to the one into which this
+    /// routine sets it: nothing asks for the state before.
+    pub(crate) fn goes_straight(&self, device: NodeId) -> bool {
+        if !self.takes_over() || self.is_over() {
+            return false;
+        }
+        let left = self.routine.steps.iter().skip(usize::from(self.at));
+        let mut is_tested = self.tested;
+        for step in left {
+            let asks = step.condition.as_ref().is_some_and(|it| it.asks(device));
+            if asks && !core::mem::take(&mut is_tested) {
+                return false;
+            }
+            is_tested = false;
+            if step.device == device {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether it is committed, or about to be undone.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.stage, Stage::Committed | Stage::Aborting(_))
+    }
+
+    /// Whether it has no place yet.
+    pub(crate) const fn is_placeless(&self) -> bool {
+        matches!(self.stage, Stage::Waiting | Stage::Queued)
     }
 
     /// Whether it has a place and is not finished.

@@ -13,7 +13,7 @@ use crate::run::{Run, Stage};
 use crate::{Config, ConfigError, Hub, RoutineId, Value};
 
 /// The layout of [`Saved`]; another one is not read.
-pub(crate) const VERSION: u16 = 4;
+pub(crate) const VERSION: u16 = 6;
 
 /// The whole state of a hub: what is unfinished, what is on its way, what is to be undone. A host
 /// may store it once, and after each step what has changed ([`Difference`](crate::Difference)).
@@ -170,6 +170,9 @@ pub enum Flaw {
     /// A routine without commands, or one beyond its end.
     #[error("it has no such command")]
     Step,
+    /// The key of its runs is too long.
+    #[error("its key is too long")]
+    Key,
     /// One of its commands has a timeout of 0.
     #[error("one of its commands has a timeout of 0")]
     NoTime,
@@ -291,10 +294,14 @@ impl<V: Value> Hub<V> {
                 Some(places) => run.devices = places,
                 None => run.find_devices(),
             }
-            let waits = run.stage == Stage::Waiting;
+            let stage = run.stage;
             hub.runs.insert(routine, run);
-            if waits {
-                hub.queue(routine);
+            match stage {
+                Stage::Waiting => hub.queue(routine),
+                Stage::Queued => {
+                    hub.held.insert(routine);
+                }
+                Stage::Placed | Stage::Running | Stage::Aborting(_) | Stage::Committed => {}
             }
         }
         *hub.tally = hub.count();

@@ -4,7 +4,7 @@ use selvedge_core::{Context, NodeId};
 
 use crate::config::Visibility;
 use crate::lineage::{Device, Entry};
-use crate::run::Stage;
+use crate::run::{Run, Stage};
 use crate::work::Task;
 use crate::{Hub, RoutineId, SkipReason, Timer, Value};
 
@@ -27,7 +27,9 @@ impl<V: Value> Hub<V> {
         };
         // Also under another scheduler than the one under which a routine began to wait.
         let is_eventual = self.config.visibility == Visibility::Eventual;
-        let is_free = is_eventual && self.waiting.is_awaited(id) && device.is_free();
+        // What it is to be brought back to is no obstacle to all.
+        let is_open = |it: &Device<V>| it.is_free() || it.is_idle();
+        let is_free = is_eventual && self.waiting.is_awaited(id) && is_open(device);
         if device.flight.is_none() && device.held.is_none() {
             self.pass_on(id, cx);
         }
@@ -38,13 +40,7 @@ impl<V: Value> Hub<V> {
 
     fn pass_on(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
-        let Some(device) = self.devices.get(&id) else {
-            debug_assert!(false, "the device is at the hub");
-            return;
-        };
-        if !is_weak && device.is_announced {
-            self.announce_end(id, cx);
-        }
+        self.announce(id, cx);
         let Some(device) = self.devices.get(&id) else {
             debug_assert!(false, "the device is at the hub");
             return;
@@ -52,7 +48,8 @@ impl<V: Value> Hub<V> {
         let waits = device.head().and_then(|it| self.runs.get(&it));
         let is_first = self.rules.free_rollback() && waits.is_some_and(|it| it.waits_here(id));
         let is_settled = device.late.is_none();
-        if !is_weak && is_settled && device.is_up && device.needs_rollback() && !is_first {
+        let is_due = !is_weak && is_settled && device.is_up && device.needs_rollback();
+        if is_due && !is_first && !waits.is_some_and(|it| self.goes_straight(it, id)) {
             self.roll_back(id, cx);
             return;
         }
@@ -87,6 +84,7 @@ impl<V: Value> Hub<V> {
             }
             if self.is_weak() {
                 self.queue_up(id, device);
+                self.preempt(id, cx);
             }
             match self.turn(id, device) {
                 Turn::Ours => {
@@ -101,6 +99,8 @@ impl<V: Value> Hub<V> {
 
     fn turn(&mut self, id: RoutineId, device: NodeId) -> Turn {
         let (is_weak, rules) = (self.is_weak(), self.rules);
+        let run = self.runs.get(&id);
+        let is_straight = run.is_some_and(|it| self.goes_straight(it, device));
         let Some(device) = self.devices.get_mut(&device) else {
             debug_assert!(false, "the device is at the hub");
             return Turn::Down;
@@ -123,10 +123,16 @@ impl<V: Value> Hub<V> {
         }
         let is_sent = device.flight.is_some() || device.late.is_some();
         let is_busy = is_sent || device.held.is_some();
-        if is_busy || !is_weak && device.needs_rollback() && !rules.free_rollback() {
+        let goes_anyway = is_weak || is_straight || rules.free_rollback();
+        if is_busy || !goes_anyway && device.needs_rollback() {
             return Turn::Wait;
         }
         Turn::Ours
+    }
+
+    /// Whether a device is left as it is until this routine sets it, though a rollback is due.
+    pub(crate) fn goes_straight(&self, run: &Run<V>, device: NodeId) -> bool {
+        run.goes_straight(device) && !self.rules.undoes_first()
     }
 
     /// Whether the condition of the next command holds; `None` while others come first (erratum
@@ -174,7 +180,7 @@ impl<V: Value> Hub<V> {
 
     /// Whether a condition of the routine sees this device as it is in the order, or sees that it is
     /// down.
-    fn can_read(&self, id: RoutineId, at: NodeId) -> bool {
+    pub(crate) fn can_read(&self, id: RoutineId, at: NodeId) -> bool {
         let Some(device) = self.devices.get(&at) else {
             return false;
         };

@@ -20,6 +20,8 @@ pub(crate) enum Task {
     Routine(RoutineId),
     /// Starts the waiting routines that can start.
     Queue,
+    /// Lets in the routines that are held back no longer.
+    Held,
 }
 
 impl Work {
@@ -28,6 +30,20 @@ impl Work {
         if !self.0.contains(&task) {
             self.0.push_back(task);
         }
+    }
+
+    /// Adds a task that is to come before all others; what becomes of a routine comes before those
+    /// that wait, as that may let them start. O(tasks).
+    pub(crate) fn hurry(&mut self, task: Task) {
+        self.0.retain(|it| *it != task);
+        let is_first = |it: &&Task| matches!(it, Task::Routine(_));
+        let first = match task {
+            Task::Routine(_) => 0,
+            Task::Device(_) | Task::Queue | Task::Held => {
+                self.0.iter().take_while(is_first).count()
+            }
+        };
+        self.0.insert(first, task);
     }
 
     pub(crate) fn next(&mut self) -> Option<Task> {

@@ -3,8 +3,8 @@
 //! The morning and the party are files in the routine format; the factory is made by its rule.
 
 use selvedge_core::{Choose, NodeId, Span, Time};
-use selvedge_routine::State;
 use selvedge_routine::file::{FileError, Home, NamedRoutine};
+use selvedge_routine::{Mode, State, Urgency};
 use selvedge_safehome::{Catalogue, Routine, Step};
 
 const MORNING: &str = include_str!("../scenarios/morning.json");
@@ -219,6 +219,8 @@ fn factory(choices: &mut impl Choose) -> Home {
             routines.push(NamedRoutine {
                 name: format!("stage {:02}, item {nth}", stage + 1),
                 routine: Routine { steps },
+                mode: Mode::Parallel,
+                urgency: Urgency::default(),
             });
         }
     }

@@ -18,12 +18,13 @@ use super::{Fault, FileError};
 use crate::{Clause, Priority, State, Step};
 
 const COMMAND: &str = "an object with DevID and Action, or with group, scene, delay_ms, if and then, choose, or repeat";
-const COMMAND_KEYS: [&str; 8] = [
+const COMMAND_KEYS: [&str; 9] = [
     "DevID",
     "group",
     "Action",
     "Priority",
     "hold_ms",
+    "preemptible",
     "timeout_ms",
     "undo",
     "if",
@@ -102,6 +103,13 @@ impl Known {
         let mut step = self.plain(&given, place)?;
         step.hold = given.millis("hold_ms", place)?.unwrap_or_default();
         step.undo = undo.map(|it| it.0);
+        if let Some(node) = given.get("preemptible") {
+            let place = place.key("preemptible");
+            step.preemptible = fields::truth(node, &place, "true or false")?;
+            if step.preemptible && step.hold == Span::ZERO {
+                return Err(place.fault(node.mark, Fault::NoHold));
+            }
+        }
         self.spend(devices.len(), node.mark, place)?;
         let mut steps = Vec::with_capacity(devices.len());
         for device in devices {

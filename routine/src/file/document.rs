@@ -3,6 +3,7 @@
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use super::commands::MOST;
 use super::fields::{self, Fields, has};
@@ -10,7 +11,7 @@ use super::known::Known;
 use super::tree::{Data, Entry, Node, Place};
 use super::{Fault, FileError, Home, Location, NamedRoutine, NamedTrigger, near};
 use crate::trigger::{Days, SUN_OFFSET, SunEvent, TimeOfDay, Trigger, Weekday};
-use crate::{LONGEST_LATENESS, Routine, State};
+use crate::{LONGEST_LATENESS, Mode, Routine, State, Urgency};
 
 const TOP: &str = "an object: a routine, or a document with devices, routines and triggers";
 const KEYS: [&str; 7] = [
@@ -19,6 +20,7 @@ const KEYS: [&str; 7] = [
     "hub",
 ];
 const TRIGGERS: &str = "at, every_ms, when and manual";
+const LIMIT: &str = "a whole number from 1 to 65535";
 const TIMES: &str = "a time of day as 06:30, in quotes, or sunrise or sunset";
 
 /// What the tree means. Devices that the catalogue has keep their ids.
@@ -179,9 +181,18 @@ fn scenes(node: &Node, list: &Place<'_>, known: &mut Known) -> Result<(), FileEr
 
 fn routine(node: &Node, place: &Place<'_>, known: &mut Known) -> Result<NamedRoutine, FileError> {
     const WANTED: &str = "an object with RoutineName and CommandList";
-    let given = Fields::of(node, place, WANTED, &["RoutineName", "CommandList", "if"])?;
+    let keys = [
+        "RoutineName",
+        "CommandList",
+        "if",
+        "mode",
+        "limit",
+        "urgency",
+    ];
+    let given = Fields::of(node, place, WANTED, &keys)?;
     let name = given.need("RoutineName", place)?;
     let name = fields::name(name, &place.key("RoutineName"))?;
+    let (mode, urgency) = (mode(&given, place)?, urgency(&given, place)?);
     let list = given.need("CommandList", place)?;
     if let Data::List(nodes) = &list.data
         && nodes.len() > MOST
@@ -199,7 +210,53 @@ fn routine(node: &Node, place: &Place<'_>, known: &mut Known) -> Result<NamedRou
     Ok(NamedRoutine {
         name: name.into(),
         routine: Routine { steps },
+        mode,
+        urgency,
     })
+}
+
+fn mode(given: &Fields<'_>, place: &Place<'_>) -> Result<Mode, FileError> {
+    const MODES: [&str; 4] = ["parallel", "single", "restart", "queued"];
+    let limit = given.get("limit");
+    let mode = match given.get("mode") {
+        Some(node) => {
+            let place = place.key("mode");
+            let word = fields::word(node, &place, "parallel, single, restart or queued")?;
+            let known = MODES.iter().position(|it| *it == word);
+            known.ok_or_else(|| {
+                let (found, near) = (super::tree::short(word), near(word, MODES));
+                place.fault(node.mark, Fault::NoMode { found, near })
+            })?
+        }
+        None => 0,
+    };
+    let at = place.key("limit");
+    match (mode, limit) {
+        (3, limit) => {
+            let mark = limit.map_or(given.mark, |it| it.mark);
+            let no_limit = || at.fault(mark, Fault::NoLimit);
+            let found = limit.map(|it| fields::whole(it, &at, LIMIT)).transpose()?;
+            let found = found.ok_or_else(no_limit)?;
+            let wrong = || at.fault(mark, Fault::Limit(found.to_string()));
+            let limit = u16::try_from(found).ok().and_then(NonZeroU16::new);
+            let limit = limit.ok_or_else(wrong)?;
+            Ok(Mode::Queued { limit })
+        }
+        (_, Some(stray)) => Err(at.fault(stray.mark, Fault::StrayLimit)),
+        (1, None) => Ok(Mode::Single),
+        (2, None) => Ok(Mode::Restart),
+        (_, None) => Ok(Mode::Parallel),
+    }
+}
+
+fn urgency(given: &Fields<'_>, place: &Place<'_>) -> Result<Urgency, FileError> {
+    let Some(node) = given.get("urgency") else {
+        return Ok(Urgency::default());
+    };
+    let place = place.key("urgency");
+    let found = fields::whole(node, &place, "a whole number from 0 to 255")?;
+    let fault = || place.fault(node.mark, Fault::Urgency(node.shown()));
+    u8::try_from(found).map(Urgency).map_err(|_| fault())
 }
 
 fn trigger(
@@ -218,6 +275,7 @@ fn trigger(
         "every_ms",
         "when",
         "manual",
+        "cooldown_ms",
     ];
     let given = Fields::of(node, place, WANTED, &keys)?;
     let named = given.need("RoutineName", place)?;
@@ -251,8 +309,16 @@ fn trigger(
         }
         Trigger::Manual
     };
-    let name = name.into();
-    Ok(NamedTrigger { name, trigger })
+    let cool_down = given.some_millis("cooldown_ms", place)?.unwrap_or_default();
+    if let (Trigger::Manual, Some(stray)) = (&trigger, given.get("cooldown_ms")) {
+        let place = place.key("cooldown_ms");
+        return Err(place.fault(stray.mark, Fault::StrayCoolDown));
+    }
+    Ok(NamedTrigger {
+        name: name.into(),
+        trigger,
+        cool_down,
+    })
 }
 
 fn at(

@@ -189,6 +189,36 @@ pub enum Fault {
         "the undo state {0:?} equals the Action, so it undoes nothing: give another state, or leave it out"
     )]
     UndoIsAction(String),
+    /// A hold that may be cut short where there is none.
+    #[error(
+        "preemptible is true and the command does not hold its device: give a hold_ms above zero, or leave it out"
+    )]
+    NoHold,
+    /// No mode of runs.
+    #[error("{found:?} is no mode: {}give parallel, single, restart or queued", perhaps(near.as_deref()))]
+    NoMode {
+        /// What was found.
+        found: String,
+        /// One that is like it.
+        near: Option<String>,
+    },
+    /// An urgency that is none.
+    #[error("the urgency is {0}: give a whole number from 0 to 255")]
+    Urgency(String),
+    /// A limit that is none.
+    #[error("the limit is {0}: give a whole number from 1 to 65535")]
+    Limit(String),
+    /// Queued runs without a limit.
+    #[error(
+        "the mode is queued and there is no limit: give how many runs may be unfinished, from 1"
+    )]
+    NoLimit,
+    /// A limit for no queue.
+    #[error("a limit is only for the mode queued: remove it, or set mode to queued")]
+    StrayLimit,
+    /// A cool-down of a button.
+    #[error("a manual trigger does not cool down: remove cooldown_ms, or give another trigger")]
+    StrayCoolDown,
     /// None of the keys of which one must be there, or several.
     #[error("{found} of the keys {keys} are there: give one")]
     OneOf {

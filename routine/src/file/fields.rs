@@ -7,14 +7,14 @@ use selvedge_core::Span;
 
 use super::tree::{Data, Entry, Mark, Node, Place, scaled};
 use super::{Fault, FileError, near};
-use crate::{Number, State};
+use crate::{LONGEST_KEY, Number, State};
 
 /// The longest time: what fits in 64 bits of microseconds.
 const LONGEST: u64 = u64::MAX / 1_000;
 
 /// The longest word that is a state, and the longest name, in bytes: both are written out again and
-/// again.
-const LONGEST_WORD: usize = 255;
+/// again. The name of a routine is the key of its runs.
+const LONGEST_WORD: usize = LONGEST_KEY;
 
 const STATE: &str = "a word, or a number of up to 12 digits before the point and 3 behind it";
 

@@ -2,10 +2,10 @@
 //! `yaml`.
 //!
 //! ```
-//! use selvedge_routine::Catalogue;
-//! use selvedge_routine::file::home_assistant::{self, Mode};
+//! use selvedge_routine::file::home_assistant;
+//! use selvedge_routine::{Catalogue, Mode};
 //!
-//! let import = home_assistant::read(br#"
+//! let home = home_assistant::read(br#"
 //! good_night:
 //!   alias: Good night
 //!   mode: restart
@@ -19,8 +19,8 @@
 //!         entity_id: [light.bedroom, light.hall]
 //!       continue_on_error: true
 //! "#, Catalogue::new()).map_err(|missed| missed[0].to_string())?;
-//! assert_eq!(import.home.routines[0].routine.steps.len(), 3);
-//! assert_eq!(import.modes["Good night"], Mode::Restart);
+//! assert_eq!(home.routines[0].routine.steps.len(), 3);
+//! assert_eq!(home.routines[0].mode, Mode::Restart);
 //!
 //! let missed = home_assistant::read(b"
 //! flash:
@@ -42,9 +42,10 @@
 //! # What is read
 //! - A file of scripts by name, as below `script:` or as a file of its own; one script with
 //!   `sequence`; automations as a list, below `automation:` or one.
-//! - Of a script `alias`, `sequence` and `mode`; of an automation `alias`, `id`, `triggers`,
-//!   `conditions`, `actions` and `mode`, with their older names in the singular. `description`,
-//!   `icon` and the `alias` of a step say nothing about what is done, and are passed over.
+//! - Of a script `alias`, `sequence`, `mode` and `max`; of an automation `alias`, `id`, `triggers`,
+//!   `conditions`, `actions`, `mode` and `max`, with their older names in the singular.
+//!   `description`, `icon`, `max_exceeded` (what is logged) and the `alias` of a step say nothing
+//!   about what is done, and are passed over.
 //! - Steps: an `action` (`service`) that brings entities into a state; `delay`; `if`, `then` and
 //!   `else`; `choose` and `default`; `repeat` with `count`; `sequence`; a condition, behind which
 //!   the list goes on only if it holds. `continue_on_error` is a command that may fail.
@@ -59,68 +60,49 @@
 //!   Assistant writes `"21"`, here it is 21.
 //! - A condition is asked when the turn of a command comes, and in the order of routines.
 //! - A script stops where a step fails; a routine is undone.
-//! - Which runs of a script there may be at a time is told as [`Import::modes`], for the host.
+//! - With `mode: restart` the run before is undone, and not left where it was. Without a mode it is
+//!   `single`, and `queued` runs are up to 10 (`max`), as there. Runs in `parallel` have no limit
+//!   here, so a `max` for them is told as not understood, and without one there are more than 10.
+//! - A file has no location: where automations name sunrise or sunset, the host adds it
+//!   ([`Home::location`]).
 
 mod actions;
 mod conditions;
 mod triggers;
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use super::fields::{self, has};
 use super::known::Known;
 use super::tree::{Data, Entry, Mark, Node, Place};
-use super::{Fault, FileError, Format, Home, Location, NamedRoutine, read};
-use crate::{Catalogue, Routine};
-
-/// Scripts and automations as routines.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Import {
-    /// The routines and their triggers. Where automations name sunrise or sunset, the host adds
-    /// the location.
-    pub home: Home,
-    /// What happens when a routine is to run while it runs, by its name, for each routine.
-    pub modes: BTreeMap<String, Mode>,
-}
-
-/// What happens when a script is to run while it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
-    /// It does not run again.
-    #[default]
-    Single,
-    /// It is ended, and begins anew.
-    Restart,
-    /// It runs again when it has ended.
-    Queued,
-    /// It runs again beside itself.
-    Parallel,
-}
+use super::{Fault, FileError, Format, Home, NamedRoutine, near, read};
+use crate::{Catalogue, Mode, Routine, Urgency};
 
 /// Reads scripts or automations, for a home with known devices: they keep their ids.
 ///
 /// # Errors
 /// All that is not understood, in the order of the file; or why it is no YAML.
-pub fn read(bytes: &[u8], catalogue: Catalogue) -> Result<Import, Vec<FileError>> {
+pub fn read(bytes: &[u8], catalogue: Catalogue) -> Result<Home, Vec<FileError>> {
     let node = read::tree(Format::Yaml, bytes).map_err(|it| Vec::from([it]))?;
     let mut reader = Reader {
         known: Known::new(catalogue, false),
         missed: Vec::new(),
-        import: Import::default(),
+        home: Home::default(),
         names: BTreeSet::new(),
     };
     let done = reader.top(&node, &Place::Top);
     reader.missed.extend(done.err());
-    let home = &mut reader.import.home;
+    let home = &mut reader.home;
     home.catalogue = core::mem::take(&mut reader.known.catalogue);
     if reader.missed.is_empty() && home.routines.is_empty() {
         let fault = Fault::EmptyList;
         reader.missed.push(Place::Top.fault(node.mark, fault));
     }
     if reader.missed.is_empty() {
-        Ok(reader.import)
+        Ok(reader.home)
     } else {
         Err(reader.missed)
     }
@@ -132,7 +114,7 @@ const MOST_MISSED: usize = 100;
 struct Reader {
     known: Known,
     missed: Vec<FileError>,
-    import: Import,
+    home: Home,
     names: BTreeSet<String>,
 }
 
@@ -226,7 +208,15 @@ impl Reader {
         place: &Place<'_>,
     ) -> Result<(), FileError> {
         let given = entries(node, place)?;
-        let known = ["alias", "description", "icon", "sequence", "mode"];
+        let known = [
+            "alias",
+            "description",
+            "icon",
+            "sequence",
+            "mode",
+            "max",
+            "max_exceeded",
+        ];
         self.only(given, &known, place);
         let sequence = one(given, &["sequence"]);
         let fault = || place.fault(node.mark, Fault::NoKey("sequence"));
@@ -276,41 +266,53 @@ impl Reader {
         if !self.names.insert(name.into()) {
             return Err(place.fault(node.mark, Fault::SameRoutine(name.into())));
         }
-        let mode = match one(given, &["mode"]) {
-            Some(it) => mode(&it.value, &place.key("mode"))?,
-            None => Mode::Single,
-        };
+        let mode = mode(given, place)?;
         if steps.is_empty() {
             return Err(place.fault(node.mark, Fault::EmptyList));
         }
-        self.import.modes.insert(name.into(), mode);
-        let name = name.into();
-        let routine = Routine { steps };
-        self.import
-            .home
-            .routines
-            .push(NamedRoutine { name, routine });
-        let added = self.import.home.routines.last();
-        Ok(added.map(|it| it.name.clone()).unwrap_or_default())
+        self.home.routines.push(NamedRoutine {
+            name: name.into(),
+            routine: Routine { steps },
+            mode,
+            urgency: Urgency::default(),
+        });
+        Ok(name.into())
     }
 }
 
-fn mode(node: &Node, place: &Place<'_>) -> Result<Mode, FileError> {
+/// How many runs may be unfinished where a script does not say.
+const QUEUED: NonZeroU16 = NonZeroU16::MIN.saturating_add(9);
+
+fn mode(given: &[Entry], place: &Place<'_>) -> Result<Mode, FileError> {
     const WANTED: &str = "single, restart, queued or parallel";
-    match fields::word(node, place, WANTED)? {
-        "single" => Ok(Mode::Single),
-        "restart" => Ok(Mode::Restart),
-        "queued" => Ok(Mode::Queued),
-        "parallel" => Ok(Mode::Parallel),
-        _ => Err(fields::wrong(node, place, WANTED)),
-    }
-}
-
-impl Import {
-    /// The same at this place.
-    #[must_use]
-    pub const fn at(mut self, location: Location) -> Self {
-        self.home.location = Some(location);
-        self
+    let max = one(given, &["max"]);
+    let word = match one(given, &["mode"]) {
+        Some(it) => fields::word(&it.value, &place.key("mode"), WANTED)?,
+        None => "single",
+    };
+    let mode = match word {
+        "single" => Mode::Single,
+        "restart" => Mode::Restart,
+        "parallel" => Mode::Parallel,
+        "queued" => {
+            let limit = max.map(|it| {
+                let place = place.key("max");
+                let found = fields::whole(&it.value, &place, "a whole number from 1 to 65535")?;
+                let limit = u16::try_from(found).ok().and_then(NonZeroU16::new);
+                limit.ok_or_else(|| place.fault(it.mark, Fault::Limit(it.value.shown())))
+            });
+            let limit = limit.transpose()?.unwrap_or(QUEUED);
+            return Ok(Mode::Queued { limit });
+        }
+        other => {
+            let near = near(other, ["single", "restart", "queued", "parallel"]);
+            let found = super::tree::short(other);
+            let mark = one(given, &["mode"]).map_or_else(Mark::default, |it| it.value.mark);
+            return Err(place.key("mode").fault(mark, Fault::NoMode { found, near }));
+        }
+    };
+    match max {
+        Some(stray) => Err(key(stray, place)),
+        None => Ok(mode),
     }
 }

@@ -8,9 +8,11 @@ use selvedge_core::{NodeId, Span};
 use super::fields::{entry, plain, shown, words};
 use super::known::Known;
 use super::tree::{Data, Entry, Mark, Node, Place};
-use super::{Fault, FileError, Format, Home, clauses, document, json, read};
+use super::{
+    Fault, FileError, Format, Home, NamedRoutine, NamedTrigger, clauses, document, json, read,
+};
 use crate::trigger::{Days, SunEvent, Trigger};
-use crate::{Catalogue, Priority, Routine, State, Step};
+use crate::{Catalogue, Mode, Priority, Routine, State, Step, Urgency};
 
 impl Home {
     /// Writes a document in JSON. What was read is written so that it is read as an equal home;
@@ -65,11 +67,11 @@ impl Home {
             document.push(entry("scenes", scenes));
         }
         let routines = self.routines.iter();
-        let routines = routines.map(|it| routine(&it.name, &it.routine, &self.catalogue));
+        let routines = routines.map(|it| named(it, &self.catalogue).map(Node::from));
         document.push(entry("routines", routines.collect::<Result<Vec<_>, _>>()?));
         if !self.triggers.is_empty() {
             let triggers = self.triggers.iter();
-            let triggers = triggers.map(|it| trigger(&it.name, &it.trigger, &self.catalogue));
+            let triggers = triggers.map(|it| trigger(it, &self.catalogue));
             document.push(entry("triggers", triggers.collect::<Result<Vec<_>, _>>()?));
         }
         text(&document.into(), format)
@@ -100,7 +102,7 @@ pub fn write_routine(
     it: &Routine<State>,
     catalogue: &Catalogue,
 ) -> Result<String, FileError> {
-    text(&routine(name, it, catalogue)?, Format::Json)
+    text(&routine(name, it, catalogue)?.into(), Format::Json)
 }
 
 /// What could not be read again is not written.
@@ -119,14 +121,35 @@ fn text(node: &Node, format: Format) -> Result<String, FileError> {
     Ok(text)
 }
 
-fn routine(name: &str, it: &Routine<State>, catalogue: &Catalogue) -> Result<Node, FileError> {
+/// A routine, with what is said of its runs.
+fn named(it: &NamedRoutine, catalogue: &Catalogue) -> Result<Vec<Entry>, FileError> {
+    let mut entries = routine(&it.name, &it.routine, catalogue)?;
+    match it.mode {
+        Mode::Parallel => {}
+        Mode::Single => entries.push(entry("mode", "single")),
+        Mode::Restart => entries.push(entry("mode", "restart")),
+        Mode::Queued { limit } => {
+            entries.push(entry("mode", "queued"));
+            entries.push(entry("limit", plain(limit)));
+        }
+    }
+    if it.urgency > Urgency::default() {
+        entries.push(entry("urgency", plain(it.urgency)));
+    }
+    Ok(entries)
+}
+
+fn routine(
+    name: &str,
+    it: &Routine<State>,
+    catalogue: &Catalogue,
+) -> Result<Vec<Entry>, FileError> {
     let commands = it.steps.iter().map(|it| command(it, catalogue));
-    let entries: Vec<Entry> = [
+    Ok([
         entry("RoutineName", name),
         entry("CommandList", commands.collect::<Result<Vec<_>, _>>()?),
     ]
-    .into();
-    Ok(entries.into())
+    .into())
 }
 
 fn command(step: &Step<State>, catalogue: &Catalogue) -> Result<Node, FileError> {
@@ -143,6 +166,9 @@ fn command(step: &Step<State>, catalogue: &Catalogue) -> Result<Node, FileError>
     if step.hold > Span::ZERO {
         entries.push(entry("hold_ms", millis(step.hold)?));
     }
+    if step.preemptible {
+        entries.push(entry("preemptible", Data::Bool(true)));
+    }
     if let Some(timeout) = step.timeout {
         entries.push(entry("timeout_ms", millis(timeout)?));
     }
@@ -156,10 +182,10 @@ fn command(step: &Step<State>, catalogue: &Catalogue) -> Result<Node, FileError>
     Ok(entries.into())
 }
 
-fn trigger(name: &str, it: &Trigger<State>, catalogue: &Catalogue) -> Result<Node, FileError> {
-    let mut entries: Vec<Entry> = [entry("RoutineName", name)].into();
+fn trigger(it: &NamedTrigger, catalogue: &Catalogue) -> Result<Node, FileError> {
+    let mut entries: Vec<Entry> = [entry("RoutineName", it.name.as_str())].into();
     let days = |days: Days| words(days.iter().map(crate::trigger::Weekday::short));
-    match it {
+    match &it.trigger {
         Trigger::At(at) => entries.push(entry("at", Data::Word(at.to_string()))),
         Trigger::On { days: on, at } => {
             entries.push(entry("at", Data::Word(at.to_string())));
@@ -188,6 +214,9 @@ fn trigger(name: &str, it: &Trigger<State>, catalogue: &Catalogue) -> Result<Nod
             entries.push(entry("when", clause));
         }
         Trigger::Manual => entries.push(entry("manual", Data::Bool(true))),
+    }
+    if it.cool_down > Span::ZERO {
+        entries.push(entry("cooldown_ms", millis(it.cool_down)?));
     }
     Ok(entries.into())
 }

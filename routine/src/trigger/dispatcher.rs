@@ -113,6 +113,16 @@ struct Armed<V> {
     fired: Option<Time>,
     /// When its time of day comes next, if the local clock is known.
     due: Option<Time>,
+    /// For how long it does not fire again, and since when.
+    cool_down: Span,
+    cools: Option<Time>,
+}
+
+impl<V> Armed<V> {
+    fn cools_until(&self) -> Option<Time> {
+        let since = self.cools.filter(|_| self.cool_down > Span::ZERO)?;
+        Some(since + self.cool_down)
+    }
 }
 
 impl<V: Value> Dispatcher<V> {
@@ -151,6 +161,13 @@ impl<V: Value> Dispatcher<V> {
             (id, it.name.as_str(), &it.trigger)
         };
         self.triggers.iter().map(shown)
+    }
+
+    /// Until when a trigger does not fire again: until the end of its cool-down, which may be over.
+    /// `None` if it has not fired since it cools down, or does not cool down, or is unknown.
+    #[must_use]
+    pub fn cools_until(&self, id: TriggerId) -> Option<Time> {
+        self.triggers.get(&id)?.cools_until()
     }
 
     /// What the local clock shows, in microseconds after midnight.
@@ -238,6 +255,11 @@ impl<V: Value> Dispatcher<V> {
                 }
                 cx.disarm(id);
             }
+            Command::CoolDown { trigger, span } => {
+                let known = self.triggers.get_mut(&trigger);
+                let armed = known.ok_or(Reject::UnknownTrigger(trigger))?;
+                armed.cool_down = span;
+            }
             Command::Run(name) => {
                 let Some(routine) = self.routines.get(&name).cloned() else {
                     return Err(Reject::UnknownRoutine(name));
@@ -293,6 +315,8 @@ impl<V: Value> Dispatcher<V> {
             is_true,
             fired: None,
             due: None,
+            cool_down: Span::ZERO,
+            cools: None,
         };
         let limit = self.config.trigger_limit;
         let taken = self.triggers.insert(id, armed);
@@ -411,10 +435,16 @@ impl<V: Value> Dispatcher<V> {
         }
     }
 
-    fn fire(&self, id: TriggerId, cx: &mut Context<'_, Self>) {
-        let Some(armed) = self.triggers.get(&id) else {
+    fn fire(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
+        let now = cx.now();
+        let Some(armed) = self.triggers.get_mut(&id) else {
             return;
         };
+        if let Some(until) = armed.cools_until().filter(|until| now < *until) {
+            cx.event(Event::Cooling { trigger: id, until });
+            return;
+        }
+        armed.cools = (armed.cool_down > Span::ZERO).then_some(now);
         // Forgetting a routine forgets its triggers, so it is there.
         if let Some(routine) = self.routines.get(&armed.name) {
             cx.event(Event::Submit {

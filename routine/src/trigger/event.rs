@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use selvedge_core::{NodeId, Span};
+use selvedge_core::{NodeId, Span, Time};
 use thiserror::Error;
 
 use super::{Clause, ConfigError, Day, Days, SunEvent};
@@ -77,6 +77,14 @@ pub enum Command<V> {
         /// When.
         trigger: Trigger<V>,
     },
+    /// After it has fired this trigger does not fire again for so long: a cool-down, from the last
+    /// time that it did. Zero, which is the default, lets it fire each time.
+    CoolDown {
+        /// Which one.
+        trigger: TriggerId,
+        /// How long.
+        span: Span,
+    },
     /// This trigger is gone.
     Remove(TriggerId),
     /// Run this routine now.
@@ -109,6 +117,14 @@ pub enum Event<V> {
         routine: Routine<V>,
         /// Why.
         cause: Cause,
+    },
+    /// The trigger would have fired, and [cools down](Command::CoolDown): nothing is submitted, now
+    /// or later.
+    Cooling {
+        /// Which one.
+        trigger: TriggerId,
+        /// Until when.
+        until: Time,
     },
 }
 

@@ -3,11 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use core::num::NonZeroU16;
+
 use selvedge_core::{NodeId, Span};
 use selvedge_routine::file::{Fault, FileError, Home, write_routine};
 use selvedge_routine::trigger::{Clause, TimeOfDay, Trigger};
 use selvedge_routine::{
-    Catalogue, Comparison, LONGEST_LATENESS, Number, Priority, Routine, State, Step,
+    Catalogue, Comparison, LONGEST_KEY, LONGEST_LATENESS, Mode, Number, Priority, Routine, State,
+    Step, Terms, Urgency,
 };
 
 /// Figure 10a of the paper, to the letter.
@@ -24,17 +27,17 @@ const ALL: &str = r#"{
     {"DevID": "window", "lateness_ms": 0}
   ],
   "routines": [
-    {"RoutineName": "warm up", "CommandList": [
+    {"RoutineName": "warm up", "mode": "queued", "limit": 3, "urgency": 255, "CommandList": [
       {"DevID": "window", "Action": "closed", "Priority": "MUST", "timeout_ms": 2500},
-      {"DevID": "heater", "Action": 21, "Priority": "BEST_EFFORT", "hold_ms": 600000,
+      {"DevID": "heater", "Action": 21, "Priority": "BEST_EFFORT", "hold_ms": 600000, "preemptible": true,
        "undo": 16.25, "if": {"DevID": "heater", "less": 20}},
       {"DevID": "lamp", "Action": "on"}
     ]},
-    {"RoutineName": "lights out", "CommandList": [{"DevID": "lamp", "Action": "off"}]}
+    {"RoutineName": "lights out", "mode": "restart", "CommandList": [{"DevID": "lamp", "Action": "off"}]}
   ],
   "triggers": [
     {"RoutineName": "warm up", "at": "06:30"},
-    {"RoutineName": "warm up", "every_ms": 3600000},
+    {"RoutineName": "warm up", "every_ms": 3600000, "cooldown_ms": 1},
     {"RoutineName": "lights out", "manual": true},
     {"RoutineName": "lights out", "when": {"any": [
       {"not": {"DevID": "lamp", "not_equal": "on"}},
@@ -76,6 +79,16 @@ fn all_keys_mean_what_they_say() {
         panic!("{home:#?}");
     };
     assert_eq!(close.timeout, Some(Span::millis(2_500)));
+    assert!(warm.preemptible && !close.preemptible);
+    let limit = NonZeroU16::new(3).unwrap();
+    let terms = Terms::of("warm up", Mode::Queued { limit }).with_urgency(Urgency(255));
+    assert_eq!(home.routines[0].terms(), terms);
+    assert_eq!(
+        home.routines[1].terms(),
+        Terms::of("lights out", Mode::Restart)
+    );
+    let cool_downs: Vec<Span> = home.triggers.iter().map(|it| it.cool_down).collect();
+    assert_eq!(cool_downs, [0, 1, 0, 0].map(Span::millis));
     assert_eq!(
         (close.priority, light.priority),
         (Priority::Must, Priority::Must)
@@ -410,6 +423,85 @@ fn a_position_in_the_file_is_told() {
         panic!("{error}");
     };
     assert_eq!((line, column), (3, 21));
+}
+
+#[test]
+fn modes_urgencies_and_cool_downs_that_mean_nothing_are_refused() {
+    let read = |routine: &str, command: &str, trigger: &str| {
+        let text = format!(
+            r#"{{"routines": [{{"RoutineName": "r", {routine} "CommandList": [{{"DevID": "d", "Action": 1 {command}}}]}}],
+                "triggers": [{{"RoutineName": "r", "every_ms": 5 {trigger}}}]}}"#
+        );
+        Home::read(text.as_bytes()).map(|_| ())
+    };
+    let said = |routine: &str, command: &str, trigger: &str| {
+        let refused = read(routine, command, trigger).unwrap_err().to_string();
+        let (said, _) = refused.rsplit_once(", at line ").unwrap();
+        said.to_owned()
+    };
+    assert_eq!(read("", "", ""), Ok(()));
+    assert_eq!(
+        said("", r#", "preemptible": true"#, ""),
+        "routines[0].CommandList[0].preemptible: preemptible is true and the command does not hold its device: give a hold_ms above zero, or leave it out"
+    );
+    assert_eq!(
+        said(r#""mode": "queued","#, "", ""),
+        "routines[0].limit: the mode is queued and there is no limit: give how many runs may be unfinished, from 1"
+    );
+    for limit in ["0", "65536", "-1"] {
+        assert_eq!(
+            said(&format!(r#""mode": "queued", "limit": {limit},"#), "", ""),
+            format!("routines[0].limit: the limit is {limit}: give a whole number from 1 to 65535")
+        );
+    }
+    assert_eq!(
+        said(r#""mode": "queud", "limit": 1,"#, "", ""),
+        "routines[0].mode: \"queud\" is no mode: did you mean \"queued\"? else give parallel, single, restart or queued"
+    );
+    assert!(said(r#""moed": "single","#, "", "").contains("did you mean \"mode\"?"));
+    assert!(said("", r#", "preemptable": true"#, "").contains("did you mean \"preemptible\"?"));
+    assert!(said("", "", r#", "cool_down_ms": 1"#).contains("did you mean \"cooldown_ms\"?"));
+    for mode in ["", r#""mode": "single","#] {
+        let routine = format!(r#"{mode} "limit": 2,"#);
+        assert_eq!(
+            said(&routine, "", ""),
+            "routines[0].limit: a limit is only for the mode queued: remove it, or set mode to queued"
+        );
+    }
+    assert_eq!(
+        said("", "", r#", "cooldown_ms": 0"#),
+        "triggers[0].cooldown_ms: it is 0: give milliseconds above zero, or leave it out"
+    );
+    for urgency in ["256", "-1"] {
+        assert_eq!(
+            said(&format!(r#""urgency": {urgency},"#), "", ""),
+            format!(
+                "routines[0].urgency: the urgency is {urgency}: give a whole number from 0 to 255"
+            )
+        );
+    }
+    let manual = r#"{"routines": [{"RoutineName": "r", "CommandList": [{"DevID": "d", "Action": 1}]}],
+        "triggers": [{"RoutineName": "r", "manual": true, "cooldown_ms": 5}]}"#;
+    assert_eq!(
+        Home::read(manual.as_bytes()).unwrap_err().to_string(),
+        "triggers[0].cooldown_ms: a manual trigger does not cool down: remove cooldown_ms, or give another trigger, at line 2 column 74"
+    );
+    let long = |mode: &str, length| {
+        let name = "r".repeat(length);
+        let text = format!(
+            r#"{{"RoutineName": "{name}", {mode} "CommandList": [{{"DevID": "d", "Action": 1}}]}}"#
+        );
+        Home::read(text.as_bytes()).map(|_| ())
+    };
+    let single = r#""mode": "single","#;
+    assert_eq!(long(single, LONGEST_KEY), Ok(()));
+    for mode in ["", single] {
+        let refused = long(mode, LONGEST_KEY + 1).unwrap_err().to_string();
+        assert!(
+            refused.contains("it has 256 bytes and may have 255"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Scripts and automations of Home Assistant, as people write them.
 
 use selvedge_core::Span;
-use selvedge_routine::file::home_assistant::{Import, Mode, read};
+use selvedge_routine::file::home_assistant::read;
 use selvedge_routine::file::{FileError, Format, Home};
 use selvedge_routine::trigger::{Clause, Days, SunEvent, TimeOfDay, Trigger, Weekday};
-use selvedge_routine::{Catalogue, Comparison, Location, Number, Priority, State, Step};
+use selvedge_routine::{Catalogue, Comparison, Location, Mode, Number, Priority, State, Step};
 
-fn import(text: &str) -> Import {
+fn import(text: &str) -> Home {
     match read(text.as_bytes(), Catalogue::new()) {
         Ok(import) => import,
         Err(missed) => panic!("{missed:#?}\n{text}"),
@@ -26,13 +26,12 @@ fn name(home: &Home, step: &Step<State>) -> String {
     )
 }
 
-fn steps(import: &Import) -> Vec<String> {
-    let home = &import.home;
-    home.routines[0]
+fn steps(import: &Home) -> Vec<String> {
+    import.routines[0]
         .routine
         .steps
         .iter()
-        .map(|it| name(home, it))
+        .map(|it| name(import, it))
         .collect()
 }
 
@@ -87,8 +86,13 @@ script:
 #[test]
 fn a_script_as_people_write_it_is_a_routine() {
     let import = import(EVENING);
-    assert_eq!(import.home.routines[0].name, "Cosy evening");
-    assert_eq!(import.modes["Cosy evening"], Mode::Queued);
+    assert_eq!(import.routines[0].name, "Cosy evening");
+    assert_eq!(
+        import.routines[0].mode,
+        Mode::Queued {
+            limit: core::num::NonZeroU16::new(10).unwrap()
+        }
+    );
     assert_eq!(
         steps(&import),
         [
@@ -104,7 +108,7 @@ fn a_script_as_people_write_it_is_a_routine() {
             "switch.bell off",
         ]
     );
-    let steps = &import.home.routines[0].routine.steps;
+    let steps = &import.routines[0].routine.steps;
     assert_eq!(steps[0].hold, Span::ZERO);
     assert_eq!(steps[1].hold, Span::secs(90), "the delay");
     assert_eq!(
@@ -125,7 +129,7 @@ fn a_script_as_people_write_it_is_a_routine() {
     assert!(
         matches!(&steps[5].condition, Some(Clause::Not(it)) if **it == Clause::All(asked.clone()))
     );
-    stays(&import.home);
+    stays(&import);
 }
 
 fn stays(home: &Home) {
@@ -183,7 +187,7 @@ fn a_choice_behind_a_condition_is_read_but_for_the_template() {
         steps(&import),
         ["light.porch on", "alarm_control_panel.house armed_away"]
     );
-    let steps = &import.home.routines[0].routine.steps;
+    let steps = &import.routines[0].routine.steps;
     // The gate in front, then the branch.
     let Some(Clause::All(asked)) = &steps[0].condition else {
         panic!("{:?}", steps[0]);
@@ -195,7 +199,7 @@ fn a_choice_behind_a_condition_is_read_but_for_the_template() {
         panic!("{:?}", steps[1]);
     };
     assert!(matches!(&asked[1], Clause::Not(_)));
-    stays(&import.home);
+    stays(&import);
 }
 
 const AUTOMATIONS: &str = r#"
@@ -240,11 +244,10 @@ const AUTOMATIONS: &str = r#"
 
 #[test]
 fn automations_are_routines_with_triggers() {
-    let import = import(AUTOMATIONS);
-    assert_eq!(import.modes["Wake up"], Mode::Restart);
-    assert_eq!(import.modes["Dusk"], Mode::Single);
+    let mut import = import(AUTOMATIONS);
+    assert_eq!(import.routines[0].mode, Mode::Restart);
+    assert_eq!(import.routines[1].mode, Mode::Single);
     let triggers: Vec<_> = import
-        .home
         .triggers
         .iter()
         .map(|it| (it.name.as_str(), &it.trigger))
@@ -283,27 +286,48 @@ fn automations_are_routines_with_triggers() {
         assert_eq!(*name, "Door");
         assert!(matches!(trigger, Trigger::When(Clause::Is(it)) if it.value == "on".into()));
     }
-    let wake = &import.home.routines[0].routine.steps[0];
+    let wake = &import.routines[0].routine.steps[0];
     let asked = wake.condition.as_ref().unwrap().single().unwrap();
     assert_eq!(
-        import.home.catalogue.name(asked.device),
+        import.catalogue.name(asked.device),
         Some("input_boolean.holiday")
     );
     let degrees = |it| Number::from_thousandths(it).unwrap();
     let (latitude, longitude) = (degrees(52_520), degrees(13_405));
-    stays(
-        &import
-            .at(Location {
-                latitude,
-                longitude,
-            })
-            .home,
-    );
+    import.location = Some(Location {
+        latitude,
+        longitude,
+    });
+    stays(&import);
 }
 
 /// One script with these steps, in the order of the lines.
 fn script(steps: &str) -> String {
     format!("s:\n  sequence:\n{steps}")
+}
+
+#[test]
+fn a_mode_is_one_of_a_routine() {
+    let on = "  sequence:\n    - {action: light.turn_on, target: {entity_id: light.a}}\n";
+    let queued = |limit| Mode::Queued {
+        limit: core::num::NonZeroU16::new(limit).unwrap(),
+    };
+    for (text, mode) in [
+        ("", Mode::Single),
+        ("  mode: single\n", Mode::Single),
+        ("  mode: restart\n", Mode::Restart),
+        ("  mode: parallel\n", Mode::Parallel),
+        ("  mode: queued\n", queued(10)),
+        ("  mode: queued\n  max: 65535\n", queued(65_535)),
+        (
+            "  mode: queued\n  max: 1\n  max_exceeded: silent\n",
+            queued(1),
+        ),
+    ] {
+        let home = import(&format!("s:\n{text}{on}"));
+        assert_eq!(home.routines[0].mode, mode, "{text}");
+        stays(&home);
+    }
 }
 
 #[test]
@@ -346,7 +370,12 @@ fn nothing_is_dropped_in_silence() {
         ("- {alias: x, triggers: [{trigger: time, platform: sun, at: '06:30'}], actions: [{action: a.turn_on, entity_id: a.b}]}".into(), "[0].triggers[0].platform: the key \"platform\""),
         ("- {alias: x, triggers: [{trigger: time, at: '06:30'}], actions: [{action: a.turn_on, entity_id: a.b}], action: []}".into(), "[0].action: the key \"action\""),
         ("- {alias: x, triggers: [{trigger: time, at: '06:30'}], conditions: [], condition: [], actions: [{action: a.turn_on, entity_id: a.b}]}".into(), "[0].condition: the key \"condition\""),
-        (format!("s:\n  mode: often\n  sequence:\n{on}"), "s.mode: found \"often\": give single, restart, queued or parallel"),
+        (format!("s:\n  mode: often\n  sequence:\n{on}"), "s.mode: \"often\" is no mode: give parallel, single, restart or queued"),
+        (format!("s:\n  mode: paralel\n  sequence:\n{on}"), "did you mean \"parallel\"?"),
+        (format!("s:\n  mode: queued\n  max: 0\n  sequence:\n{on}"), "s.max: the limit is 0"),
+        (format!("s:\n  mode: queued\n  max: many\n  sequence:\n{on}"), "s.max: found \"many\""),
+        (format!("s:\n  mode: parallel\n  max: 3\n  sequence:\n{on}"), "s.max: the key \"max\" is not understood"),
+        (format!("s:\n  max: 3\n  sequence:\n{on}"), "s.max: the key \"max\" is not understood"),
         (format!("s:\n  fields: {{}}\n  sequence:\n{on}"), "s.fields: the key \"fields\""),
         ("s: {use_blueprint: {path: x}}".into(), "s.use_blueprint: the key \"use_blueprint\""),
         ("s: {sequence: []}".into(), "the list is empty"),

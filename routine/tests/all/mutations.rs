@@ -91,18 +91,13 @@ fn what_is_read_of_a_changed_script_is_written_and_read_again() {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let text = changed(&[SCRIPTS, CHOICE, AUTOMATIONS], &mut rng);
         match home_assistant::read(text.as_bytes(), Catalogue::new()) {
-            Ok(import) => {
+            Ok(mut home) => {
                 let (latitude, longitude) = (Number::from(52), Number::from(13));
-                stays(
-                    &import
-                        .at(Location {
-                            latitude,
-                            longitude,
-                        })
-                        .home,
-                    seed,
-                    &text,
-                );
+                home.location = Some(Location {
+                    latitude,
+                    longitude,
+                });
+                stays(&home, seed, &text);
                 read += 1;
             }
             Err(missed) => assert!(!missed.is_empty(), "seed {seed}"),

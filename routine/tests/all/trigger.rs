@@ -38,6 +38,7 @@ struct Bench {
     runs: Vec<(u64, String, Cause)>,
     last: TriggerId,
     submitted: Vec<Routine<State>>,
+    cooled: Vec<(TriggerId, Time)>,
 }
 
 fn routine(value: i32) -> Routine<State> {
@@ -63,6 +64,7 @@ impl Bench {
             runs: Vec::new(),
             last: TriggerId(0),
             submitted: Vec::new(),
+            cooled: Vec::new(),
         };
         bench.put("r", 1);
         bench
@@ -94,6 +96,9 @@ impl Bench {
                 }) => {
                     self.runs.push((self.now.0 / 1_000_000, name, cause));
                     self.submitted.push(routine);
+                }
+                Effect::Event(Event::Cooling { trigger, until }) => {
+                    self.cooled.push((trigger, until));
                 }
                 other => panic!("a dispatcher has no peers and two events: {other:?}"),
             }
@@ -506,4 +511,75 @@ fn what_was_put_is_shown_until_it_is_forgotten() {
     let machine = bench.driver.machine();
     assert_eq!(machine.routine("s"), None);
     assert!(machine.triggers().map(|it| it.0).eq([every]));
+}
+
+/// What comes within the cool-down is left out and told, and is not made up for.
+#[test]
+fn a_trigger_that_cools_down_does_not_fire_again() {
+    let mut bench = Bench::new();
+    let trigger = bench.trigger(Trigger::When(is(1, Comparison::Equal, 1)));
+    let span = Span::secs(30);
+    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    let flips = |bench: &mut Bench| {
+        bench.observe(1, 0);
+        bench.observe(1, 1);
+    };
+    assert_eq!(bench.driver.machine().cools_until(trigger), None);
+    flips(&mut bench);
+    let until = bench.now + span;
+    assert_eq!(bench.driver.machine().cools_until(trigger), Some(until));
+    bench.pass(29);
+    flips(&mut bench);
+    assert_eq!(
+        (bench.runs.len(), &bench.cooled[..]),
+        (1, &[(trigger, until)][..])
+    );
+    bench.pass(1);
+    assert_eq!(bench.runs.len(), 1, "nothing is made up for");
+    // It is true since before, so it does not become so.
+    bench.observe(1, 1);
+    assert_eq!(bench.runs.len(), 1);
+    flips(&mut bench);
+    assert_eq!(bench.runs.len(), 2, "at its end it may fire");
+    bench.tell(Command::Run("r".into())).unwrap();
+    assert_eq!(bench.runs.len(), 3, "a hand does not wait");
+    // One that is taken back counts at once.
+    let span = Span::ZERO;
+    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    flips(&mut bench);
+    assert_eq!(bench.runs.len(), 4);
+    let unknown = TriggerId(9);
+    let trigger = unknown;
+    let refused = bench.tell(Command::CoolDown { trigger, span });
+    assert_eq!(refused, Err(Reject::UnknownTrigger(unknown)));
+}
+
+/// The span is that of the steps' clock, whatever the local clock is set to.
+#[test]
+fn a_cool_down_does_not_depend_on_the_local_clock() {
+    let mut bench = Bench::new();
+    bench.tell(clock("06:29:55")).unwrap();
+    let trigger = bench.at("06:30");
+    let span = Span::secs(7_200);
+    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    assert_eq!(bench.pass(10), [5]);
+    // Back by an hour, and on: the time of day comes again within the cool-down.
+    bench.tell(clock("05:30:05")).unwrap();
+    assert_eq!(bench.pass(3_700), [0_u64; 0]);
+    assert_eq!(bench.cooled.len(), 1);
+    assert_eq!(
+        bench.pass(86_400),
+        [5 + 3_600 + 86_400],
+        "the next day it fires"
+    );
+}
+
+/// An interval goes on below the cool-down.
+#[test]
+fn an_interval_that_cools_down_fires_when_it_is_due_again() {
+    let mut bench = Bench::new();
+    let trigger = bench.trigger(Trigger::Every(Span::secs(10)));
+    let span = Span::secs(25);
+    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    assert_eq!(bench.pass(100), [10, 40, 70, 100]);
 }

@@ -2,10 +2,10 @@
 
 use core::fmt::Write as _;
 
-use selvedge_core::Choose;
+use selvedge_core::{Choose, Span};
 use selvedge_routine::file::{FileError, Format, Home};
 use selvedge_routine::trigger::{Days, SunEvent, Trigger, Weekday};
-use selvedge_routine::{Catalogue, Number, State};
+use selvedge_routine::{Catalogue, Mode, Number, State, Step, Terms, Urgency};
 
 const ALL: &str = r#"
 devices:
@@ -22,6 +22,9 @@ scenes:
     the window: "21"
 routines:
   - RoutineName: warm up
+    mode: queued
+    limit: 3
+    urgency: 255
     if: {DevID: heater, not_equal: on}
     CommandList:
       - DevID: the window
@@ -30,9 +33,9 @@ routines:
       - scene: evening
   - RoutineName: out
     CommandList:
-      - {group: warm things, Action: "off"}
+      - {group: warm things, Action: "off", hold_ms: 5, preemptible: true}
 triggers:
-  - {RoutineName: warm up, at: 06:30, days: [mon, fri]}
+  - {RoutineName: warm up, at: 06:30, days: [mon, fri], cooldown_ms: 60000}
   - {RoutineName: out, at: sunset, offset_ms: -1800000}
   - RoutineName: out
     when:
@@ -82,6 +85,15 @@ fn all_keys_mean_what_they_say_in_yaml() {
         offset_ms: -1_800_000,
     };
     assert_eq!(sun.trigger, expected);
+    assert_eq!(weekly.cool_down, Span::secs(60));
+    let [warm, out] = &home.routines[..] else {
+        panic!("{home:#?}");
+    };
+    let limit = core::num::NonZeroU16::new(3).unwrap();
+    let terms = Terms::of("warm up", Mode::Queued { limit }).with_urgency(Urgency(255));
+    assert_eq!((warm.terms(), out.terms()), (terms, Terms::default()));
+    let holds = |it: &Step<State>| it.preemptible && it.hold == Span::millis(5);
+    assert!(out.routine.steps.iter().all(holds), "each of a group");
 }
 
 #[test]

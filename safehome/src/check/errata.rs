@@ -12,34 +12,39 @@ use crate::Scheduler::{FirstCome, JustInTime, Timeline};
 use crate::{Published, Scheduler};
 
 /// A setup in which rules are tried.
-struct Case {
-    name: &'static str,
-    setup: Setup,
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) setup: Setup,
     /// States under our rules.
-    states: usize,
-    rules: &'static [Published],
-    promise: Promise,
+    pub(super) states: usize,
+    pub(super) rules: &'static [Published],
+    pub(super) promise: Promise,
     /// Steps until it breaks.
-    steps: usize,
+    pub(super) steps: usize,
+}
+
+/// With our rules, and with those that break it.
+pub(super) fn pair(case: Case) -> [Scenario; 2] {
+    [
+        holds(case.name, case.states, case.setup),
+        breaks(case.name, case.steps, case.setup, case.rules, case.promise),
+    ]
 }
 
 pub(super) fn pairs() -> Vec<Scenario> {
     let cases = orders().into_iter().chain(rollbacks()).chain(commands());
     let cases = cases.chain(waits());
-    let mut all: Vec<Scenario> = cases
-        .flat_map(|it| {
-            [
-                holds(it.name, it.states, it.setup),
-                breaks(it.name, it.steps, it.setup, it.rules, it.promise),
-            ]
-        })
-        .collect();
+    let mut all: Vec<Scenario> = cases.flat_map(pair).collect();
     all.extend(searches());
     all.extend(unbroken());
     all
 }
 
-const fn home(devices: u64, scheduler: Scheduler, happenings: &'static [Happening]) -> Setup {
+pub(super) const fn home(
+    devices: u64,
+    scheduler: Scheduler,
+    happenings: &'static [Happening],
+) -> Setup {
     Setup {
         scheduler,
         ..Setup::home(devices, happenings)

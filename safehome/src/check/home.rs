@@ -3,6 +3,7 @@
 mod device;
 mod happening;
 mod judge;
+mod runs;
 mod setup;
 mod show;
 
@@ -16,7 +17,7 @@ use crate::{
 };
 
 use judge::is_harsh;
-pub use setup::{Do, Happening, Promise, Setup};
+pub use setup::{As, Do, Happening, Promise, Setup};
 
 /// A hub with its devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +44,8 @@ pub struct Home {
     overtaken: bool,
     /// A routine was aborted for a device that it could do without.
     harsh: bool,
+    /// A device was brought back though the next run sets it at once.
+    flickers: bool,
 }
 
 /// A device as it is.
@@ -108,6 +111,7 @@ impl Home {
             clash: false,
             overtaken: false,
             harsh: false,
+            flickers: false,
         }
     }
 
@@ -150,6 +154,7 @@ impl Home {
     ) -> Result<(), Reject> {
         // What is not promised is not kept apart.
         let spares = self.hub().config().visibility == Visibility::Eventual;
+        let mut restored = Vec::new();
         let Self {
             hub,
             things,
@@ -164,7 +169,7 @@ impl Home {
             harsh,
             ..
         } = self;
-        hub.step(
+        let told = hub.step(
             cx,
             input,
             |message| match message {},
@@ -174,8 +179,11 @@ impl Home {
                     device,
                     token,
                     value,
-                    ..
+                    routine,
                 } => {
+                    if routine.is_none() {
+                        restored.push(device);
+                    }
                     let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
                     if let Some(thing) = things.get_mut(nth) {
                         *clash |= thing.flight.is_some();
@@ -202,9 +210,12 @@ impl Home {
                 | Event::Stuck(_)
                 | Event::GivenUp(_)
                 | Event::Ordered(_)
+                | Event::CutShort { .. }
                 | Event::Incongruent { .. } => {}
             },
-        )
+        );
+        self.flickers |= restored.into_iter().any(|it| self.is_set_next(it));
+        told
     }
 
     fn thing(&mut self, id: u64) -> Option<&mut Thing> {

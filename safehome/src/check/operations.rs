@@ -56,6 +56,14 @@ pub struct Summary {
     pub restored: u64,
     /// Leases that ended too early.
     pub leases_over: u64,
+    /// Routines that later runs of their keys superseded.
+    pub superseded: u64,
+    /// Routines that gave way to what is more urgent.
+    pub preempted: u64,
+    /// Holds that were cut short.
+    pub cut_short: u64,
+    /// Routines that were refused because of others of their keys.
+    pub refused: u64,
     /// Restarts of the hub.
     pub restarts: u64,
     /// Inputs that were lost because the hub stopped before it saved.

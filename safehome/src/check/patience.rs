@@ -17,7 +17,7 @@ pub(super) struct Impatient {
 impl Impatient {
     pub(super) fn new(hub: &Hub<u8>, id: RoutineId) -> Self {
         let later = hub.runs.range(id..);
-        let placed = later.filter(|it| it.1.stage != Stage::Waiting);
+        let placed = later.filter(|it| !it.1.is_placeless());
         Self {
             id,
             ahead: placed.map(|it| *it.0).collect(),
@@ -44,7 +44,7 @@ impl Impatient {
         };
         let mut later = hub.runs.range(self.id..);
         later.any(|(&other, run)| {
-            let is_new = run.stage != Stage::Waiting && !self.ahead.contains(&other);
+            let is_new = !run.is_placeless() && !self.ahead.contains(&other);
             let mut devices = waiting.devices.iter();
             other != self.id && is_new && devices.any(|at| is_passed(other, run, at))
         })

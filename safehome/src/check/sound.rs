@@ -27,9 +27,15 @@ const READS: &[Do] = &[
 const AGAIN: &[Do] = &[Do::set(2, 7), Do::long(1, 7)];
 
 /// A model, its name, and the numbers of states of the scenarios.
-struct Row(Visibility, Scheduler, &'static str, [usize; 4]);
+#[derive(Clone, Copy)]
+pub(super) struct Row(
+    pub(super) Visibility,
+    pub(super) Scheduler,
+    pub(super) &'static str,
+    [usize; 4],
+);
 
-const ROWS: [Row; 7] = [
+pub(super) const ROWS: [Row; 7] = [
     Row(
         Visibility::Eventual,
         Scheduler::FirstCome,

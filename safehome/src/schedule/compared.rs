@@ -1,6 +1,7 @@
 //! Places by ranks, compared with those by the plain rule.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -9,8 +10,8 @@ use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, 
 use crate::run::{Run, Stage};
 use crate::schedule::order::Sides;
 use crate::{
-    Clause, Command, Comparison, Condition, Config, Event, Hub, Outcome, Priority, Routine,
-    RoutineId, Scheduler, Step,
+    Clause, Command, Comparison, Condition, Config, Event, Hub, Mode, Outcome, Priority, Routine,
+    RoutineId, Scheduler, Step, Terms, Urgency,
 };
 
 /// A hub, and what it has issued.
@@ -146,7 +147,24 @@ impl Home {
             }
             steps.push(step);
         }
-        self.step(Input::Command(Command::Submit(Routine { steps })));
+        let (routine, terms) = (Routine { steps }, self.terms());
+        self.step(Input::Command(Command::SubmitAs { routine, terms }));
+    }
+
+    /// Most are as urgent as others and stand alone.
+    fn terms(&mut self) -> Terms {
+        let mut terms = match self.rng.below(10) {
+            0 => Terms::of("restarts", Mode::Restart),
+            1 => {
+                let limit = NonZeroU16::MIN.saturating_add(2);
+                Terms::of("queued", Mode::Queued { limit })
+            }
+            _ => Terms::default(),
+        };
+        if self.rng.below(6) == 0 {
+            terms.urgency = Urgency(1 + u8::from(self.rng.below(2) == 0));
+        }
+        terms
     }
 
     /// The places that a routine would get next are the same by ranks and by the plain rule.
@@ -157,7 +175,8 @@ impl Home {
             return;
         };
         hub.last.0 += 1;
-        hub.runs.insert(hub.last, Run::new(routine));
+        let terms = self.terms();
+        hub.runs.insert(hub.last, Run::new(routine, terms));
         let waiting = hub.runs.iter().filter(|it| it.1.stage == Stage::Waiting);
         for (&id, run) in waiting {
             let needs = hub.needs(id);

@@ -108,7 +108,8 @@ impl<V: Value> Run<V> {
     fn note(&self) -> Note {
         Note {
             sets: self.sets_note(),
-            has_begun: self.stage != Stage::Placed && self.stage != Stage::Waiting || self.late,
+            urgency: self.urgency(),
+            has_begun: self.stage != Stage::Placed && !self.is_placeless() || self.late,
         }
     }
 

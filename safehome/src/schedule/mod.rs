@@ -23,7 +23,7 @@ use crate::run::{Run, Stage};
 use crate::schedule::order::{Sides, Verdict};
 use crate::schedule::place::{Need, Place};
 use crate::work::Task;
-use crate::{Config, Hub, RoutineId, Timer, Value};
+use crate::{Config, Hub, RoutineId, Timer, Urgency, Value};
 
 pub(crate) use crate::schedule::ranks::{Ranks, Slot};
 pub(crate) use crate::schedule::waiting::Waiting;
@@ -33,7 +33,7 @@ const LATEST: Span = Span(u64::MAX / 2);
 
 /// Why a waiting routine cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unready {
+pub(crate) enum Unready {
     /// Others use this device, or come first there: nothing else matters until that changes.
     Taken(NodeId),
     /// No place agrees with one order.
@@ -43,6 +43,12 @@ enum Unready {
 impl<V: Value> Hub<V> {
     /// A new routine gets its place, or waits for one.
     pub(crate) fn admit(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        self.preempt(id, cx);
+        self.find_place(id, cx);
+    }
+
+    /// As [`admit`](Self::admit), of one that has preempted others already.
+    pub(crate) fn find_place(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         match (self.config.visibility, self.config.scheduler) {
             (Visibility::Weak, _) => {
                 if let Some(run) = self.runs.get_mut(&id) {
@@ -60,23 +66,23 @@ impl<V: Value> Hub<V> {
             }
             (Visibility::Eventual, Scheduler::JustInTime) => {
                 cx.arm(Timer::Patience(id), self.config.patience);
-                self.wait(id);
+                self.wait_for_place(id);
             }
             (
                 Visibility::GlobalStrict
                 | Visibility::StrongGlobalStrict
                 | Visibility::PartitionedStrict,
                 _,
-            ) => self.wait(id),
+            ) => self.wait_for_place(id),
         }
     }
 
-    fn wait(&mut self, id: RoutineId) {
+    fn wait_for_place(&mut self, id: RoutineId) {
         self.queue(id);
         self.work.enqueue(Task::Queue);
     }
 
-    /// A routine waits from now on, behind all others.
+    /// A routine waits from now on, behind those that were submitted before.
     pub(crate) fn queue(&mut self, id: RoutineId) {
         let is_for_devices = !self.is_one_by_one();
         if let Some(run) = self.runs.get(&id) {
@@ -131,7 +137,7 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Queue);
     }
 
-    const fn is_one_by_one(&self) -> bool {
+    pub(crate) const fn is_one_by_one(&self) -> bool {
         matches!(
             self.config.visibility,
             Visibility::GlobalStrict | Visibility::StrongGlobalStrict
@@ -147,7 +153,7 @@ impl<V: Value> Hub<V> {
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
         let is_one_by_one = self.is_one_by_one();
         let mut last = RoutineId(0);
-        while let Some(id) = self.waiting.after(last) {
+        while let Some(id) = self.next_waiting(last) {
             last = id;
             if is_one_by_one && self.runs.values().any(Run::is_active) {
                 return;
@@ -170,20 +176,30 @@ impl<V: Value> Hub<V> {
         );
     }
 
+    /// The one to be looked at after this one; where one runs at a time, the most urgent.
+    fn next_waiting(&self, last: RoutineId) -> Option<RoutineId> {
+        if !self.is_one_by_one() {
+            return self.waiting.after(last);
+        }
+        let waiting = self.runs.iter().filter(|it| it.1.stage == Stage::Waiting);
+        let first = waiting.max_by_key(|it| (it.1.urgency(), core::cmp::Reverse(*it.0)));
+        first.map(|it| *it.0)
+    }
+
     fn all_wait_in_vain(&self, now: Time) -> bool {
         let mut runs = self.runs.iter();
         runs.all(|(&id, run)| run.stage != Stage::Waiting || self.place_now(id, now).is_err())
     }
 
     /// The places of a waiting routine, if it can start.
-    fn place_now(&self, id: RoutineId, now: Time) -> Result<Vec<Place>, Unready> {
+    pub(crate) fn place_now(&self, id: RoutineId, now: Time) -> Result<Vec<Place>, Unready> {
         let run = self.runs.get(&id).ok_or(Unready::NoRoom)?;
         match self.config.visibility {
             Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
                 Ok(self.behind_all(&self.needs(id), now))
             }
             Visibility::PartitionedStrict => {
-                self.are_free(run, |it| it.head().is_none())?;
+                self.are_free(run, |_, it| it.head().is_none())?;
                 self.is_next(id, run)?;
                 Ok(self.behind_all(&self.needs(id), now))
             }
@@ -199,9 +215,31 @@ impl<V: Value> Hub<V> {
         taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
 
+    /// Whether none that sets the same came before and still waits. Of two that wait for the same
+    /// devices the first one starts first, unless the second one need not wait for them to be
+    /// brought back.
+    fn comes_after_its_like(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
+        let Some(&at) = run.devices.first().filter(|_| run.takes_over()) else {
+            return Ok(());
+        };
+        let is_like = |it: RoutineId| {
+            let other = self.runs.get(&it);
+            other.is_some_and(|other| other.keeps_order_with(run))
+        };
+        let mut before = self.waiting.before(id, at);
+        if before.any(is_like) {
+            return Err(Unready::Taken(at));
+        }
+        Ok(())
+    }
+
     /// Whether all its devices are free in this sense.
-    fn are_free(&self, run: &Run<V>, is_free: impl Fn(&Device<V>) -> bool) -> Result<(), Unready> {
-        let is_taken = |it: &&NodeId| !self.devices.get(it).is_some_and(&is_free);
+    fn are_free(
+        &self,
+        run: &Run<V>,
+        is_free: impl Fn(NodeId, &Device<V>) -> bool,
+    ) -> Result<(), Unready> {
+        let is_taken = |at: &&NodeId| !self.devices.get(at).is_some_and(|it| is_free(**at, it));
         let taken = run.devices.iter().find(is_taken);
         taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
@@ -210,8 +248,11 @@ impl<V: Value> Hub<V> {
     /// common device.
     fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Result<Vec<Place>, Unready> {
         // Most of the waiting are not looked at any further.
-        self.are_free(run, Device::is_free)?;
+        self.are_free(run, |at, it| {
+            it.is_free() || it.is_idle() && self.goes_straight(run, at)
+        })?;
         self.is_next(id, run)?;
+        self.comes_after_its_like(id, run)?;
         self.can_ask(run)?;
         for &at in &run.devices {
             let device = self.devices.get(&at).ok_or(Unready::NoRoom)?;
@@ -220,7 +261,9 @@ impl<V: Value> Hub<V> {
                 let entry = device.lineage.get(first.saturating_sub(1));
                 let owner = entry.and_then(|it| self.runs.get(&it.routine()?));
                 // It stays first until it gives the device back.
-                let stays = owner.is_some_and(|it| it.late || it.keeps_order_with(run));
+                let stays = owner.is_some_and(|it| {
+                    it.late || it.keeps_order_with(run) || it.urgency() > run.urgency()
+                });
                 return Err(if stays {
                     Unready::Taken(at)
                 } else {
@@ -357,9 +400,10 @@ impl<V: Value> Hub<V> {
 }
 
 /// Whether a waiting routine must not be overtaken. Under JiT it must have waited for too long
-/// (erratum H18).
+/// (erratum H18), or be urgent: what is preempted once must not come again.
 pub(crate) fn stays_first<V>(config: &Config, rules: Rules, run: &Run<V>) -> bool {
-    !is_just_in_time(config) || run.late && !rules.late_is_merely_first()
+    let is_urgent = run.urgency() > Urgency::default();
+    !is_just_in_time(config) || is_urgent || run.late && !rules.late_is_merely_first()
 }
 
 /// Whether waiting routines may be overtaken, and lose patience.

@@ -326,7 +326,8 @@ impl<V: Value> Hub<V> {
             // Most others have not begun, and set other devices.
             let may_stay = |slot| {
                 let note = self.ranks.note(slot);
-                note.has_begun || note.sets == new_sets && new_sets != 0
+                let is_alike = note.sets == new_sets && new_sets != 0;
+                note.has_begun || note.urgency > new.urgency() || is_alike
             };
             entry.touched
                 || (!by_notes || entry.slot.is_some_and(may_stay))
@@ -345,12 +346,13 @@ impl<V: Value> Hub<V> {
             return false;
         };
         let has_to = match run.stage {
-            Stage::Waiting | Stage::Placed => run.late,
+            Stage::Queued | Stage::Waiting | Stage::Placed => run.late,
             // It waits for this one: no routine goes in front (erratum H18).
             Stage::Running => !self.config.pre_leases || run.late || run.waits_for(at),
             Stage::Aborting(_) | Stage::Committed => true,
         };
-        has_to || run.keeps_order_with(new) && !self.rules.any_gap()
+        let is_alike = || run.keeps_order_with(new) && !self.rules.any_gap();
+        has_to || run.urgency() > new.urgency() || is_alike()
     }
 
     /// Whether a routine that has started comes behind this place.

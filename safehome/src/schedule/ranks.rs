@@ -5,6 +5,7 @@ use core::num::NonZeroU32;
 
 use selvedge_core::NodeId;
 
+use crate::Urgency;
 use crate::lineage::Entry;
 use crate::schedule::reach::{Reach, Side};
 
@@ -53,6 +54,7 @@ pub(crate) struct Rank(u64);
 pub(crate) struct Note {
     /// Follows from the devices that it [sets](crate::run::Run::sets); 0 where it sets none.
     pub(crate) sets: u32,
+    pub(crate) urgency: Urgency,
     /// It has started, or must not be overtaken.
     pub(crate) has_begun: bool,
 }

@@ -29,7 +29,7 @@ struct Waiter {
 }
 
 impl Waiting {
-    /// A routine waits from now on, behind all others.
+    /// A routine waits from now on, behind those that were submitted before.
     pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId], stays_first: bool) {
         self.awake.insert(id);
         let waiter = Waiter {
@@ -38,7 +38,10 @@ impl Waiting {
             sleeps: false,
         };
         for &at in devices {
-            self.queues.entry(at).or_default().push(waiter);
+            let queue = self.queues.entry(at).or_default();
+            // Only one that was held back does not come last.
+            let place = queue.partition_point(|it| it.id < id);
+            queue.insert(place, waiter);
         }
     }
 
@@ -126,8 +129,19 @@ impl Waiting {
 
     /// Whether no routine that must not be overtaken waits for a device and came before this one.
     pub(crate) fn is_next(&self, id: RoutineId, at: NodeId) -> bool {
+        self.first_before(id, at).is_none()
+    }
+
+    /// Those that wait for a device and came before this one.
+    pub(crate) fn before(&self, id: RoutineId, at: NodeId) -> impl Iterator<Item = RoutineId> {
+        let queue = self.queues.get(&at).into_iter().flatten();
+        queue.map(|it| it.id).take_while(move |it| *it < id)
+    }
+
+    /// The first that waits for a device, came before this one and must not be overtaken.
+    pub(crate) fn first_before(&self, id: RoutineId, at: NodeId) -> Option<RoutineId> {
         let queue = self.queues.get(&at).into_iter().flatten();
         let mut before = queue.take_while(|it| it.id < id);
-        !before.any(|it| it.stays_first)
+        before.find(|it| it.stays_first).map(|it| it.id)
     }
 }

@@ -29,9 +29,16 @@ fn home(config: Config) -> (Home, RoutineId) {
 }
 
 fn is_revoked(home: &Home, id: RoutineId) -> bool {
-    let why = AbortReason::LeaseOver(NodeId(SHARED));
-    let aborting = Event::Aborting { routine: id, why };
-    home.events.iter().any(|it| it.1 == aborting)
+    home.events.iter().any(|it| {
+        let Event::Aborting { routine, why } = it.1 else {
+            return false;
+        };
+        let is_over = |device| device == NodeId(SHARED);
+        let step = why.step();
+        routine == id
+            && step.is_some()
+            && matches!(why, AbortReason::LeaseOver { device, .. } if is_over(device))
+    })
 }
 
 /// Goes before the source, and stops in the midst.

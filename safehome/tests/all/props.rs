@@ -86,6 +86,10 @@ fn add(all: &mut Summary, one: Summary) {
         (&mut all.late, one.late),
         (&mut all.restored, one.restored),
         (&mut all.leases_over, one.leases_over),
+        (&mut all.superseded, one.superseded),
+        (&mut all.preempted, one.preempted),
+        (&mut all.cut_short, one.cut_short),
+        (&mut all.refused, one.refused),
         (&mut all.restarts, one.restarts),
         (&mut all.lost_inputs, one.lost_inputs),
         (&mut all.lost_commands, one.lost_commands),
@@ -132,6 +136,10 @@ fn some_order_explains_the_end_but_of_weak_homes() {
         ("late", strong.late),
         ("restored", strong.restored),
         ("leases over", strong.leases_over),
+        ("superseded", strong.superseded),
+        ("preempted", strong.preempted),
+        ("cut short", strong.cut_short),
+        ("refused", strong.refused),
         ("restarts", strong.restarts),
         ("lost inputs", strong.lost_inputs),
         ("lost commands", strong.lost_commands),
@@ -174,6 +182,8 @@ fn a_broken_rule_is_noticed() {
         Published::ReleasesBetween,
         Published::LateIsMerelyFirst,
         Published::AnyGap,
+        Published::OvertakesQueued,
+        Published::UndoOverwrites,
     ] {
         let noticed = (0..20_000).find_map(|seed| {
             let broken = run_under(&drawn(seed), &[rule], Ok).err()?;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_routine::State;
 use selvedge_routine::trigger::{self, Dispatcher};
-use selvedge_safehome::{Command, Hub, Placed, Reject, Routine, RoutineId};
+use selvedge_safehome::{Command, Hub, Placed, Reject, Routine, RoutineId, Terms};
 
 use super::trace::Trace;
 use device::Thing;
@@ -173,9 +173,9 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         match due {
             Due::Arrives(nth) => {
                 if let Some(it) = self.plan.home.routines.get(nth) {
-                    self.coming = Some((it.name.clone(), it.routine.clone()));
-                    let submit = Command::Submit(it.routine.clone());
-                    self.input(Input::Command(submit))?;
+                    let (name, routine) = (it.name.clone(), it.routine.clone());
+                    let terms = it.terms();
+                    self.submit(name, routine, terms)?;
                 }
             }
             Due::Fails(device) => self.fails(device),
@@ -185,6 +185,25 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             Due::Lands(device, token) => self.land(device, token)?,
         }
         Ok(())
+    }
+
+    /// A routine comes. One that its mode refuses is out of luck, and no fault of the home.
+    fn submit(
+        &mut self,
+        name: String,
+        routine: Routine<State>,
+        terms: Terms,
+    ) -> Result<(), Reject> {
+        self.coming = Some((name, routine.clone()));
+        let submit = Command::SubmitAs { routine, terms };
+        match self.input(Input::Command(submit)) {
+            Err(reject @ (Reject::Unfinished { .. } | Reject::QueueFull { .. })) => {
+                self.coming = None;
+                self.watch.say(self.now, &reject.to_string());
+                Ok(())
+            }
+            told => told,
+        }
     }
 
     fn after(&mut self, at: Time, due: Due) {

@@ -86,6 +86,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 self.cut(routine);
                 self.ended(routine, End::Aborted(why));
             }
+            Event::CutShort { routine, .. } => {
+                self.cut(routine);
+                self.tell(routine, "ends its hold early");
+            }
             Event::Restored(device) => self.say_of(device, "is as it was before"),
             Event::GivenUp(device) => self.say_of(device, "stays as it is"),
             Event::Stuck(device) => self.note(device, Happened::Stuck),

@@ -2,8 +2,9 @@
 
 use selvedge_core::{Choose, Driver, Effect, Input, Time};
 use selvedge_routine::State;
-use selvedge_routine::trigger::{self, Dispatcher};
-use selvedge_safehome::{Command, Reject};
+use selvedge_routine::file::NamedRoutine;
+use selvedge_routine::trigger::{self, Dispatcher, TriggerId};
+use selvedge_safehome::Reject;
 
 use super::{Stage, Watch};
 
@@ -13,6 +14,8 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             return;
         };
         let home = &self.plan.home;
+        // A dispatcher counts them so.
+        let mut number = 0;
         let states = home.initial.iter();
         let states = states.map(|(&device, state)| trigger::Command::Observed {
             device,
@@ -22,9 +25,17 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             name: it.name.clone(),
             routine: it.routine.clone(),
         });
-        let triggers = home.triggers.iter().map(|it| trigger::Command::Trigger {
-            name: it.name.clone(),
-            trigger: it.trigger.clone(),
+        let triggers = home.triggers.iter().flat_map(|it| {
+            number += 1;
+            let added = trigger::Command::Trigger {
+                name: it.name.clone(),
+                trigger: it.trigger.clone(),
+            };
+            let cools = trigger::Command::CoolDown {
+                trigger: TriggerId(number),
+                span: it.cool_down,
+            };
+            [added, cools]
         });
         let clock = [trigger::Command::Clock(clock)];
         for command in states.chain(routines).chain(triggers).chain(clock) {
@@ -65,8 +76,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
     ) -> Result<(), Reject> {
         for effect in effects {
             if let Effect::Event(trigger::Event::Submit { name, routine, .. }) = effect {
-                self.coming = Some((name, routine.clone()));
-                self.input(Input::Command(Command::Submit(routine)))?;
+                let mut all = self.plan.home.routines.iter();
+                let known = all.find(|it| it.name == name);
+                let terms = known.map(NamedRoutine::terms).unwrap_or_default();
+                self.submit(name, routine, terms)?;
             }
         }
         Ok(())

@@ -3,6 +3,8 @@
 use alloc::format;
 use alloc::vec::Vec;
 
+use selvedge_core::Span;
+
 use super::super::tree::{Data, Node, Place, short};
 use super::super::{Fault, FileError, NamedTrigger, fields};
 use super::{Reader, conditions, entries, many, missing, one};
@@ -17,6 +19,8 @@ impl Reader {
             "id",
             "description",
             "mode",
+            "max",
+            "max_exceeded",
             "trigger",
             "triggers",
             "condition",
@@ -67,11 +71,9 @@ impl Reader {
         let named = |trigger| NamedTrigger {
             name: name.clone(),
             trigger,
+            cool_down: Span::ZERO,
         };
-        self.import
-            .home
-            .triggers
-            .extend(triggers.into_iter().map(named));
+        self.home.triggers.extend(triggers.into_iter().map(named));
         Ok(())
     }
 

@@ -25,13 +25,29 @@ impl Home {
     pub(super) fn happens(&mut self, nth: usize, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let happenings = self.happenings;
         match happenings.get(nth) {
-            Some(&Happening::Submit(steps)) => {
+            Some(&(Happening::Submit(steps) | Happening::Run(steps, _))) => {
                 let steps = steps.iter().map(|it| it.step()).collect();
                 let next = RoutineId(self.hub().last.0 + 1);
                 if let Some(submitted) = self.submitted.get_mut(nth) {
                     *submitted = Some(next);
                 }
-                self.tell(Input::Command(Command::Submit(Routine { steps })), cx)?;
+                let routine = Routine { steps };
+                let command = match happenings.get(nth) {
+                    Some(Happening::Run(_, on)) => {
+                        let terms = on.terms();
+                        Command::SubmitAs { routine, terms }
+                    }
+                    _ => Command::Submit(routine),
+                };
+                let told = self.tell(Input::Command(command), cx);
+                if let Err(Reject::Unfinished { .. } | Reject::QueueFull { .. }) = told {
+                    if let Some(submitted) = self.submitted.get_mut(nth) {
+                        *submitted = None;
+                    }
+                    self.finished += 1;
+                } else {
+                    told?;
+                }
                 if !self.in_order {
                     for (other, it) in happenings.iter().enumerate() {
                         if *it == Happening::Cancel(nth) {

@@ -17,7 +17,7 @@ use crate::{
 impl Home {
     /// All has happened, and the hub has nothing more to do.
     pub(super) fn is_over(&self) -> bool {
-        let submits = |it: &&Happening| matches!(it, Happening::Submit(_));
+        let submits = |it: &&Happening| it.steps().is_some();
         let wanted = self.happenings.iter().filter(submits).count();
         let hub = self.hub();
         let rolls_back = |(_, it): (&NodeId, &crate::lineage::Device<u8>)| {
@@ -57,8 +57,8 @@ impl Home {
                 Placed::Failed(_) | Placed::Restarted(_) => continue,
             };
             let which = self.submitted.iter().position(|it| *it == Some(id));
-            let Some(&Happening::Submit(steps)) = which.and_then(|it| self.happenings.get(it))
-            else {
+            let happening = which.and_then(|it| self.happenings.get(it));
+            let Some(steps) = happening.and_then(Happening::steps) else {
                 return false;
             };
             for (step, nth) in steps.iter().zip(0_u16..) {
@@ -89,12 +89,7 @@ impl Home {
 
     /// Whether an undo handler brings the device into this state.
     fn is_handler(&self, device: NodeId, state: Option<u8>) -> bool {
-        let steps = self.happenings.iter().map(|it| {
-            let Happening::Submit(steps) = it else {
-                return [].as_slice();
-            };
-            steps
-        });
+        let steps = self.happenings.iter().filter_map(Happening::steps);
         steps
             .flatten()
             .any(|it| it.device == device.0 && it.undo.is_some() && it.undo == state)
@@ -105,9 +100,7 @@ impl Home {
         let is_skipped = |id, nth| self.skipped.iter().any(|it| (it.0, it.1) == (id, nth));
         let routine = |id| {
             let which = self.submitted.iter().position(|it| *it == Some(id))?;
-            let Some(Happening::Submit(steps)) = self.happenings.get(which) else {
-                return None;
-            };
+            let steps = self.happenings.get(which)?.steps()?;
             let steps = steps.iter().map(|it| it.step()).collect();
             Some(Routine { steps })
         };
@@ -194,11 +187,12 @@ pub(super) fn is_harsh(
     routine: RoutineId,
     why: AbortReason,
 ) -> bool {
-    let AbortReason::Device(device) = why else {
+    let AbortReason::Device { device, .. } = why else {
         return false;
     };
     let which = submitted.iter().position(|it| *it == Some(routine));
-    let Some(&Happening::Submit(steps)) = which.and_then(|it| happenings.get(it)) else {
+    let happening = which.and_then(|it| happenings.get(it));
+    let Some(steps) = happening.and_then(Happening::steps) else {
         return false;
     };
     let must = |it: &&super::Do| it.device == device.0 && it.priority == Priority::Must;

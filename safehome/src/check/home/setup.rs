@@ -1,13 +1,18 @@
 //! What is checked: what happens in a home, and which promises are looked at.
 
+use alloc::format;
 use alloc::vec;
+use core::num::NonZeroU16;
 
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_sim::check::{Bounds, Model, State};
 
 use super::Home;
 use super::show::show;
-use crate::{Comparison, Condition, Priority, Published, Scheduler, Step, Visibility};
+use crate::{
+    Comparison, Condition, Mode, Priority, Published, Scheduler, Series, Step, Terms, Urgency,
+    Visibility,
+};
 
 /// A command of a routine in a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +29,67 @@ pub struct Do {
     pub undo: Option<u8>,
     /// Only if this device is in this state.
     pub only_if: Option<(u64, u8)>,
+    /// Whether the hold may be cut short.
+    pub is_preemptible: bool,
+}
+
+/// How a routine of a check stands to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct As {
+    /// By which runs belong together.
+    pub key: Option<u8>,
+    /// See [`Mode`].
+    pub mode: Mode,
+    /// See [`Urgency`].
+    pub urgency: u8,
+}
+
+impl As {
+    /// A run that supersedes those of its key.
+    #[must_use]
+    pub const fn restart(key: u8) -> Self {
+        Self::keyed(key, Mode::Restart)
+    }
+
+    /// A run that waits for those of its key.
+    #[must_use]
+    pub const fn queued(key: u8) -> Self {
+        let limit = NonZeroU16::MAX;
+        Self::keyed(key, Mode::Queued { limit })
+    }
+
+    /// A run that is refused where one of its key is unfinished.
+    #[must_use]
+    pub const fn single(key: u8) -> Self {
+        Self::keyed(key, Mode::Single)
+    }
+
+    /// A run that stands alone and is so urgent.
+    #[must_use]
+    pub const fn urgent(urgency: u8) -> Self {
+        Self {
+            key: None,
+            mode: Mode::Parallel,
+            urgency,
+        }
+    }
+
+    const fn keyed(key: u8, mode: Mode) -> Self {
+        Self {
+            key: Some(key),
+            mode,
+            urgency: 0,
+        }
+    }
+
+    pub(super) fn terms(self) -> Terms {
+        let series = self.key.map(|key| Series {
+            key: format!("{key}"),
+            mode: self.mode,
+        });
+        let urgency = Urgency(self.urgency);
+        Terms { series, urgency }
+    }
 }
 
 impl Do {
@@ -37,6 +103,7 @@ impl Do {
             holds: false,
             undo: None,
             only_if: None,
+            is_preemptible: false,
         }
     }
 
@@ -58,6 +125,15 @@ impl Do {
         }
     }
 
+    /// A long one that may be cut short.
+    #[must_use]
+    pub const fn cut(device: u64, value: u8) -> Self {
+        Self {
+            is_preemptible: true,
+            ..Self::long(device, value)
+        }
+    }
+
     pub(super) fn step(self) -> Step<u8> {
         let condition = |(device, value)| Condition {
             device: NodeId(device),
@@ -69,6 +145,7 @@ impl Do {
             hold: Span::secs(u64::from(self.holds)),
             undo: self.undo,
             condition: self.only_if.map(|it| condition(it).into()),
+            preemptible: self.is_preemptible,
             ..Step::new(NodeId(self.device), self.value)
         }
     }
@@ -79,6 +156,8 @@ impl Do {
 pub enum Happening {
     /// A routine is submitted.
     Submit(&'static [Do]),
+    /// The same, on these terms. It may be refused by its mode.
+    Run(&'static [Do], As),
     /// The routine that is submitted by the happening with this number is cancelled, some time
     /// later.
     Cancel(usize),
@@ -89,6 +168,16 @@ pub enum Happening {
     /// The hub restarts with the state that it saved. What it had just issued may not have been
     /// carried out, and what it was just told may not have been saved; devices can be asked.
     Resumes,
+}
+
+impl Happening {
+    /// The commands of the routine that is submitted.
+    pub(super) const fn steps(&self) -> Option<&'static [Do]> {
+        match *self {
+            Self::Submit(steps) | Self::Run(steps, _) => Some(steps),
+            Self::Cancel(_) | Self::Fails(_) | Self::Restarts(_) | Self::Resumes => None,
+        }
+    }
 }
 
 /// What is checked.
@@ -143,6 +232,15 @@ pub enum Promise {
     /// (rule 4 of section 3). Strict models abort for devices that are asked about, too, and the
     /// strongest for any.
     Spared,
+    /// Of the runs of a key that do not run beside each other one at most is let in and not about to
+    /// be undone ([`Mode`]).
+    OneRun,
+    /// A device that the next run sets first thing is not brought back before, if that run
+    /// supersedes or preempts others.
+    Straight,
+    /// An urgent routine that is let in waits for no less urgent one, but for one that is about to
+    /// be undone and has a command on its way.
+    Urgent,
 }
 
 impl Setup {
@@ -176,7 +274,7 @@ impl Setup {
                 .never_rejects("the hub refuses nothing")
                 .sometimes("all is over", |state| state.machines().all(Home::is_over));
         }
-        self.fates(self.steps(self.orders(model)))
+        self.modes(self.fates(self.steps(self.orders(model))))
     }
 
     fn looks_at(&self, promise: Promise) -> bool {
@@ -213,6 +311,37 @@ impl Setup {
             });
         }
         model
+    }
+
+    /// What becomes of runs that belong together, and of what is urgent.
+    fn modes(&self, mut model: Model<Home>) -> Model<Home> {
+        let is_run = |it: &Happening| matches!(it, Happening::Run(..));
+        if !self.happenings.iter().any(is_run) {
+            return model;
+        }
+        if self.looks_at(Promise::OneRun) {
+            model = model.always("one run of a key at a time", |state| {
+                state.machines().all(Home::is_one_of_each_key)
+            });
+        }
+        // Where several routines come between, a device may have to be brought back.
+        if self.only == Some(Promise::Straight) || self.only.is_none() && self.is_straight() {
+            model = model.always("a device goes straight to its next state", |state| {
+                state.machines().all(|it| !it.flickers)
+            });
+        }
+        if self.looks_at(Promise::Urgent) {
+            model = model.always("nothing urgent waits for what is less so", |state| {
+                state.machines().all(Home::is_urgent_first)
+            });
+        }
+        model
+    }
+
+    /// Whether all routines are runs of one device.
+    fn is_straight(&self) -> bool {
+        let is_run = |it: &Happening| matches!(it, Happening::Run(..)) || it.steps().is_none();
+        self.faults == 0 && self.happenings.iter().all(is_run)
     }
 
     /// What becomes of routines: which wait, are aborted, and finish.

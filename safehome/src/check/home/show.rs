@@ -34,7 +34,11 @@ pub(super) fn show(home: &Home) -> String {
         .iter()
         .map(|(id, run)| match run.stage {
             Stage::Committed => format!("{} committed", id.0),
-            stage @ (Stage::Waiting | Stage::Placed | Stage::Running | Stage::Aborting(_)) => {
+            stage @ (Stage::Queued
+            | Stage::Waiting
+            | Stage::Placed
+            | Stage::Running
+            | Stage::Aborting(_)) => {
                 format!("{} at {} {stage:?}", id.0, run.at)
             }
         })

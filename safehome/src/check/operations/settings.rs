@@ -3,12 +3,14 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use selvedge_core::{NodeId, Span};
 use selvedge_sim::Bytes;
 
 use crate::{
-    Clause, Comparison, Condition, Config, Priority, Routine, Scheduler, Step, Visibility,
+    Clause, Comparison, Condition, Config, Mode, Priority, Routine, Scheduler, Step, Terms,
+    Urgency, Visibility,
 };
 
 /// What a home is like.
@@ -32,6 +34,8 @@ pub(super) struct Settings {
     handlers: bool,
     /// Whether commands may have conditions.
     conditions: bool,
+    /// Whether routines come on terms, and hands are urgent.
+    pub(super) terms: bool,
 }
 
 /// So many routines in any order can all be tried.
@@ -77,6 +81,7 @@ impl Settings {
             links: if kind & 192 == 64 { 40 } else { 8 },
             handlers: kind & 24 == 8,
             conditions: kind & 32 == 0,
+            terms: kind & 24 == 24,
         }
     }
 
@@ -100,6 +105,7 @@ impl Settings {
                 2 => Span::millis(500),
                 _ => Span::secs(3),
             };
+            step.preemptible = self.terms && more & 16 == 0;
             step.timeout = (kind >> 4 & 3 == 0).then_some(Span::millis(700));
             if self.handlers && kind >> 6 == 0 {
                 step.undo = Some(200);
@@ -133,6 +139,25 @@ impl Settings {
         };
         let steps: Vec<Step<u8>> = (0..steps).map(step).collect();
         Routine { steps }
+    }
+
+    /// On which terms a routine comes.
+    pub(super) fn terms(&self, bytes: &mut Bytes<'_>) -> Terms {
+        if !self.terms {
+            return Terms::default();
+        }
+        let kind = bytes.take();
+        let urgency = Urgency((kind >> 6).saturating_sub(1));
+        let limit = NonZeroU16::MIN.saturating_add((kind >> 4 & 3).into());
+        let mode = match kind & 7 {
+            0 => Mode::Parallel,
+            1 => Mode::Single,
+            2 | 3 => Mode::Restart,
+            4 | 5 => Mode::Queued { limit },
+            _ => return Terms::urgent(urgency),
+        };
+        let key = if kind & 8 == 0 { "a" } else { "b" };
+        Terms::of(key, mode).with_urgency(urgency)
     }
 
     /// Whether commands act late and the hub does not wait for that.

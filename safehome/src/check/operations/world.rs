@@ -19,7 +19,8 @@ use super::oracle::{FIRST, Verdict, Witness};
 use super::settings::{FEW, Settings};
 use super::{Storage, Summary};
 use crate::{
-    Command, DurableHub, Hub, Outcome, Placed, Published, Reject, RoutineId, Timer, Visibility,
+    Command, DurableHub, Hub, Outcome, Placed, Published, Reject, RoutineId, Terms, Timer,
+    Visibility, Wait, WaitCause,
 };
 
 use watcher::Watcher;
@@ -194,7 +195,34 @@ impl<'a> World<'a> {
         let next = RoutineId(self.hub()?.last.0 + 1);
         // If it is lost it has this number all the same, and no event tells of it.
         self.witness.routines.insert(next, routine.clone());
-        self.command(Command::Submit(routine))
+        let terms = self.settings.terms(&mut self.bytes);
+        if terms == Terms::default() {
+            return self.command(Command::Submit(routine));
+        }
+        let preview = self
+            .hub()?
+            .preview(self.now(), routine.clone(), terms.clone());
+        let restarts = self.summary.restarts;
+        let command = Command::SubmitAs { routine, terms };
+        match self.step(Operation::Command(HUB, command))? {
+            Ok(()) => {}
+            Err(Reject::Unfinished { .. } | Reject::QueueFull { .. }) => {
+                self.summary.refused += 1;
+            }
+            Err(other) => return Err(format!("a routine was refused: {other}")),
+        }
+        let waits = self.hub()?.wait(next);
+        match preview {
+            Ok(preview) if self.summary.restarts == restarts => {
+                let is_own = |it: &Wait| matches!(it.cause, WaitCause::Outcome | WaitCause::Hold);
+                if waits.filter(|it| !is_own(it)) != preview.wait {
+                    return Err(format!("{preview:?} was foreseen, and {waits:?} is so"));
+                }
+            }
+            Err(_) if waits.is_some() => return Err("it was to be refused".into()),
+            Ok(_) | Err(_) => {}
+        }
+        Ok(())
     }
 
     fn pass_to_deadline(&mut self) -> Result<(), String> {

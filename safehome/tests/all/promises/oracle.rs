@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::{NodeId, Time};
 use selvedge_safehome::{
-    AbortReason, Outcome, Placed, Priority, Routine, RoutineId, Scheduler, SkipReason, UndoStatus,
-    Visibility,
+    AbortReason, Mode, Outcome, Placed, Priority, Reject, Routine, RoutineId, Scheduler,
+    SkipReason, Step, Terms, UndoStatus, Urgency, Visibility,
 };
 
 use crate::promises::things::Thing;
@@ -38,10 +38,15 @@ pub(crate) struct Record {
     pub(crate) holds: Option<(NodeId, Time)>,
     pub(crate) touched: BTreeSet<NodeId>,
     pub(crate) is_cancelled: bool,
+    pub(crate) terms: Terms,
+    /// It superseded others.
+    took: bool,
+    /// It may be held back though nothing on its devices keeps it.
+    may_be_held: bool,
 }
 
 impl Record {
-    pub(crate) fn new(routine: Routine<u8>) -> Self {
+    pub(crate) fn new(routine: Routine<u8>, terms: Terms) -> Self {
         Self {
             fates: vec![Fate::Open; routine.steps.len()],
             routine,
@@ -50,7 +55,19 @@ impl Record {
             holds: None,
             touched: BTreeSet::new(),
             is_cancelled: false,
+            terms,
+            took: false,
+            may_be_held: false,
         }
+    }
+
+    /// It belongs to the runs of this key.
+    fn is_of(&self, other: &Self) -> bool {
+        self.terms.key().is_some() && self.terms.key() == other.terms.key()
+    }
+
+    const fn is_held(&self) -> bool {
+        self.may_be_held && matches!(self.stage, Stage::Accepted)
     }
 
     /// The number of the next command.
@@ -108,9 +125,105 @@ pub(crate) struct Oracle {
     pub(crate) records: BTreeMap<RoutineId, Record>,
     pub(crate) order: Vec<Placed<u8>>,
     last_token: u64,
+    /// The last hand that is urgent.
+    pub(crate) hand: Option<(NodeId, Urgency)>,
 }
 
 impl Oracle {
+    /// A routine was taken.
+    pub(crate) fn submitted(&mut self, id: RoutineId, mut record: Record) -> Found {
+        let is_queued = |it: &Record| matches!(it.terms.mode(), Mode::Queued { .. });
+        let unfinished = || self.records.values().filter(|it| !it.is_finished());
+        record.may_be_held =
+            is_queued(&record) || unfinished().any(|it| it.is_held() && it.is_like(&record));
+        let mut mates = unfinished().filter(|it| it.is_of(&record));
+        match record.terms.mode() {
+            Mode::Parallel => {}
+            Mode::Single => must(mates.next().is_none(), "another run is unfinished")?,
+            Mode::Restart => record.took = mates.next().is_some(),
+            Mode::Queued { limit } => {
+                must(mates.count() < limit.get().into(), "too many runs wait")?;
+            }
+        }
+        self.records.insert(id, record);
+        Ok(())
+    }
+
+    /// Whether a routine may be refused so.
+    pub(crate) fn refused(&self, record: &Record, why: Reject) -> Found {
+        let unfinished = self.records.iter().filter(|it| !it.1.is_finished());
+        let mut mates = unfinished.filter(|it| it.1.is_of(record));
+        let many = mates.clone().count();
+        let first = mates.next().map(|it| *it.0);
+        match (why, record.terms.mode()) {
+            (Reject::Unfinished { routine }, Mode::Single) => {
+                must(first == Some(routine), "that is not the first run")
+            }
+            (
+                Reject::QueueFull {
+                    routine,
+                    limit: told,
+                },
+                Mode::Queued { limit },
+            ) => {
+                let is_full = many >= usize::from(limit.get()) && limit == told;
+                must(is_full && first == Some(routine), "there is room")
+            }
+            (why, _) => Err(format!("that is no reason: {why}")),
+        }
+    }
+
+    /// The hold of a routine ends early.
+    pub(crate) fn cut(&mut self, id: RoutineId, device: NodeId, by: Option<RoutineId>) -> Found {
+        // It may hold another device than the one that it still needs.
+        self.is_preempted(id, None, by)?;
+        let record = self.records.get_mut(&id).ok_or("nobody knows it")?;
+        let at = record.at().checked_sub(1).ok_or("it has done nothing")?;
+        let step = &record.routine.steps[at];
+        must(step.preemptible && step.device == device, "it may hold")?;
+        must(record.holds.is_some(), "it holds nothing")?;
+        record.holds = None;
+        Ok(())
+    }
+
+    fn is_preempted(&self, id: RoutineId, device: Option<NodeId>, by: Option<RoutineId>) -> Found {
+        let urgency = self.records[&id].terms.urgency;
+        match by {
+            Some(by) => {
+                let theirs = &self.records[&by];
+                must(theirs.terms.urgency > urgency, "that is no more urgent")?;
+                must(theirs.is_live(), "that is over")
+            }
+            None => {
+                let (at, hand) = self.hand.ok_or("there was no hand")?;
+                must(hand > urgency, "that hand was no more urgent")?;
+                must(device.is_none_or(|it| it == at), "the hand was elsewhere")
+            }
+        }
+    }
+
+    /// What its terms say of the moment at which a routine's command is issued.
+    fn keeps_terms(&self, id: RoutineId, device: NodeId) -> Found {
+        let record = &self.records[&id];
+        for (&other, theirs) in &self.records {
+            let is_before = other < id && theirs.is_of(record);
+            match record.terms.mode() {
+                Mode::Queued { .. } => {
+                    must(
+                        !is_before || theirs.is_finished(),
+                        "a run before it goes on",
+                    )?;
+                }
+                Mode::Restart => must(!is_before || !theirs.is_live(), "it is not superseded")?,
+                Mode::Single | Mode::Parallel => {}
+            }
+            let is_urgent = theirs.terms.urgency > record.terms.urgency;
+            let waits = theirs.is_live() && !theirs.is_held() && theirs.needs(device);
+            must(!(is_urgent && waits), "what is urgent waits for it")?;
+        }
+        Ok(())
+    }
+
     /// The routine goes from one stage to another.
     pub(crate) fn stage(&mut self, id: RoutineId, from: Stage, to: Stage) -> Found {
         let record = self.records.get_mut(&id).ok_or("nobody knows it")?;
@@ -136,8 +249,13 @@ impl Oracle {
         let Some(id) = routine else {
             return must(!thing.is_stuck, "a rollback of a device that is stuck");
         };
-        must(!thing.is_barred, "a routine's command before a rollback")?;
         let record = &self.records[&id];
+        let takes_over = record.took || record.terms.urgency > Urgency::default();
+        must(
+            !thing.is_barred || takes_over,
+            "a routine's command before a rollback",
+        )?;
+        self.keeps_terms(id, thing.id)?;
         must(
             record.stage == Stage::Started,
             "it has not started, or is over",
@@ -158,7 +276,11 @@ impl Oracle {
                 "it overtakes its like",
             )?;
             let in_order = scheduler == Some(Scheduler::FirstCome);
-            must(!(is_before && in_order), "it does not come behind all")?;
+            must(
+                // One that was held back comes behind those that were let in before it.
+                !(is_before && in_order && !theirs.may_be_held),
+                "it does not come behind all",
+            )?;
             let is_between = theirs.touched.contains(&thing.id);
             must(!is_between, "it goes between two commands")?;
         }
@@ -230,7 +352,21 @@ impl Oracle {
                 must(step.priority == Priority::Must, "it need not be done")?;
                 must(skip != SkipReason::Condition, "that ends nothing")?;
             }
-            AbortReason::Device(_) | AbortReason::LeaseOver(_) => {}
+            AbortReason::Superseded(by) => {
+                let theirs = &self.records[&by];
+                let is_its = by > id && theirs.is_of(record) && theirs.took;
+                must(is_its, "that does not supersede it")?;
+            }
+            AbortReason::Preempted { by, device, .. } => {
+                self.is_preempted(id, Some(device), by)?;
+            }
+            AbortReason::Device { .. } | AbortReason::LeaseOver { .. } => {}
+        }
+        if let Some(device) = why.device(&record.routine) {
+            let step = why.step().map(usize::from);
+            let step = step.and_then(|it| record.routine.steps.get(it));
+            let needs = |it: &Step<u8>| it.devices().any(|at| at == device);
+            must(step.is_none_or(needs), "that command does not need it")?;
         }
         self.records.get_mut(&id).unwrap().stage = Stage::Aborting(why);
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use selvedge_core::{NodeId, Span, Time};
-use selvedge_safehome::{Outcome, RoutineId};
+use selvedge_safehome::{Outcome, RoutineId, Urgency};
 
 /// A command on its way to a device.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Sent {
 pub(crate) enum Report {
     Outcome(u64, Outcome),
     State(u8),
+    /// A hand did that, and is so urgent.
+    Hand(u8, Urgency),
 }
 
 /// A command whose outcome the hub waits for.
@@ -137,6 +139,7 @@ impl Thing {
 
     /// Nobody hears of any outcome that is on its way.
     pub(crate) fn loses_outcomes(&mut self) {
-        self.says.retain(|it| matches!(it, Report::State(_)));
+        self.says
+            .retain(|it| matches!(it, Report::State(_) | Report::Hand(..)));
     }
 }

@@ -1,13 +1,14 @@
 //! The host of a hub: it tells it what devices say, and carries out what it wants.
 
 mod happens;
+mod reasons;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Difference, Event, Hub, Outcome, Reject, RoutineId, Saved, Scheduler, Timer,
-    Visibility,
+    AbortReason, Command, Config, Difference, Event, Hub, Outcome, Reject, RoutineId, Saved,
+    Scheduler, Timer, Visibility,
 };
 
 use crate::promises::oracle::{Fate, Oracle, Stage};
@@ -40,6 +41,11 @@ pub(crate) struct Counts {
     pub(crate) said_and_refused: u64,
     /// Commands that were asked for, and had not been done.
     pub(crate) not_found: u64,
+    pub(crate) superseded: u64,
+    pub(crate) preempted: u64,
+    pub(crate) cut: u64,
+    /// Routines that were refused because of others of their key.
+    pub(crate) refused: u64,
 }
 
 impl Counts {
@@ -52,6 +58,10 @@ impl Counts {
         self.late += other.late;
         self.said_and_refused += other.said_and_refused;
         self.not_found += other.not_found;
+        self.superseded += other.superseded;
+        self.preempted += other.preempted;
+        self.cut += other.cut;
+        self.refused += other.refused;
     }
 }
 
@@ -90,6 +100,8 @@ pub(crate) struct World {
     oracle: Oracle,
     story: Vec<String>,
     stops: bool,
+    /// Routines come on terms.
+    has_terms: bool,
 }
 
 impl World {
@@ -111,6 +123,7 @@ impl World {
         let hub = Hub::new(config).unwrap();
         let base = hub.save();
         let stops = rng.below(2) == 0;
+        let has_terms = rng.below(2) == 0;
         let mut world = Self {
             rng,
             counts: Counts::default(),
@@ -127,6 +140,7 @@ impl World {
             oracle: Oracle::default(),
             story: vec![format!("{config:?}")],
             stops,
+            has_terms,
         };
         for nth in 0..2 + world.below(3) {
             world.comes(NodeId(nth));
@@ -184,10 +198,23 @@ impl World {
         let device = self.things[nth].id;
         match self.things[nth].says.front().copied() {
             None => {}
-            Some(Report::State(state)) => {
+            Some(report @ (Report::State(state) | Report::Hand(state, _))) => {
                 let is_new = self.hub.machine().state(device) != Some(&state);
+                let hand = match report {
+                    Report::Hand(_, urgency) => Some(urgency),
+                    _ => None,
+                };
+                let command = match hand {
+                    Some(urgency) => Command::ByHand {
+                        device,
+                        state,
+                        urgency,
+                    },
+                    None => Command::Observed { device, state },
+                };
                 // Until the hub has heard of it, it is said.
-                self.tell(Command::Observed { device, state }, |it| {
+                self.tell(command, |it| {
+                    it.oracle.hand = hand.map(|urgency| (device, urgency));
                     let thing = &mut it.things[nth];
                     thing.says.pop_front();
                     let is_its = |it: &mut Open| {
@@ -426,7 +453,12 @@ impl World {
                 self.counts.committed += 1;
                 self.oracle.committed(id, now)
             }
-            Event::Aborting { routine, why } => self.oracle.aborting(routine, why, &self.things),
+            Event::Aborting { routine, why } => {
+                self.counts.superseded += u64::from(matches!(why, AbortReason::Superseded(_)));
+                let is_taken = matches!(why, AbortReason::Preempted { .. });
+                self.counts.preempted += u64::from(is_taken);
+                self.oracle.aborting(routine, why, &self.things)
+            }
             Event::Aborted { routine, why, undo } => {
                 self.counts.aborted += 1;
                 self.oracle.aborted(routine, why, &undo, &mut self.things)
@@ -459,6 +491,14 @@ impl World {
             Event::Ordered(placed) => {
                 self.oracle.order.push(placed);
                 Ok(())
+            }
+            Event::CutShort {
+                routine,
+                device,
+                by,
+            } => {
+                self.counts.cut += 1;
+                self.oracle.cut(routine, device, by)
             }
             Event::Incongruent { .. } => Ok(()),
             other => Err(format!("unknown to the home: {other:?}")),
@@ -512,5 +552,6 @@ impl World {
         if !told.eq(open.map(|it| *it.0)) {
             self.broken("others are unfinished");
         }
+        self.all_wait();
     }
 }

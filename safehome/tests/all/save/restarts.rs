@@ -166,7 +166,10 @@ fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
         .unwrap();
     let aborting = Event::Aborting {
         routine: RoutineId(2),
-        why: AbortReason::LeaseOver(B),
+        why: AbortReason::LeaseOver {
+            device: B,
+            step: Some(0),
+        },
     };
     assert_eq!(events.first(), Some(&aborting), "{events:?}");
     assert_eq!(issues(&events).first().map(|it| it.1), Some(1));

@@ -107,6 +107,7 @@ impl World<'_> {
         if is_one {
             self.is_said_as_it_is(&events)?;
         }
+        self.held_back()?;
         let hub = self.hub()?;
         if let Some(late) = late.iter().find(|it| it.is_overtaken(hub)) {
             return Err(format!("{late:?} waits for too long, and is overtaken"));
@@ -204,6 +205,7 @@ impl World<'_> {
             Event::Started(id) => {
                 self.waits.remove(&id);
             }
+            Event::CutShort { .. } => self.summary.cut_short += 1,
             Event::Aborting { .. } | Event::Incongruent { .. } => {}
         }
         Ok(())
@@ -249,7 +251,9 @@ impl World<'_> {
             |it: &&(NodeId, UndoStatus)| matches!(it.1, UndoStatus::Begun | UndoStatus::Pending);
         self.begun.extend(undo.iter().filter(is_due).map(|it| it.0));
         self.summary.aborted += 1;
-        self.summary.leases_over += u64::from(matches!(why, AbortReason::LeaseOver(_)));
+        self.summary.superseded += u64::from(matches!(why, AbortReason::Superseded(_)));
+        self.summary.preempted += u64::from(matches!(why, AbortReason::Preempted { .. }));
+        self.summary.leases_over += u64::from(matches!(why, AbortReason::LeaseOver { .. }));
         let steps = self.witness.routines.get(&routine);
         let mut steps = steps.iter().flat_map(|it| &it.steps);
         self.handled |= steps.any(|it| it.undo.is_some());
@@ -270,6 +274,16 @@ impl World<'_> {
         let late = self.waits.iter().filter(|it| is_late(*it.1));
         late.map(|it| Impatient::new(machine.hub(), *it.0))
             .collect()
+    }
+
+    /// What is held back waits for its place from when it is let in.
+    fn held_back(&mut self) -> Result<(), String> {
+        let now = self.now();
+        let held = self.hub()?.held.clone();
+        for id in held.iter() {
+            self.waits.entry(*id).and_modify(|it| *it = now);
+        }
+        Ok(())
     }
 
     pub(super) fn over(&mut self) -> Result<(), String> {

@@ -8,7 +8,7 @@ use selvedge_core::{Delta, Incarnation, Member, NodeId, Span};
 
 use super::super::oracle::Link;
 use super::{Flying, HUB, World};
-use crate::{Command, Outcome, RoutineId};
+use crate::{Command, Outcome, RoutineId, Urgency};
 
 impl World<'_> {
     /// The device does its command, or refuses it, and says so; or answers.
@@ -298,7 +298,19 @@ impl World<'_> {
         if let Some(chain) = self.witness.chains.get_mut(nth) {
             chain.push(Link::Set(state));
         }
-        self.observed(NodeId(nth as u64), state)?;
+        if self.settings.terms && kind & 16 == 16 {
+            let (device, urgency) = (NodeId(nth as u64), Urgency(kind >> 6));
+            let calm = core::mem::replace(&mut self.is_calm, true);
+            let told = self.command(Command::ByHand {
+                device,
+                state,
+                urgency,
+            });
+            self.is_calm = calm;
+            told?;
+        } else {
+            self.observed(NodeId(nth as u64), state)?;
+        }
         if refused.is_some() {
             self.land(nth, Outcome::Refused)?;
         }

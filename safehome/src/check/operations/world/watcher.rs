@@ -86,6 +86,9 @@ impl Watcher {
         if !hub.waits_as_routines_say() {
             return Err("those who wait are not as the routines say".into());
         }
+        if hub.waits().count() != hub.unfinished().count() {
+            return Err("a routine waits for nothing".into());
+        }
         let is_planned = self.config.visibility == Visibility::Eventual
             && self.config.scheduler != Scheduler::JustInTime;
         for (id, device) in hub.devices.iter() {

@@ -1,8 +1,11 @@
 //! What happens to a home: routines, faults, hands, and in the end none of them.
 
+use core::num::NonZeroU16;
+
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    Clause, Command, Comparison, Condition, Outcome, Priority, Routine, RoutineId, Step,
+    Clause, Command, Comparison, Condition, Mode, Outcome, Priority, Routine, RoutineId, Step,
+    Terms, Urgency, Wait, WaitCause,
 };
 
 use super::{Stop, Told, World};
@@ -77,15 +80,67 @@ impl World {
     fn submits(&mut self) {
         let asks = self.below(3) == 0;
         let steps = (0..1 + self.below(4)).map(|_| self.step(asks)).collect();
-        self.submit(Routine { steps });
+        let terms = self.terms();
+        self.submit(Routine { steps }, terms);
     }
 
-    fn submit(&mut self, routine: Routine<u8>) {
+    fn terms(&mut self) -> Terms {
+        if !self.has_terms {
+            return Terms::default();
+        }
+        let urgency = Urgency(self.below(6).saturating_sub(3) as u8);
+        let limit = NonZeroU16::MIN.saturating_add(self.below(2) as u16);
+        let mode = match self.below(8) {
+            0 => Mode::Parallel,
+            1 => Mode::Single,
+            2 | 3 => Mode::Restart,
+            4 | 5 => Mode::Queued { limit },
+            _ => return Terms::urgent(urgency),
+        };
+        let key = ["hall", "water"][self.below(2) as usize];
+        Terms::of(key, mode).with_urgency(urgency)
+    }
+
+    fn submit(&mut self, routine: Routine<u8>, terms: Terms) {
         let id = RoutineId(self.oracle.records.len() as u64 + 1);
-        let record = Record::new(routine.clone());
-        self.tell(Command::Submit(routine), |it| {
-            it.oracle.records.insert(id, record);
+        let record = Record::new(routine.clone(), terms.clone());
+        let (preview, now) = (
+            self.hub
+                .machine()
+                .preview(self.now, routine.clone(), terms.clone()),
+            self.now,
+        );
+        let restarts = self.counts.restarts;
+        let command = if terms == Terms::default() {
+            Command::Submit(routine)
+        } else {
+            Command::SubmitAs { routine, terms }
+        };
+        let new = record.clone();
+        let told = self.tell(command, |it| {
+            let found = it.oracle.submitted(id, new);
+            it.judge(found);
         });
+        match (told, preview) {
+            (Told::Refused(why), preview) => {
+                self.counts.refused += 1;
+                self.judge(self.oracle.refused(&record, why));
+                if preview.err() != Some(why) {
+                    self.broken("it was to be taken");
+                }
+            }
+            (Told::Taken, Ok(preview)) => {
+                let waits = self.hub.machine().wait(id);
+                let is_own = |it: &Wait| matches!(it.cause, WaitCause::Outcome | WaitCause::Hold);
+                let is_so = waits.filter(|it| !is_own(it)) == preview.wait;
+                // Another hub waits since another time.
+                if self.counts.restarts == restarts && now == self.now && !is_so {
+                    self.broken(&format!("{preview:?} was foreseen"));
+                }
+            }
+            (Told::Taken, Err(_)) => self.broken("it was to be refused"),
+            (Told::Lost, _) => {}
+        }
     }
 
     fn step(&mut self, asks: bool) -> Step<u8> {
@@ -96,6 +151,7 @@ impl World {
         }
         if self.below(4) == 0 {
             step.hold = Span::millis([50, 2_000, 20_000][self.below(3) as usize]);
+            step.preemptible = self.has_terms && self.below(2) == 0;
         }
         if self.below(8) == 0 {
             step.timeout = Some(Span::millis([100, 30_000][self.below(2) as usize]));
@@ -124,12 +180,18 @@ impl World {
     /// A hand changes a device, perhaps as a command on its way does.
     fn presses(&mut self, nth: usize) {
         let (state, is_its) = (self.below(4) as u8, self.below(2) == 0);
+        let is_urgent = self.has_terms && self.below(2) == 0;
+        let hand = is_urgent.then(|| Urgency(self.below(3) as u8));
         let thing = &mut self.things[nth];
         let sent = thing.sent.first().filter(|_| is_its);
         let state = sent.map_or(state, |it| it.value);
         if thing.state != state {
             thing.state = state;
-            thing.says.push_back(Report::State(state));
+            let report = match hand {
+                Some(urgency) => Report::Hand(state, urgency),
+                None => Report::State(state),
+            };
+            thing.says.push_back(report);
             if is_its {
                 thing.refuses();
             }
@@ -227,7 +289,7 @@ impl World {
         self.rests();
         let all = self.things.iter().map(|it| Step::new(it.id, it.state ^ 1));
         let (steps, before) = (all.collect(), self.counts.committed);
-        self.submit(Routine { steps });
+        self.submit(Routine { steps }, Terms::default());
         self.rests();
         if self.counts.committed != before + 1 {
             self.broken("a routine is not committed though nothing is wrong");

@@ -1,0 +1,229 @@
+//! Why a routine waits.
+
+use alloc::format;
+use alloc::string::String;
+
+use selvedge_core::{NodeId, Span, Time};
+
+use crate::lineage::{Device, Entry};
+use crate::run::{Run, Stage};
+use crate::schedule::Unready;
+use crate::{Catalogue, Hub, RoutineId, Value};
+
+/// What a routine waits for: on which device, since when, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Wait {
+    /// The routine that waits.
+    pub routine: RoutineId,
+    /// Its command that is on its way, or comes next, from 0.
+    pub step: u16,
+    /// On which device. `None` if it is held back, or no place is free for it.
+    pub device: Option<NodeId>,
+    /// For what.
+    pub cause: WaitCause,
+    /// Since when: for its own command since that was issued, for its hold since that began, else
+    /// since its last command was over, or since it was submitted or let in. After a restart of
+    /// the hub, since then.
+    pub since: Time,
+    /// Until when at most, as is planned: by timeouts and holds, and by the estimates of those that
+    /// come first, which may be wrong. `None` if nothing is planned.
+    pub until: Option<Time>,
+}
+
+/// For what a routine waits. None waits for a device that is down: a command to it fails at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WaitCause {
+    /// The outcome of its own command.
+    Outcome,
+    /// The end of its own long command.
+    Hold,
+    /// This routine comes first on the device, or may still be undone there though a condition
+    /// asks for the state.
+    Routine(RoutineId),
+    /// The device is brought back.
+    Rollback,
+    /// A command to the device that came back unknown may still [act](crate::Command::Lateness).
+    Late,
+    /// This run of its key must be finished first, or this run that is held back itself and sets
+    /// the same devices.
+    Held(RoutineId),
+    /// No place on its devices agrees with one order of all routines, until some are finished.
+    Place,
+}
+
+impl<V: Value> Hub<V> {
+    /// What each unfinished routine waits for. See [`wait`](Self::wait) for what each takes.
+    pub fn waits(&self) -> impl Iterator<Item = Wait> + '_ {
+        self.unfinished().filter_map(|(id, _)| self.wait(id))
+    }
+
+    /// What a routine waits for; `None` if it is finished or unknown. Between two steps each
+    /// unfinished routine waits for something.
+    ///
+    /// Takes O(k q), with k the devices that it needs and q the most that have a place on one of
+    /// them or wait for it. Where it is held back, or one routine runs at a time, it takes
+    /// O(routines) besides; where all its devices are free, as long as to place it.
+    #[must_use]
+    pub fn wait(&self, id: RoutineId) -> Option<Wait> {
+        let run = self.runs.get(&id)?;
+        let (device, cause) = match run.stage {
+            Stage::Committed => return None,
+            Stage::Queued => (None, WaitCause::Held(self.held_by(id)?)),
+            Stage::Waiting => self.why_placeless(id, run),
+            Stage::Placed | Stage::Running | Stage::Aborting(_) => {
+                let (device, cause) = self.why_placed(id, run)?;
+                (Some(device), cause)
+            }
+        };
+        let since = match (device.and_then(|it| self.devices.get(&it)), cause) {
+            (Some(device), WaitCause::Outcome | WaitCause::Hold) => *device.since,
+            _ => *run.since,
+        };
+        Some(Wait {
+            routine: id,
+            step: run.at,
+            device,
+            cause,
+            since,
+            until: device.and_then(|it| self.until(id, run, it, cause)),
+        })
+    }
+
+    fn why_placed(&self, id: RoutineId, run: &Run<V>) -> Option<(NodeId, WaitCause)> {
+        if let Some(at) = run.busy {
+            let is_held = self.devices.get(&at)?.held == Some(id);
+            let cause = if is_held {
+                WaitCause::Hold
+            } else {
+                WaitCause::Outcome
+            };
+            return Some((at, cause));
+        }
+        let step = run.step()?;
+        let asked = step.condition.as_ref().filter(|_| !run.tested);
+        // The first of the devices about which it asks that it cannot read yet.
+        let keeps = |at: &NodeId| !self.can_read(id, *at);
+        let first = asked.and_then(|it| it.devices().find(keeps));
+        let first = first.or_else(|| asked.and_then(|it| it.devices().next()));
+        let at = first.unwrap_or(step.device);
+        let device = self.devices.get(&at)?;
+        if let Some(first) = device.head().filter(|it| *it != id) {
+            return Some((at, WaitCause::Routine(first)));
+        }
+        if asked.is_some()
+            && let Some(place) = device.position(id)
+            && let Some(open) = self.first_open(device, place)
+        {
+            return Some((at, WaitCause::Routine(open)));
+        }
+        Some((at, busy_with(device)))
+    }
+
+    fn why_placeless(&self, id: RoutineId, run: &Run<V>) -> (Option<NodeId>, WaitCause) {
+        if self.is_one_by_one() {
+            let mut active = self.runs.iter().filter(|it| it.1.is_active());
+            let first = active.next().map(|it| *it.0).filter(|it| *it != id);
+            let device = run.step().map(|it| it.device);
+            return (device, first.map_or(WaitCause::Place, WaitCause::Routine));
+        }
+        let at = match self.place_now(id, run.since.0) {
+            Err(Unready::Taken(at)) => at,
+            Err(Unready::NoRoom) | Ok(_) => return (None, WaitCause::Place),
+        };
+        let Some(device) = self.devices.get(&at) else {
+            return (None, WaitCause::Place);
+        };
+        let uses = |it: &&Entry<V>| it.touched && !it.released;
+        let used = device.lineage.iter().find(uses).and_then(Entry::routine);
+        let is_partitioned = self.config.visibility == crate::Visibility::PartitionedStrict;
+        let head = device.head().filter(|_| is_partitioned);
+        let is_sent = device.flight.is_some() || device.late.is_some();
+        let cause = if let Some(first) = used.or(head) {
+            WaitCause::Routine(first)
+        } else if is_sent || device.is_up && device.needs_rollback() {
+            busy_with(device)
+        } else {
+            let like = |it: &RoutineId| {
+                let other = self.runs.get(it);
+                other.is_some_and(|other| other.keeps_order_with(run))
+            };
+            let waits = self.waiting.first_before(id, at);
+            let waits = waits.or_else(|| self.waiting.before(id, at).find(like));
+            let open = || self.first_open(device, device.first_free());
+            let last = || {
+                let owners = device.lineage.iter().rev().filter_map(Entry::routine);
+                owners.into_iter().find(|it| *it != id)
+            };
+            let first = waits.or_else(open).or_else(last);
+            first.map_or(WaitCause::Place, WaitCause::Routine)
+        };
+        (Some(at), cause)
+    }
+
+    /// The first before this place that may still be undone.
+    fn first_open(&self, device: &Device<V>, place: usize) -> Option<RoutineId> {
+        let before = device.lineage.get(..place).unwrap_or_default();
+        let mut routines = before.iter().filter_map(Entry::routine);
+        routines.find(|it| {
+            let run = self.runs.get(it);
+            run.is_some_and(|run| run.stage != Stage::Committed)
+        })
+    }
+
+    fn until(&self, id: RoutineId, run: &Run<V>, at: NodeId, cause: WaitCause) -> Option<Time> {
+        let device = self.devices.get(&at)?;
+        let since = *device.since;
+        match cause {
+            WaitCause::Outcome => Some(since + self.timeout(at)),
+            WaitCause::Hold => Some(since + run.step()?.hold),
+            WaitCause::Rollback if device.flight.is_some() => Some(since + self.timeout(at)),
+            WaitCause::Rollback if device.rests => Some(since + self.config.undo_retry),
+            WaitCause::Late => Some(since + device.late.as_ref()?.span),
+            WaitCause::Routine(first) => {
+                let is_over = self.runs.get(&first)?.is_over();
+                if is_over && device.flight.is_some() {
+                    return Some(since + self.timeout(at));
+                }
+                let place = device.position(id).unwrap_or(device.lineage.len());
+                let before = device.lineage.get(..place).unwrap_or_default();
+                let planned = before
+                    .iter()
+                    .filter(|it| !it.released && it.length > Span::ZERO);
+                planned.map(Entry::end).max()
+            }
+            WaitCause::Rollback | WaitCause::Held(_) | WaitCause::Place => None,
+        }
+    }
+}
+
+/// What keeps a device from the routine that comes first there.
+fn busy_with<V: Value>(device: &Device<V>) -> WaitCause {
+    if device.late.is_some() {
+        return WaitCause::Late;
+    }
+    let flight = device.flight.as_ref().and_then(|it| it.routine);
+    flight
+        .or(device.held)
+        .map_or(WaitCause::Rollback, WaitCause::Routine)
+}
+
+impl Wait {
+    /// Why it waits, with the names of devices, as in "it waits for routine 3 on \"oven\"".
+    #[must_use]
+    pub fn explain(&self, catalogue: &Catalogue) -> String {
+        let on = self
+            .device
+            .map_or_else(String::new, |it| catalogue.shown(it));
+        match self.cause {
+            WaitCause::Outcome => format!("its command to {on} is on its way"),
+            WaitCause::Hold => format!("its command holds {on}"),
+            WaitCause::Routine(first) => format!("it waits for routine {first} on {on}"),
+            WaitCause::Rollback => format!("it waits until {on} is brought back"),
+            WaitCause::Late => format!("an earlier command to {on} may still act"),
+            WaitCause::Held(first) => format!("it is held back until routine {first} is finished"),
+            WaitCause::Place => "no place for it agrees with one order".into(),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Runs of one key: what a new one does about those that are unfinished.
+
+use core::num::NonZeroU16;
+
+use selvedge_core::{NodeId, Span};
+use selvedge_safehome::{
+    AbortReason, Command, Config, Event, Hub, LONGEST_KEY, Mode, Reject, Routine, RoutineId,
+    Scheduler, Step, Terms, Visibility,
+};
+
+use crate::home::{Home, MODELS, at, long, set};
+
+/// Tried under every model, with every scheduler where it counts.
+pub(crate) fn configs() -> impl Iterator<Item = Config> {
+    let schedulers = [
+        Scheduler::FirstCome,
+        Scheduler::JustInTime,
+        Scheduler::Timeline,
+    ];
+    let of = |visibility| Config::default().with_visibility(visibility);
+    let eventual = schedulers.map(|it| of(Visibility::Eventual).with_scheduler(it));
+    let strict = MODELS.into_iter().filter(|it| *it != Visibility::Eventual);
+    eventual.into_iter().chain(strict.map(of))
+}
+
+pub(crate) fn submit_as(
+    home: &mut Home,
+    steps: Vec<Step<u8>>,
+    terms: Terms,
+) -> Result<RoutineId, Reject> {
+    let routine = Routine { steps };
+    home.tell(Command::SubmitAs { routine, terms })?;
+    let accepted = home.events.iter().rev().find_map(|it| match it.1 {
+        Event::Accepted(id) => Some(id),
+        _ => None,
+    });
+    Ok(accepted.unwrap())
+}
+
+fn queued(limit: u16) -> Mode {
+    let limit = NonZeroU16::new(limit).unwrap();
+    Mode::Queued { limit }
+}
+
+/// On, hold for 2 minutes, then off.
+fn motion() -> Vec<Step<u8>> {
+    vec![long(0, 1, Span::secs(120)), set(0, 0)]
+}
+
+/// A motion light that is triggered each minute is on until 2 minutes after the last trigger, and
+/// never off before that.
+#[test]
+fn a_light_that_restarts_is_on_until_its_hold_is_over_and_does_not_flicker() {
+    for config in configs() {
+        let mut home = Home::new(config, 1);
+        for minute in 0..10 {
+            home.pass(at(minute * 60_000));
+            submit_as(&mut home, motion(), Terms::of("hall", Mode::Restart)).unwrap();
+        }
+        let last = home.now;
+        home.rest();
+        let issued = home.issued(0);
+        let on = issued.iter().filter(|it| **it == (1, true)).count();
+        assert_eq!((on, issued.len()), (10, 11), "{config:?}: {issued:?}");
+        assert_eq!(issued.last(), Some(&(0, true)), "{config:?}");
+        let off = home.events.iter().rev().find_map(|(when, it)| match it {
+            Event::Issue { value: 0, .. } => Some(*when),
+            _ => None,
+        });
+        let expected = last + Span::secs(120) + home.delay;
+        assert_eq!(off, Some(expected), "{config:?}");
+        let committed = home
+            .events
+            .iter()
+            .filter(|it| matches!(it.1, Event::Committed(_)));
+        assert_eq!(committed.count(), 1, "{config:?}");
+    }
+}
+
+/// The device is brought back if the run that supersedes the other does not set it.
+#[test]
+fn what_a_restart_does_not_set_is_undone() {
+    let mut home = Home::new(Config::default(), 2);
+    let terms = || Terms::of("k", Mode::Restart);
+    let steps = vec![set(0, 1), long(1, 1, Span::secs(60))];
+    let first = submit_as(&mut home, steps, terms()).unwrap();
+    home.pass(at(1_000));
+    let second = submit_as(&mut home, vec![set(1, 2)], terms()).unwrap();
+    home.rest();
+    assert_eq!(home.issued(0), [(1, true), (0, false)]);
+    assert_eq!(home.issued(1), [(1, true), (2, true)]);
+    let why = AbortReason::Superseded(second);
+    let aborting = Event::Aborting {
+        routine: first,
+        why,
+    };
+    assert!(home.when(&aborting).is_some());
+    assert_eq!(
+        (why.device(&Routine::<u8> { steps: vec![] }), why.step()),
+        (None, None)
+    );
+    assert_eq!(why.routine(), Some(second));
+}
+
+/// A question needs the state that the superseded run found.
+#[test]
+fn a_run_that_asks_waits_until_the_device_is_brought_back() {
+    let mut home = Home::new(Config::default(), 1);
+    let terms = || Terms::of("k", Mode::Restart);
+    let steps = vec![long(0, 1, Span::secs(60))];
+    submit_as(&mut home, steps, terms()).unwrap();
+    home.pass(at(1_000));
+    let asks = crate::home::if_it_is(set(0, 2), 0, 0);
+    submit_as(&mut home, vec![asks], terms()).unwrap();
+    home.rest();
+    assert_eq!(home.issued(0), [(1, true), (0, false), (2, true)]);
+}
+
+/// So does one that sets the device, is passed over there, and asks later.
+#[test]
+fn a_run_that_asks_later_does_not_wait_for_ever() {
+    let mut home = Home::new(Config::default(), 2);
+    let terms = || Terms::of("k", Mode::Restart);
+    submit_as(&mut home, vec![long(0, 1, Span::secs(60))], terms()).unwrap();
+    home.pass(at(1_000));
+    let passed_over = crate::home::if_it_is(set(0, 2), 1, 9);
+    let asks = crate::home::if_it_is(set(1, 3), 0, 0);
+    let id = submit_as(&mut home, vec![passed_over, asks], terms()).unwrap();
+    home.rest();
+    assert!(home.committed(id).is_some());
+    assert_eq!(home.states, [0, 3]);
+}
+
+#[test]
+fn a_single_run_is_refused_while_another_is_unfinished() {
+    for config in configs() {
+        let mut home = Home::new(config, 2);
+        let terms = || Terms::of("k", Mode::Single);
+        let first = submit_as(&mut home, vec![set(0, 1)], terms()).unwrap();
+        let refused = submit_as(&mut home, vec![set(1, 1)], terms());
+        assert_eq!(refused, Err(Reject::Unfinished { routine: first }));
+        let other = Terms::of("other", Mode::Single);
+        submit_as(&mut home, vec![set(1, 1)], other).unwrap();
+        home.rest();
+        submit_as(&mut home, vec![set(1, 2)], terms()).unwrap();
+    }
+}
+
+#[test]
+fn queued_runs_go_one_after_the_other_and_beyond_the_limit_are_refused() {
+    for config in configs() {
+        let mut home = Home::new(config, 3);
+        let terms = || Terms::of("k", queued(3));
+        // They share no device.
+        let runs = [0, 1, 2].map(|nth| {
+            let steps = vec![long(nth, 1, Span::secs(10))];
+            submit_as(&mut home, steps, terms()).unwrap()
+        });
+        let (routine, limit) = (runs[0], NonZeroU16::new(3).unwrap());
+        let refused = submit_as(&mut home, vec![set(0, 2)], terms());
+        assert_eq!(refused, Err(Reject::QueueFull { routine, limit }));
+        home.rest();
+        for pair in runs.windows(2) {
+            let began = home.when(&Event::Started(pair[1]));
+            assert!(began >= home.committed(pair[0]), "{config:?}");
+        }
+        assert_eq!(home.states, [1, 1, 1]);
+    }
+}
+
+/// What is held back is cancelled, superseded and restored like any other.
+#[test]
+fn a_run_that_is_held_back_is_cancelled_superseded_and_stored() {
+    let mut home = Home::new(Config::default(), 2);
+    let steps = |value| vec![long(0, value, Span::secs(10))];
+    let submit = |home: &mut Home, value, mode| submit_as(home, steps(value), Terms::of("k", mode));
+    submit(&mut home, 1, queued(9)).unwrap();
+    let second = submit(&mut home, 2, queued(9)).unwrap();
+    let third = submit(&mut home, 3, queued(9)).unwrap();
+    home.tell(Command::Cancel(second)).unwrap();
+    let saved = home.hub.machine().save();
+    let back = Hub::restore(Config::default(), saved.clone()).unwrap();
+    assert_eq!(back.save(), saved);
+    let open: Vec<_> = back.unfinished().map(|it| it.0).collect();
+    assert_eq!(open, [RoutineId(1), third]);
+    let last = submit(&mut home, 4, Mode::Restart).unwrap();
+    home.rest();
+    assert!(home.committed(last).is_some());
+    assert_eq!(home.issued(0), [(1, true), (4, true)]);
+}
+
+/// Of those that set the same the last one wins, also where the one before it is held back.
+#[test]
+fn the_last_one_wins_over_one_that_is_held_back() {
+    for config in configs().filter(|it| it.visibility != Visibility::Weak) {
+        let mut home = Home::new(config, 2);
+        let terms = || Terms::of("k", queued(9));
+        submit_as(&mut home, vec![long(1, 1, Span::secs(10))], terms()).unwrap();
+        submit_as(&mut home, vec![set(0, 2)], terms()).unwrap();
+        home.submit(vec![set(0, 3)]);
+        home.rest();
+        assert_eq!(home.states[0], 3, "{config:?}");
+    }
+}
+
+#[test]
+fn a_key_has_a_longest_length() {
+    let mut home = Home::new(Config::default(), 1);
+    let key = |length| Terms::of("k".repeat(length), Mode::Single);
+    let (found, limit) = (LONGEST_KEY + 1, LONGEST_KEY);
+    let refused = submit_as(&mut home, vec![set(0, 1)], key(found));
+    assert_eq!(refused, Err(Reject::KeyTooLong { found, limit }));
+    submit_as(&mut home, vec![set(0, 1)], key(limit)).unwrap();
+    assert_eq!(home.hub.machine().state(NodeId(0)), Some(&0));
+}
