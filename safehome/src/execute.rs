@@ -80,7 +80,9 @@ impl<V: Value> Hub<V> {
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
             // It was not the command that brought the device there.
-            Outcome::Refused if flight.is_said => self.on_observed(id, flight.value.clone(), cx),
+            Outcome::Refused if flight.is_said => {
+                self.on_observed(id, flight.value.clone(), cx);
+            }
             Outcome::Refused => {}
             Outcome::Unknown if self.rules.unknown_is_refused() => {}
             Outcome::Unknown => {

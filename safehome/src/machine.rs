@@ -327,12 +327,18 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// A person changed the device by hand, or it reports what it was told to do.
-    pub(crate) fn on_observed(&mut self, device: NodeId, state: V, cx: &mut Context<'_, Self>) {
+    /// A person changed the device by hand, or it reports what it was told to do. Returns
+    /// whether that has a place in the order now.
+    pub(crate) fn on_observed(
+        &mut self,
+        device: NodeId,
+        state: V,
+        cx: &mut Context<'_, Self>,
+    ) -> bool {
         let is_weak = self.is_weak();
         let Some(it) = self.devices.get_mut(&device) else {
             debug_assert!(false, "the device is at the hub");
-            return;
+            return false;
         };
         if let Some(flight) = &mut it.flight {
             flight.is_said = flight.value == state;
@@ -343,31 +349,33 @@ impl<V: Value> Hub<V> {
                 if flight.routine.is_none() {
                     it.actual = Some(state);
                 }
-                return;
+                return false;
             }
         }
         let is_known = it.late.is_none() && it.actual.as_ref() == Some(&state);
         if is_known || it.late.as_ref().is_some_and(|it| it.value == state) {
-            return;
+            return false;
         }
         it.attempts = 0;
         it.is_stuck = false;
         if it.late.is_some() {
             // It may be in another state at any moment.
-            return;
+            return false;
         }
         let is_pending = it.needs_rollback();
         it.actual = Some(state.clone());
         if is_weak {
             // There is no order in which it could have a place.
             it.base = Some(state);
-            return;
+            return false;
         }
-        if !is_pending && it.desired() != Some(&state) {
+        let is_new = !is_pending && it.desired() != Some(&state);
+        if is_new {
             it.happen(Owner::Hand, Some(state));
             self.settle(vec![device], cx);
         }
         self.work.enqueue(Task::Device(device));
+        is_new
     }
 }
 

@@ -150,12 +150,13 @@ impl<V: Value> Hub<V> {
         if !self.devices.contains(&device) {
             return Err(Reject::UnknownDevice(device));
         }
-        self.on_observed(device, state.clone(), cx);
+        let is_placed = self.on_observed(device, state.clone(), cx);
         let others = self.in_the_way_of_hand(device, urgency);
         if others.is_empty() {
             return Ok(());
         }
-        if !self.is_weak()
+        if !is_placed
+            && !self.is_weak()
             && let Some(it) = self.devices.get_mut(&device)
             && it.late.is_none()
         {

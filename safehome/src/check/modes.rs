@@ -34,12 +34,12 @@ const ASKS: &[Do] = &[
 /// The numbers of states of each model: runs that restart and an urgent one; the same, with a restart
 /// of the hub and no faults; queued ones; holds that are cut short, and a question.
 const STATES: [[usize; 4]; 7] = [
-    [45_982, 1_863, 701, 2_369],
-    [117_511, 4_179, 1_106, 3_310],
-    [50_536, 1_891, 701, 2_521],
-    [15_191, 901, 677, 2_110],
-    [15_191, 901, 677, 2_269],
-    [15_191, 901, 677, 2_269],
+    [44_960, 1_851, 701, 2_369],
+    [114_507, 4_151, 1_106, 3_310],
+    [49_460, 1_879, 701, 2_521],
+    [15_125, 897, 677, 2_110],
+    [15_125, 897, 677, 2_269],
+    [15_125, 897, 677, 2_269],
     [40_292, 1_345, 653, 3_048],
 ];
 

@@ -2,8 +2,8 @@
 
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    AbortReason, Command, Config, Event, Mode, RoutineId, Step, Terms, Urgency, Visibility, Wait,
-    WaitCause,
+    AbortReason, Command, Config, Event, Mode, Placed, RoutineId, Step, Terms, Urgency, Visibility,
+    Wait, WaitCause,
 };
 
 use crate::home::{DELAY, Home, at, long, maybe, set};
@@ -252,6 +252,28 @@ fn what_an_urgent_hand_did_stays() {
             assert_eq!(home.hub.machine().state(NodeId(0)), Some(&state));
         }
     }
+}
+
+/// It happens once, also where no routine has touched the device.
+#[test]
+fn what_an_urgent_hand_did_is_told_once() {
+    let mut home = Home::new(Config::default(), 2);
+    home.submit(vec![long(1, 1, Span::secs(60)), set(0, 7)]);
+    home.pass(at(10_000));
+    home.states[0] = 5;
+    let by_hand = Command::ByHand {
+        device: NodeId(0),
+        state: 5,
+        urgency: URGENT,
+    };
+    home.tell(by_hand).unwrap();
+    home.rest();
+    let by_hand = Placed::Set {
+        device: NodeId(0),
+        state: Some(5),
+    };
+    assert_eq!(home.order(), [by_hand]);
+    assert_eq!(home.states, [5, 0]);
 }
 
 /// With no urgency it is a hand as ever: the routine goes on.
