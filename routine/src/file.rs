@@ -22,7 +22,7 @@
 //! assert_eq!(
 //!     wrong.unwrap_err().to_string(),
 //!     "CommandList[0].hold: there is no key \"hold\" here: did you mean \"hold_ms\"? else give one \
-//!      of DevID, group, Action, Priority, hold_ms, timeout_ms, undo, if, at line 2 column 41",
+//!      of DevID, group, Action, Priority, hold_ms, preemptible, timeout_ms, undo, if, at line 2 column 41",
 //! );
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
