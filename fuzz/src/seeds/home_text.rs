@@ -50,6 +50,31 @@ routines:
       else: [{DevID: d, Action: 3}]
 "#,
     ),
+    (
+        "runs",
+        r#"routines:
+- RoutineName: r
+  mode: queued
+  limit: 3
+  urgency: 255
+  CommandList:
+  - {DevID: a, Action: 1, hold_ms: 5, preemptible: true}
+- {RoutineName: s, mode: restart, CommandList: [{DevID: a, Action: 2}]}
+- {RoutineName: t, mode: single, CommandList: [{DevID: a, Action: 2, preemptible: false}]}
+triggers:
+- {RoutineName: r, every_ms: 5, cooldown_ms: 9}
+- {RoutineName: s, manual: true}
+hub: {devices: {a: {dummy: {}}}}
+"#,
+    ),
+    (
+        "bad-mode",
+        "RoutineName: r\nmode: queud\nCommandList: [{DevID: a, Action: 1}]",
+    ),
+    (
+        "bad-limit",
+        "RoutineName: r\nlimit: 1\nCommandList: [{DevID: a, Action: 1}]",
+    ),
     ("bad-yaml", "a: [b"),
     ("bad-alias", "devices: [&a {DevID: d}, *a]"),
     ("bad-tag", "devices: !!set {}"),
@@ -63,6 +88,25 @@ routines:
 ];
 
 const SCRIPTS: &[(&str, &str)] = &[
+    (
+        "modes",
+        r#"a:
+  mode: queued
+  max: 3
+  max_exceeded: silent
+  sequence: [{action: light.turn_on, entity_id: light.a}]
+b:
+  mode: restart
+  sequence: [{action: light.turn_off, entity_id: light.a}]
+c:
+  mode: parallel
+  sequence: [{action: light.turn_off, entity_id: light.b}]
+"#,
+    ),
+    (
+        "bad-max",
+        "a: {mode: parallel, max: 3, sequence: [{action: light.turn_on, entity_id: light.a}]}",
+    ),
     (
         "scripts",
         r#"script:

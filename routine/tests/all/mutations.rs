@@ -8,6 +8,8 @@ use selvedge_routine::{Catalogue, Location, Number};
 
 const HOME: &str = include_str!("../../../fuzz/corpus/home_file_yaml/seed-home");
 const CHOICES: &str = include_str!("../../../fuzz/corpus/home_file_yaml/seed-choices");
+const RUNS: &str = include_str!("../../../fuzz/corpus/home_file_yaml/seed-runs");
+const MODES: &str = include_str!("../../../fuzz/corpus/home_assistant/seed-modes");
 const SCRIPTS: &str = include_str!("../../../fuzz/corpus/home_assistant/seed-scripts");
 const CHOICE: &str = include_str!("../../../fuzz/corpus/home_assistant/seed-choice");
 const AUTOMATIONS: &str = include_str!("../../../fuzz/corpus/home_assistant/seed-automations");
@@ -74,7 +76,7 @@ fn what_is_read_of_a_changed_file_is_written_and_read_again() {
     let mut read = 0;
     for seed in 0..6_000 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let text = changed(&[HOME, CHOICES], &mut rng);
+        let text = changed(&[HOME, CHOICES, RUNS], &mut rng);
         if let Ok((home, lints)) = Home::lint(Format::Yaml, text.as_bytes(), Catalogue::new()) {
             stays(&home, seed, &text);
             assert!(lints.iter().all(|it| it.line > 0), "seed {seed}");
@@ -89,7 +91,7 @@ fn what_is_read_of_a_changed_script_is_written_and_read_again() {
     let mut read = 0;
     for seed in 0..6_000 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let text = changed(&[SCRIPTS, CHOICE, AUTOMATIONS], &mut rng);
+        let text = changed(&[SCRIPTS, CHOICE, AUTOMATIONS, MODES], &mut rng);
         match home_assistant::read(text.as_bytes(), Catalogue::new()) {
             Ok(mut home) => {
                 let (latitude, longitude) = (Number::from(52), Number::from(13));
