@@ -13,8 +13,9 @@ use chacha20::ChaCha12Rng;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_routine::State;
 use selvedge_routine::file::Home;
-use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay};
-use selvedge_routine::{Catalogue, Routine};
+use selvedge_routine::sun::Date;
+use selvedge_routine::trigger::{self, Day, Dispatcher, TimeOfDay, TriggerId};
+use selvedge_routine::{Catalogue, Location, Routine, Terms};
 use selvedge_safehome::{
     Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub, Placed,
     Reject, RoutineId, Saved, Timer,
@@ -125,8 +126,8 @@ pub enum Refusal {
 pub enum Happening {
     /// A device reports.
     Report(NodeId, Report),
-    /// The local clock shows this.
-    Clock(TimeOfDay),
+    /// The local clock shows this, on this day, so many seconds ahead of UTC.
+    Clock(TimeOfDay, Date, i32),
 }
 
 type Moved = Result<(), Reject>;
@@ -137,6 +138,10 @@ pub struct House {
     hub: Driver<DurableHub<State>>,
     dispatcher: Driver<Dispatcher<State>>,
     catalogue: Catalogue,
+    /// On which terms each routine runs, by its name.
+    terms: BTreeMap<String, Terms>,
+    /// Where the sun rises.
+    location: Option<Location>,
     records: Records,
     rng: ChaCha12Rng,
     /// What the triggers know of each device.
@@ -179,6 +184,8 @@ impl House {
             hub: Driver::new(hub),
             dispatcher: Driver::new(dispatcher.map_err(trigger::Reject::from)?),
             catalogue: home.catalogue.clone(),
+            terms: BTreeMap::new(),
+            location: home.location,
             records: Records::new(runs),
             rng,
             told: BTreeMap::new(),
@@ -217,11 +224,15 @@ impl House {
         }
         for it in &home.routines {
             let (name, routine) = (it.name.clone(), it.routine.clone());
+            house.terms.insert(name.clone(), it.terms());
             house.bank(trigger::Command::Routine { name, routine }, moment)?;
         }
-        for it in &home.triggers {
+        // A dispatcher counts them so.
+        for (it, number) in home.triggers.iter().zip(1..) {
             let (name, trigger) = (it.name.clone(), it.trigger.clone());
             house.bank(trigger::Command::Trigger { name, trigger }, moment)?;
+            let (trigger, span) = (TriggerId(number), it.cool_down);
+            house.bank(trigger::Command::CoolDown { trigger, span }, moment)?;
         }
         Ok(house)
     }
@@ -287,8 +298,11 @@ impl House {
     /// Takes what happened.
     pub fn take(&mut self, happening: Happening, moment: Moment) {
         let moved = match happening {
-            Happening::Clock(time) => {
+            Happening::Clock(time, date, ahead) => {
                 self.trigger(trigger::Command::Clock(time), moment);
+                if let Some(day) = self.day(date, ahead) {
+                    self.trigger(trigger::Command::Today(day), moment);
+                }
                 Ok(())
             }
             Happening::Report(device, report) => self.on_report(device, report, moment),
@@ -384,9 +398,11 @@ impl House {
         routine: Routine<State>,
         moment: Moment,
     ) -> Result<RoutineId, Reject> {
+        let terms = self.terms.get(&name).cloned().unwrap_or_default();
         self.coming = Some((name, cause, routine.clone()));
         self.accepted = None;
-        let told = self.hub_step(Input::Command(Command::Submit(routine)), moment);
+        let command = Command::SubmitAs { routine, terms };
+        let told = self.hub_step(Input::Command(command), moment);
         self.coming = None;
         told?;
         // Before triggers, which may submit more.
@@ -449,8 +465,21 @@ impl House {
             Event::Restored(device) => self.on_undone(device, Undone::Restored),
             Event::Stuck(device) => self.on_undone(device, Undone::Stuck),
             Event::GivenUp(device) => self.on_undone(device, Undone::Impossible),
-            Event::Incongruent { .. } => {}
+            // A hold that was cut short counts as done.
+            Event::CutShort { .. } | Event::Incongruent { .. } => {}
             _ => debug_assert!(false, "an event that this host does not carry out"),
+        }
+    }
+
+    /// What this day is like, here.
+    fn day(&self, date: Date, ahead: i32) -> Option<Day> {
+        match self.location {
+            Some(location) => date.at(location, ahead),
+            None => Some(Day {
+                weekday: date.weekday()?,
+                sunrise: None,
+                sunset: None,
+            }),
         }
     }
 

@@ -37,7 +37,7 @@ use tokio::sync::{mpsc, watch};
 #[derive(Debug, Parser)]
 #[command(name = "selvedge-hub", version)]
 struct Arguments {
-    /// The file of the home: devices and how they are reached, routines, triggers
+    /// The file of the home, in JSON or YAML: devices and how they are reached, routines, triggers
     home: PathBuf,
     /// The folder for what must not be forgotten
     #[arg(long, value_name = "DIR", default_value = "selvedge-hub")]
@@ -89,11 +89,13 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.home;
     let bytes = fs::read(path).map_err(|it| Failure::Read(path.clone(), it))?;
     let wrong = |it| Failure::Home(it, path.clone());
+    let format = HomeFile::format(path).map_err(wrong)?;
     let door = Door::new(arguments.http, arguments.http_token.clone())?;
     // Before anything is opened: a file that is wrong changes nothing.
-    HomeFile::read(&bytes, Default::default()).map_err(wrong)?;
+    HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
     let (mut store, found) = Store::open(&arguments.state)?;
-    let HomeFile { home, drivers } = HomeFile::read(&bytes, found.catalogue).map_err(wrong)?;
+    let HomeFile { home, drivers } =
+        HomeFile::read(format, &bytes, found.catalogue).map_err(wrong)?;
     let driver = |name: &str| drivers.get(name).cloned();
     let gone = home
         .catalogue
