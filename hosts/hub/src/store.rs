@@ -24,8 +24,9 @@ use thiserror::Error;
 
 use crate::house::{Changes, Memory, Record};
 
-/// The version of what is stored.
-const FORMAT: u16 = 1;
+/// The version of what is stored. It changes with the layout of the hub's state, and of routines, which are
+/// in the runs as well.
+const FORMAT: u16 = 2;
 /// One entry: the version, and then the hub in whole.
 const BASE: TableDefinition<'_, (), &[u8]> = TableDefinition::new("selvedge hub: base");
 const STEPS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("selvedge hub: steps");
@@ -73,6 +74,17 @@ pub enum StoreError {
         /// Which format.
         found: u16,
     },
+    /// It was written by an earlier version, whose entries would be misread.
+    #[error(
+        "{dir} has format {found}, of an earlier version, and this program reads {FORMAT}: let all runs end \
+         under the earlier version, put the folder aside, and begin without it"
+    )]
+    Older {
+        /// In which folder.
+        dir: PathBuf,
+        /// Which format.
+        found: u16,
+    },
     /// It was written by another program.
     #[error("{0} is the database of another program: name another folder with --state")]
     Foreign(PathBuf),
@@ -101,7 +113,7 @@ impl Store {
     /// Opens the folder, or makes it.
     ///
     /// # Errors
-    /// When the folder is used by another process, damaged, or of a later version. Nothing was changed then.
+    /// When the folder is used by another process, damaged, or of another version. Nothing was changed then.
     pub fn open(dir: &Path) -> Result<(Self, Found), StoreError> {
         let folder = |source| StoreError::Folder {
             dir: dir.into(),
@@ -314,6 +326,10 @@ fn read(database: &Database, dir: &Path) -> Result<Found, StoreError> {
     if found > FORMAT {
         let dir = dir.into();
         return Err(StoreError::Newer { dir, found });
+    }
+    if found < FORMAT {
+        let dir = dir.into();
+        return Err(StoreError::Older { dir, found });
     }
     let mut catalogue = Catalogue::new();
     for (name, id) in raw.devices {

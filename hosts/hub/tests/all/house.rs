@@ -27,7 +27,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let home = Home::read(HOME.as_bytes()).unwrap();
+        Self::of(HOME)
+    }
+
+    fn of(file: &str) -> Self {
+        let home = Home::read(file.as_bytes()).unwrap();
         let house = begin(&home, None, Time::ZERO);
         let states = home.initial.clone();
         let memory = Memory {
@@ -199,6 +203,49 @@ fn a_routine_that_fails_is_undone_and_says_why() {
     ];
     assert!(done.iter().all(|it| undo.contains(it)), "{undo:?}");
     assert!(record.is_over());
+}
+
+/// Whoever asks for them.
+#[test]
+fn runs_have_the_mode_of_the_file_and_triggers_cool_down() {
+    let mut world = World::of(
+        r#"{
+      "devices": [{"DevID": "lamp", "initial": "off"}, {"DevID": "lock", "initial": "open"}, {"DevID": "fan", "initial": 0}],
+      "routines": [
+        {"RoutineName": "once", "mode": "single", "CommandList": [{"DevID": "fan", "Action": 2, "hold_ms": 1000}]},
+        {"RoutineName": "again", "mode": "restart", "CommandList": [{"DevID": "fan", "Action": 3, "hold_ms": 1000}]},
+        {"RoutineName": "stop", "urgency": 1, "CommandList": [{"DevID": "fan", "Action": 0}]},
+        {"RoutineName": "shut", "CommandList": [{"DevID": "lock", "Action": "shut"}, {"DevID": "lock", "Action": "open"}]},
+        {"RoutineName": "light", "CommandList": [{"DevID": "lamp", "Action": "on"}]}],
+      "triggers": [
+        {"RoutineName": "once", "manual": true},
+        {"RoutineName": "light", "when": {"DevID": "lock", "equal": "shut"}, "cooldown_ms": 60000}]
+    }"#,
+    );
+    world.run("once");
+    let refused = world.house.run("once", world.moment());
+    assert!(matches!(refused, Err(Refusal::Hub(why)) if why.contains("unfinished")));
+    world.end();
+    let [first, second] = [0; 2].map(|_| world.run("again"));
+    let stop = world.run("stop");
+    world.end();
+    for (id, by) in [(first, second), (second, stop)] {
+        let record = world.house.records().get(id).unwrap();
+        let Some((_, End::Aborted { why, .. })) = &record.ended else {
+            panic!("{record:?}");
+        };
+        assert!(why.contains(&format!("routine {by}")), "{why}");
+    }
+    for _ in 0..2 {
+        world.run("shut");
+        world.end();
+    }
+    let records = world.house.records().latest();
+    let lights = records.filter(|it| it.1.name == "light").count();
+    assert_eq!(
+        lights, 1,
+        "the second one came while its trigger cools down"
+    );
 }
 
 #[test]

@@ -139,8 +139,13 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
         ("somebody's", 1_u16, "another program"),
         (
             "selvedge hub: base",
-            2,
-            "format 2, and this program knows up to 1",
+            3,
+            "format 3, and this program knows up to 2",
+        ),
+        (
+            "selvedge hub: base",
+            1,
+            "format 1, of an earlier version, and this program reads 2",
         ),
     ] {
         fs::remove_file(&path).ok();
