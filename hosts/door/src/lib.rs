@@ -24,6 +24,8 @@ pub mod accept;
 #[cfg(feature = "page")]
 mod events;
 #[cfg(feature = "page")]
+pub mod fuzz;
+#[cfg(feature = "page")]
 mod guard;
 #[cfg(feature = "page")]
 mod page;

@@ -9,7 +9,7 @@ use selvedge_core::NodeId;
 use thiserror::Error;
 
 use crate::frame::Frame;
-use crate::link::{Access, Address, AddressError, Link, LinkEvent, Session, Setup};
+use crate::link::{Access, Address, AddressError, DIALECT, Link, LinkEvent, Session, Setup};
 use crate::notice::{Notice, Place};
 use crate::topic::Topic;
 
@@ -134,7 +134,9 @@ fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Ad
         access: access.clone(),
         session: Session::Clean,
         filters: vec![Topic::all_gateways()],
+        will: None,
         stays: false,
+        dialect: DIALECT,
     };
     let link = Link::open(setup, move |it| tell.send(it).is_ok());
     let link = link.map_err(|it| it.to_string())?;
@@ -145,7 +147,7 @@ fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Ad
         match event.map_err(|_| "it says nothing about gateways".to_owned())? {
             LinkEvent::Up { .. } | LinkEvent::Retained => {}
             LinkEvent::Down(lost) => return Err(lost.why),
-            LinkEvent::Published { topic, payload } => {
+            LinkEvent::Published { topic, payload, .. } => {
                 if let Some(all) = read(&topic, &payload) {
                     drop(link);
                     return Ok(all);

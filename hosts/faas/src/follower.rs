@@ -21,7 +21,7 @@ use crate::counters::Counters;
 use crate::executor::{Executor, Job, Worker};
 use crate::find::Gateways;
 use crate::frame::{self, Frame};
-use crate::link::{Access, Link, LinkEvent, Lost, Session, Setup};
+use crate::link::{Access, DIALECT, Link, LinkEvent, Lost, Session, Setup};
 use crate::note::note;
 use crate::notice::Notice;
 pub use crate::shelf::Room;
@@ -338,7 +338,9 @@ impl Host {
             access: self.options.access.clone(),
             session,
             filters: vec![Topic::Inbox(me).to_string()],
+            will: None,
             stays: false,
+            dialect: DIALECT,
         };
         let wake = self.wake.clone();
         Link::open(setup, move |it| wake.send(Wake::Link(number, it)).is_ok())
@@ -401,14 +403,14 @@ impl Host {
                 self.mailbox = None;
                 self.say(Command::Unreachable);
             }
-            LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Published { topic, payload, .. } => self.on_published(&topic, &payload),
             LinkEvent::Retained => self.counters.retained += 1,
         }
     }
 
     /// A link that was closed tells something.
     fn on_closed(&mut self, number: u64, event: LinkEvent) {
-        let LinkEvent::Published { topic, payload } = event else {
+        let LinkEvent::Published { topic, payload, .. } = event else {
             return;
         };
         if number != self.closing {

@@ -5,21 +5,10 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-#[cfg(feature = "page")]
-use core::time::Duration;
-#[cfg(feature = "page")]
-use std::io;
 
 use crate::frame::{self, Frame};
 use crate::topic::Topic;
 use crate::{Argument, Call, Does, Limits, Module, Run, Step, Stub, text_of};
-
-/// How often a connection to the page goes on before its client has said all.
-#[cfg(feature = "page")]
-const YIELDS: u32 = 64;
-/// How long an answer of the page may take to end.
-#[cfg(feature = "page")]
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes as a call, as an argument's text, and as a result.
 ///
@@ -134,49 +123,10 @@ pub fn topic(bytes: &[u8]) {
 /// When the answer is none of HTTP, or is a defect of the page.
 #[cfg(feature = "page")]
 pub fn page(bytes: &[u8]) {
-    let answer = page_answer(bytes);
-    let is_late = |it: &io::Error| it.kind() == io::ErrorKind::TimedOut;
-    assert!(!answer.as_ref().is_err_and(is_late), "it has no end");
-    let answer = answer.unwrap_or_default();
-    if answer.is_empty() {
-        return; // It was no whole request.
-    }
-    let known: [&[u8]; 7] = [b"200", b"400", b"403", b"404", b"405", b"414", b"431"];
-    let status = answer.strip_prefix(b"HTTP/1.");
-    let status = status.and_then(|it| it.get(2..5));
-    assert!(
-        status.is_some_and(|it| known.contains(&it)),
-        "the page answers {:?}",
-        String::from_utf8_lossy(&answer)
-    );
-}
-
-/// What a page of which nothing is known answers to these bytes.
-#[cfg(feature = "page")]
-fn page_answer(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    use selvedge_door::{converse, guarded};
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()?;
     let (tell, told) = tokio::sync::watch::channel("{}".into());
-    let page = crate::page::page().map_err(io::Error::other)?;
-    let router = guarded(crate::page::router(told, page.clone()), None, &page);
-    runtime.block_on(async {
-        let (mut here, there) = tokio::io::duplex(1 << 20);
-        let serving = tokio::spawn(converse(there, router));
-        // One that is refused early is not heard to its end.
-        here.write_all(bytes).await.ok();
-        for _ in 0..YIELDS {
-            tokio::task::yield_now().await;
-        }
-        here.shutdown().await?;
-        // One that listens hears the end, also where what it said besides is not read to its own.
-        drop(tell);
-        let mut answer = Vec::new();
-        tokio::time::timeout(PATIENCE, here.read_to_end(&mut answer)).await??;
-        serving.await.map_err(io::Error::other)?;
-        Ok(answer)
-    })
+    let Ok(page) = crate::page::page() else {
+        return; // There is no chance.
+    };
+    let router = crate::page::router(told, page.clone());
+    selvedge_door::fuzz::is_answered(bytes, router, &page, move || drop(tell));
 }

@@ -156,8 +156,20 @@ fn start_broker(options: &Options) -> Result<Option<Address>, GatewayError> {
         return Ok(None);
     };
     #[cfg(feature = "broker")]
-    return crate::broker::start(options, listen)
-        .map_err(|source| GatewayError::Listen { listen, source });
+    {
+        let settings = selvedge_mqtt::broker::Settings {
+            listen,
+            access: &options.access,
+            users: options.users.as_ref(),
+            #[cfg(feature = "tls")]
+            identity: options.identity.as_ref(),
+            packet_max: crate::link::PACKET_MAX,
+            // They are the mailboxes.
+            keeps_sessions: true,
+        };
+        selvedge_mqtt::broker::start(settings)
+            .map_err(|source| GatewayError::Listen { listen, source })
+    }
     #[cfg(not(feature = "broker"))]
     {
         let _unused = (listen, &options.users);

@@ -85,8 +85,6 @@
 
 extern crate alloc;
 
-#[cfg(feature = "broker")]
-mod broker;
 pub mod call;
 pub mod client;
 mod clock;
@@ -98,8 +96,6 @@ pub mod frame;
 pub mod fuzz;
 pub mod gateway;
 mod link;
-#[cfg(all(feature = "broker", target_os = "linux"))]
-mod nodelay;
 mod note;
 pub mod notice;
 #[cfg(feature = "page")]
@@ -107,10 +103,7 @@ pub mod page;
 #[cfg(test)]
 mod scratch;
 mod shelf;
-#[cfg(feature = "tls")]
-pub mod tls;
 pub mod topic;
-pub mod users;
 pub mod view;
 pub mod wasm;
 pub mod watch;
@@ -118,7 +111,10 @@ pub mod watch;
 pub use call::{Argument, ArgumentError, Call, CallError, Does, ModuleId, Stub, text_of};
 pub use clock::NoChance;
 pub use counters::Counters;
-pub use link::{Access, Address, AddressError};
+pub use selvedge_mqtt::access::{Access, Address, AddressError};
+#[cfg(feature = "tls")]
+pub use selvedge_mqtt::tls;
+pub use selvedge_mqtt::users;
 pub use shelf::library;
 pub use wasm::{
     CallMismatch, Engine, Failure, Limits, Module, ModuleError, Outcome, Ran, Run, Step, Trap,

@@ -7,7 +7,7 @@ use selvedge_core::{Member, NodeId, Span};
 
 use crate::find::Gateways;
 use crate::frame::Frame;
-use crate::link::{Access, Address, Link, LinkEvent, Session, Setup};
+use crate::link::{Access, Address, DIALECT, Link, LinkEvent, Session, Setup};
 use crate::notice::{Notice, Status};
 use crate::topic::Topic;
 
@@ -46,7 +46,9 @@ impl Watch {
                 access,
                 session: Session::Clean,
                 filters: vec![Topic::Status(id).to_string()],
+                will: None,
                 stays: true,
+                dialect: DIALECT,
             };
             let see = see.clone();
             links.push(Link::open(setup, move |event| {
@@ -71,7 +73,7 @@ impl Watch {
 }
 
 fn read(event: &LinkEvent) -> Option<(Member, Status)> {
-    let LinkEvent::Published { topic, payload } = event else {
+    let LinkEvent::Published { topic, payload, .. } = event else {
         return None;
     };
     let Ok(Topic::Status(gateway)) = Topic::parse(topic) else {

@@ -2,6 +2,7 @@
 
 pub mod dummy;
 pub mod kasa;
+pub mod mqtt;
 
 use core::future::{self, Future};
 use core::time::Duration;
@@ -30,6 +31,12 @@ pub trait Device: Send + 'static {
 
     /// The state that the device is in; `None` if it cannot say.
     fn ask(&mut self) -> impl Future<Output = Option<State>> + Send;
+
+    /// The state that the device is in, as it is looked at each few seconds; `None` if it does not answer. Where
+    /// a question is dear, what it said by itself is an answer.
+    fn look(&mut self) -> impl Future<Output = Option<State>> + Send {
+        self.ask()
+    }
 
     /// The next thing that the device says by itself; for a device that says nothing by itself it does not
     /// end. It may be dropped at any point.
@@ -174,7 +181,7 @@ pub async fn attend<D: Device>(
             Turn::Heard(Heard::Gone) => view.on_gone(),
             Turn::Look => {
                 let asked = Instant::now();
-                let state = timeout_at((asked + care.answer).into(), device.ask()).await;
+                let state = timeout_at((asked + care.answer).into(), device.look()).await;
                 match state.ok().flatten() {
                     Some(state) => view.on_state(state),
                     None => view.on_silence(care.misses),

@@ -1,5 +1,7 @@
 //! The file of a home, with the part of it that is the hub's own: how each device is reached.
 
+mod mqtt;
+
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -13,6 +15,9 @@ use selvedge_routine::{Catalogue, State};
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use self::mqtt::{BrokerShape, MqttError, MqttShape, Place, TasmotaShape, ZigbeeShape};
+use crate::device::mqtt::Conventions;
+
 /// A home, and how its devices are reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HomeFile {
@@ -20,6 +25,8 @@ pub struct HomeFile {
     pub home: Home,
     /// How each device is reached, by its name. Each device of the home has an entry.
     pub drivers: BTreeMap<String, DriverShape>,
+    /// The broker, where one is named.
+    pub mqtt: Option<BrokerShape>,
 }
 
 /// How a device is reached.
@@ -30,6 +37,27 @@ pub enum DriverShape {
     Dummy(DummyShape),
     /// It is a plug of TP-Link's Kasa family.
     Kasa(KasaShape),
+    /// It speaks MQTT, as it is said here.
+    Mqtt(MqttShape),
+    /// It speaks MQTT, as Tasmota does.
+    Tasmota(TasmotaShape),
+    /// It speaks MQTT, as Zigbee2MQTT does.
+    Zigbee2mqtt(ZigbeeShape),
+}
+
+impl DriverShape {
+    /// What it hears and says at which topics, if it speaks MQTT.
+    ///
+    /// # Errors
+    /// When that makes no sense.
+    pub fn conventions(&self, device: &str) -> Option<Result<Conventions, MqttError>> {
+        match self {
+            Self::Dummy(_) | Self::Kasa(_) => None,
+            Self::Mqtt(it) => Some(it.conventions(device)),
+            Self::Tasmota(it) => Some(it.conventions(device)),
+            Self::Zigbee2mqtt(it) => Some(it.conventions(device)),
+        }
+    }
 }
 
 /// A device in memory.
@@ -68,6 +96,8 @@ pub struct KasaShape {
 #[serde(deny_unknown_fields)]
 struct HubShape {
     #[serde(default)]
+    mqtt: Option<BrokerShape>,
+    #[serde(default)]
     devices: BTreeMap<String, DriverShape>,
 }
 
@@ -92,6 +122,9 @@ pub enum HomeError {
         "hub.devices: there is no device {0:?} in this file: add it to devices, or correct the name"
     )]
     NoDevice(String),
+    /// How it speaks MQTT.
+    #[error(transparent)]
+    Mqtt(#[from] MqttError),
     /// A state that a relay cannot be in.
     #[error("{at}: {device:?} is a plug, and {state} is no state of it: write on or off")]
     NotForPlug {
@@ -123,7 +156,10 @@ impl HomeFile {
         let home = Home::read_as(format, bytes, known)?;
         let own = Home::read_as(format, bytes, Catalogue::new())?.catalogue;
         let hub: Option<HubShape> = section(format, bytes, "hub")?;
-        let drivers = hub.unwrap_or_default().devices;
+        let HubShape {
+            mqtt,
+            devices: drivers,
+        } = hub.unwrap_or_default();
         let mut names = own.iter().map(|(_, name)| name);
         if let Some(name) = names.find(|it| !drivers.contains_key(*it)) {
             return Err(HomeError::NoDriver(name.into()));
@@ -131,9 +167,26 @@ impl HomeFile {
         if let Some(name) = drivers.keys().find(|it| own.id(it).is_none()) {
             return Err(HomeError::NoDevice(name.clone()));
         }
-        let file = Self { home, drivers };
+        let file = Self {
+            home,
+            drivers,
+            mqtt,
+        };
+        file.check_mqtt()?;
         file.check_plugs()?;
         Ok(file)
+    }
+
+    fn check_mqtt(&self) -> Result<(), MqttError> {
+        if let Some(broker) = &self.mqtt {
+            broker.check()?;
+        }
+        for (name, driver) in &self.drivers {
+            if driver.conventions(name).transpose()?.is_some() && self.mqtt.is_none() {
+                return Err(MqttError::NoBroker(name.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// Plugs are on or off, and nothing else.
@@ -167,7 +220,10 @@ impl HomeFile {
 
     fn check_plug(&self, (at, id, state): (&str, NodeId, &State)) -> Result<(), HomeError> {
         let device = self.home.catalogue.name(id).unwrap_or_default();
-        let is_plug = matches!(self.drivers.get(device), Some(DriverShape::Kasa(_)));
+        let is_plug = matches!(
+            self.drivers.get(device),
+            Some(DriverShape::Kasa(_) | DriverShape::Tasmota(_))
+        );
         let is_known = matches!(state, State::Word(word) if word == "on" || word == "off");
         if is_plug && !is_known {
             return Err(HomeError::NotForPlug {

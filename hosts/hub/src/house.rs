@@ -17,9 +17,10 @@ use selvedge_routine::sun::Date;
 use selvedge_routine::trigger::{self, Day, Dispatcher, TimeOfDay, TriggerId};
 use selvedge_routine::{Catalogue, Location, Routine, Terms};
 use selvedge_safehome::{
-    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub, Placed,
-    Reject, RoutineId, Saved, Timer,
+    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub,
+    Outcome, Placed, Reject, RoutineId, Saved, Timer,
 };
+use serde::Serialize;
 use thiserror::Error;
 
 pub use record::{Cause, End, KEPT, Record, Records, Undone};
@@ -130,6 +131,23 @@ pub enum Happening {
     Clock(TimeOfDay, Date, i32),
 }
 
+/// What happened since the process began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Runs that were taken.
+    pub accepted: u64,
+    /// Runs that ended, and are done.
+    pub committed: u64,
+    /// Runs that ended, and are undone.
+    pub aborted: u64,
+    /// Commands that were done.
+    pub done: u64,
+    /// Commands that did nothing.
+    pub refused: u64,
+    /// Commands of which nobody knows what they did.
+    pub unknown: u64,
+}
+
 type Moved = Result<(), Reject>;
 
 /// The machines of a home.
@@ -152,6 +170,7 @@ pub struct House {
     changes: Changes,
     todo: Vec<Todo>,
     refused: u64,
+    counts: Counts,
 }
 
 impl House {
@@ -194,6 +213,7 @@ impl House {
             changes: Changes::default(),
             todo: Vec::new(),
             refused: 0,
+            counts: Counts::default(),
         };
         if !is_new {
             house.command(Command::Resume, moment)?;
@@ -295,6 +315,28 @@ impl House {
         })
     }
 
+    /// Undoes a run of this routine: the one with this number, or the latest that is not finished.
+    ///
+    /// # Errors
+    /// When there is none, or it is finished. Nothing changed.
+    pub fn cancel_of(
+        &mut self,
+        name: &str,
+        id: Option<RoutineId>,
+        moment: Moment,
+    ) -> Result<RoutineId, Refusal> {
+        let is_meant = |it: &(RoutineId, &Record)| {
+            it.1.name == name && it.1.ended.is_none() && id.is_none_or(|id| id == it.0)
+        };
+        let found = self.records.latest().find(is_meant).map(|it| it.0);
+        let found = found.ok_or_else(|| {
+            let which = id.map_or_else(|| "no run".into(), |id| format!("no run {id}"));
+            Refusal::Unknown(format!("{which} of {name:?} is under way: see /api/home"))
+        })?;
+        self.cancel(found, moment)?;
+        Ok(found)
+    }
+
     /// Takes what happened.
     pub fn take(&mut self, happening: Happening, moment: Moment) {
         let moved = match happening {
@@ -320,7 +362,13 @@ impl House {
                     token,
                     outcome,
                 };
-                self.command(command, moment)
+                self.command(command, moment)?;
+                *match outcome {
+                    Outcome::Done => &mut self.counts.done,
+                    Outcome::Refused => &mut self.counts.refused,
+                    Outcome::Unknown => &mut self.counts.unknown,
+                } += 1;
+                Ok(())
             }
             Report::Answered { token, state } => {
                 let command = Command::Answered {
@@ -448,11 +496,15 @@ impl House {
             Event::Skipped { routine, step, why } => {
                 self.note(routine, |it, names| it.on_skipped(step, why, names));
             }
-            Event::Committed(id) => self.note(id, |it, _| it.ended = Some((wall, End::Committed))),
+            Event::Committed(id) => {
+                self.counts.committed += 1;
+                self.note(id, |it, _| it.ended = Some((wall, End::Committed)));
+            }
             Event::Aborting { routine, why } => self.note(routine, |it, names| {
                 it.aborting = Some(why.explain(&it.routine, names));
             }),
             Event::Aborted { routine, why, undo } => {
+                self.counts.aborted += 1;
                 self.note(routine, |it, names| it.on_aborted(why, &undo, names, wall));
             }
             Event::Ordered(placed) => {
@@ -503,6 +555,7 @@ impl House {
     /// The routine that was coming has this number.
     fn on_accepted(&mut self, id: RoutineId, wall: u64) {
         self.accepted = Some(id);
+        self.counts.accepted += 1;
         let Some((name, cause, routine)) = self.coming.take() else {
             debug_assert!(false, "each routine comes by `submit`");
             return;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `GET /` | the page: one file, which loads nothing else |
 //! | `GET /api/home` | a [`View`](crate::house::View): devices, routines, runs |
+//! | `GET /metrics` | [numbers](metrics), in the text format of Prometheus |
 //! | `GET /api/events` | the same each time that something changes, five times a second at most, as server-sent events |
 //! | `POST /api/routines/NAME/run` | 202 and `{"id":7}`: the run is stored, and runs |
 //! | `GET /api/runs/7` | a [`RunView`] |
@@ -12,6 +13,8 @@
 //! What the hub refuses is answered `{"error":".."}`, with what was found and the mend; what the door refuses is
 //! answered with a line of text. What is posted needs no body, and none is read. A page of another site cannot
 //! post: its origin shows where it comes from.
+
+pub mod metrics;
 
 use std::sync::mpsc::Sender;
 
@@ -26,6 +29,7 @@ use selvedge_safehome::RoutineId;
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 
+use self::metrics::Metrics;
 use crate::house::{Refusal, RunView};
 use crate::keeper::Request;
 
@@ -38,6 +42,7 @@ struct Shared {
     events: Events,
     requests: Sender<Request>,
     page: Page,
+    metrics: Metrics,
 }
 
 /// The page.
@@ -49,16 +54,23 @@ pub fn page() -> Result<Page, NoChance> {
 }
 
 /// Answers all requests that a door lets in.
-pub fn router(told: watch::Receiver<Json>, requests: Sender<Request>, page: Page) -> Router {
+pub fn router(
+    told: watch::Receiver<Json>,
+    requests: Sender<Request>,
+    page: Page,
+    metrics: Metrics,
+) -> Router {
     let shared = Shared {
         events: Events::new(told),
         requests,
         page,
+        metrics,
     };
     Router::new()
         .route("/", get(show))
         .route("/api/home", get(home))
         .route("/api/events", get(events))
+        .route("/metrics", get(numbers))
         .route("/api/routines/{name}/run", post(run))
         .route("/api/runs/{id}", get(one))
         .route("/api/runs/{id}/cancel", post(cancel))
@@ -152,8 +164,16 @@ async fn events(State(shared): State<Shared>) -> Response {
     shared.events.listen()
 }
 
+async fn numbers(State(shared): State<Shared>) -> Response {
+    const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match shared.metrics.text() {
+        Ok(text) => ([(CONTENT_TYPE, TEXT)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
 async fn nothing() -> Response {
-    let error = "there is nothing here: see /, /api/home and /api/events".into();
+    let error = "there is nothing here: see /, /api/home, /api/events and /metrics".into();
     json(StatusCode::NOT_FOUND, &Error { error })
 }
 

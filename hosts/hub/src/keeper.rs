@@ -5,9 +5,11 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Instant, UNIX_EPOCH};
 
+use prometheus_client::metrics::histogram::Histogram;
 use selvedge_core::{NodeId, Time};
 use selvedge_door::Json;
 use selvedge_routine::sun::Date;
@@ -16,7 +18,7 @@ use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::device::{Order, Report};
-use crate::house::{Happening, House, Moment, Refusal, RunView, Todo};
+use crate::house::{Changes, Happening, House, Moment, Refusal, RunView, Todo, View};
 use crate::store::{Store, StoreError};
 
 /// How often the local clock is told.
@@ -35,6 +37,12 @@ pub enum Request {
     Run(String, oneshot::Sender<Result<RoutineId, Refusal>>),
     /// A person wants a run undone.
     Cancel(RoutineId, oneshot::Sender<Result<(), Refusal>>),
+    /// A person wants a run of this routine undone: the one with this number, or the latest.
+    CancelOf(
+        String,
+        Option<u64>,
+        oneshot::Sender<Result<RoutineId, Refusal>>,
+    ),
     /// A person asks for a run.
     Show(RoutineId, oneshot::Sender<Option<RunView>>),
     /// The process is to end.
@@ -62,6 +70,30 @@ impl Answer {
     }
 }
 
+/// To those that look on.
+#[derive(Debug)]
+pub struct Tell {
+    /// What is shown, in JSON.
+    pub json: watch::Sender<Json>,
+    /// What is shown.
+    pub view: watch::Sender<Arc<View>>,
+    /// Each run that changed, where somebody wants that. What finds no room is left out.
+    pub runs: Option<mpsc::Sender<RunView>>,
+}
+
+impl Tell {
+    /// Tells of a house what is known now.
+    #[must_use]
+    pub fn new(house: &House, runs: Option<mpsc::Sender<RunView>>) -> Self {
+        let view = house.view();
+        Self {
+            json: watch::Sender::new(json(&view)),
+            view: watch::Sender::new(Arc::new(view)),
+            runs,
+        }
+    }
+}
+
 /// Keeps a house until it is told to stop.
 #[derive(Debug)]
 pub struct Keeper {
@@ -74,9 +106,11 @@ pub struct Keeper {
     /// To devices.
     pub orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
     /// What is shown.
-    pub tell: watch::Sender<Json>,
+    pub tell: Tell,
     /// When time began.
     pub start: Instant,
+    /// How many seconds each write to the disk took.
+    pub writes: Histogram,
 }
 
 /// The time at which a process began, and the clock that people read.
@@ -111,13 +145,9 @@ fn local() -> Option<Happening> {
     Some(Happening::Clock(time, date, now.offset().seconds()))
 }
 
-/// What is shown of a house.
-#[must_use]
-pub fn json(house: &House) -> Json {
+fn json(view: &View) -> Json {
     // There is no map in it whose keys are no texts, which is all that could go wrong.
-    serde_json::to_string(&house.view())
-        .unwrap_or_default()
-        .into()
+    serde_json::to_string(view).unwrap_or_default().into()
 }
 
 impl Keeper {
@@ -142,7 +172,9 @@ impl Keeper {
             is_told &= !self.settle(&mut answers)?;
             if !is_told && now >= told {
                 (is_told, told) = (true, now + TELL);
-                self.tell.send_replace(self.json());
+                let view = self.house.view();
+                self.tell.json.send_replace(json(&view));
+                self.tell.view.send_replace(Arc::new(view));
             }
             let mut until = clock;
             if !is_told {
@@ -178,10 +210,18 @@ impl Keeper {
         let moment = moment(self.start);
         match request {
             Request::Report(device, report) => {
+                if matches!(report, Report::Up | Report::Down) {
+                    let name = self.house.catalogue().name(device);
+                    tracing::info!(name, ?report, "device");
+                }
                 self.house.take(Happening::Report(device, report), moment);
                 None
             }
             Request::Run(name, to) => Some(Answer::Run(to, self.house.run(&name, moment))),
+            Request::CancelOf(name, id, to) => {
+                let told = self.house.cancel_of(&name, id.map(RoutineId), moment);
+                Some(Answer::Run(to, told))
+            }
             Request::Cancel(id, to) => Some(Answer::Cancel(to, self.house.cancel(id, moment))),
             Request::Show(id, to) => {
                 let record = self.house.records().get(id);
@@ -194,12 +234,30 @@ impl Keeper {
         }
     }
 
+    /// Says of each run what it is now, in the log.
+    fn log(&self, changes: &Changes) {
+        for (id, record) in &changes.runs {
+            let run = self.house.run_view(*id, record);
+            let (id, name, what, why) = (run.id, run.name.as_str(), run.what, run.why.as_deref());
+            tracing::info!(id, name, what, why, place = run.place, "run");
+        }
+    }
+
     /// Stores what changed, then does what is to be done, and answers. Returns whether something changed.
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
         let changes = self.house.take_changes();
         let has_changed = !changes.is_empty();
         if has_changed {
+            let begun = Instant::now();
             self.store.write(&changes, self.house.saved())?;
+            self.writes.observe(begun.elapsed().as_secs_f64());
+        }
+        self.log(&changes);
+        if let Some(runs) = &self.tell.runs {
+            for (id, record) in &changes.runs {
+                runs.try_send(self.house.run_view(*id, record)).ok();
+            }
         }
         for todo in self.house.take_todo() {
             let (device, order) = match todo {
@@ -233,9 +291,5 @@ impl Keeper {
         }
         answers.drain(..).for_each(Answer::give);
         Ok(has_changed)
-    }
-
-    fn json(&self) -> Json {
-        json(&self.house)
     }
 }

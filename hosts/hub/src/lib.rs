@@ -9,6 +9,7 @@
 //! | [`device`] | stands between the hub and a device: orders in, reports out, and what counts as proof |
 //! | [`house`] | puts the hub, the triggers and what became of runs together, without I/O |
 //! | [`store`] | keeps what must not be forgotten in an embedded database |
+//! | [`mod@mqtt`] | what the hub says and hears at a broker: runs that are asked for, what becomes of them, discovery |
 //! | [`http`] | a page for a browser, a JSON API and events |
 //! | [`keeper`] | the thread that takes what comes, stores what changed, and then does what is to be done |
 //!
@@ -31,7 +32,9 @@
 
 pub mod device;
 pub mod file;
+pub mod fuzz;
 pub mod house;
 pub mod http;
 pub mod keeper;
+pub mod mqtt;
 pub mod store;

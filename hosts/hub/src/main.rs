@@ -7,13 +7,15 @@
     reason = "hosts have the standard library"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env::VarError;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
-use std::{fs, io, thread};
+use std::{env, fs, io, thread};
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
@@ -22,16 +24,24 @@ use selvedge_core::{NodeId, Span};
 use selvedge_door::{Door, DoorError, NoChance, Token};
 use selvedge_hub::device::dummy::Dummy;
 use selvedge_hub::device::kasa::Kasa;
-use selvedge_hub::device::{Care, Device, Order, attend};
+use selvedge_hub::device::mqtt::{Ear, Unlinked};
+use selvedge_hub::device::{Care, Device, Order, Report, attend};
 use selvedge_hub::file::{DriverShape, HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
-use selvedge_hub::keeper::{Keeper, Request, json, moment};
+use selvedge_hub::http::metrics::{Metrics, write_seconds};
+use selvedge_hub::keeper::{Keeper, Request, Tell, moment};
+use selvedge_hub::mqtt::{self, Post, PostError, Told, Way};
 use selvedge_hub::store::{Store, StoreError};
 use selvedge_routine::State;
 use selvedge_safehome::Config;
 use thiserror::Error;
-use tokio::sync::{mpsc, watch};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tracing_appender::non_blocking::NonBlockingBuilder;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt;
+use tracing_subscriber::prelude::*;
 
 /// Run a home: routines over its devices, that end as some order explains and are undone when they fail.
 #[derive(Debug, Parser)]
@@ -53,6 +63,9 @@ struct Arguments {
         hide_env_values = true
     )]
     http_token: Option<Token>,
+    /// How much is said on the standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: LevelFilter,
 }
 
 #[derive(Debug, Error)]
@@ -69,12 +82,36 @@ enum Failure {
     Door(#[from] DoorError),
     #[error(transparent)]
     Chance(#[from] NoChance),
+    #[error("{path}: {0}", path = .1.display())]
+    Mqtt(Box<PostError>, PathBuf),
+    #[error("{name} is no UTF-8: choose a password that is", name = mqtt::PASSWORD)]
+    Password,
     #[error("cannot start a thread: {0}: see how many this process may have")]
     Thread(io::Error),
 }
 
+/// How many lines of the log may wait for their reader.
+const LINES: usize = 1_024;
+
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
+    let arguments = Arguments::parse();
+    // A reader of the log that stalls holds up nothing: what finds no room is left out.
+    let (log, _writer) = NonBlockingBuilder::default()
+        .buffered_lines_limit(LINES)
+        .finish(io::stderr());
+    let lines = fmt::layer()
+        .with_target(false)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(log);
+    // The broker inside tells of each connection.
+    let broker = arguments.log.min(LevelFilter::WARN);
+    let levels = Targets::new()
+        .with_default(arguments.log)
+        .with_target("rumqttd", broker);
+    tracing_subscriber::registry()
+        .with(lines.with_filter(levels))
+        .init();
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("selvedge-hub: {failure}");
@@ -92,26 +129,23 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let format = HomeFile::format(path).map_err(wrong)?;
     let door = Door::new(arguments.http, arguments.http_token.clone())?;
     // Before anything is opened: a file that is wrong changes nothing.
-    HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
+    let file = HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
+    let way = way(&file, path)?;
     let (mut store, found) = Store::open(&arguments.state)?;
-    let HomeFile { home, drivers } =
-        HomeFile::read(format, &bytes, found.catalogue).map_err(wrong)?;
-    let driver = |name: &str| drivers.get(name).cloned();
+    let file = HomeFile::read(format, &bytes, found.catalogue).map_err(wrong)?;
+    let (home, drivers) = (&file.home, &file.drivers);
     let gone = home
         .catalogue
         .iter()
         .filter(|it| !drivers.contains_key(it.1));
     let gone: Vec<NodeId> = gone.map(|it| it.0).collect();
     let lateness = |id| {
-        let driver = home.catalogue.name(id).and_then(driver);
-        driver.map_or(Span::ZERO, |it| match it {
-            DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),
-            DriverShape::Kasa(it) => Kasa::new(it.address.to_string(), it.outlet).lateness(),
-        })
+        let driver = home.catalogue.name(id).and_then(|it| drivers.get(it));
+        driver.map_or(Span::ZERO, lateness)
     };
     let rng = ChaCha12Rng::seed_from_u64(getrandom::u64().map_err(|_| NoChance)?);
     let (config, now) = (Config::default(), moment(start));
-    let mut house = House::new(&home, config, lateness, &gone, found.memory, rng, now)?;
+    let mut house = House::new(home, config, lateness, &gone, found.memory, rng, now)?;
     store.begin(
         &house.catalogue().clone(),
         &house.take_changes(),
@@ -123,33 +157,47 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(Failure::Thread)?;
-    let mut orders = BTreeMap::new();
-    for (id, name) in home.catalogue.iter() {
-        let Some(driver) = driver(name) else {
-            continue;
-        };
-        let (to, from) = mpsc::unbounded_channel();
-        orders.insert(id, to);
-        let tell = tell(id, &to_keeper);
-        match driver {
-            DriverShape::Dummy(it) => {
-                let state = house.hub().state(id).cloned();
-                let dummy = Dummy::new(state.unwrap_or_else(|| State::from("off")), it.takes());
-                start_device(&runtime, dummy, from, tell);
-            }
-            DriverShape::Kasa(it) => {
-                let plug = Kasa::new(it.address.to_string(), it.outlet);
-                start_device(&runtime, plug, from, tell);
-            }
+    let mut devices = Devices::new(&house, &file, &to_keeper);
+    devices
+        .start_local(&runtime)
+        .map_err(|it| Failure::Mqtt(it.into(), path.clone()))?;
+    let (runs, changed) = mqtt::runs();
+    let tell = Tell::new(&house, way.is_some().then_some(runs));
+    let post = match &way {
+        None => None,
+        Some(way) => {
+            let told = Told {
+                view: tell.view.subscribe(),
+                runs: changed,
+            };
+            let names = names(&house, &file);
+            let ears = core::mem::take(&mut devices.ears);
+            let handle = runtime.handle();
+            let post = Post::open(
+                way,
+                (&names.0, &names.1),
+                ears,
+                to_keeper.clone(),
+                told,
+                handle,
+            );
+            Some(post.map_err(|it| Failure::Mqtt(it.into(), path.clone()))?)
         }
+    };
+    if let Some(post) = &post {
+        devices.start_remote(&runtime, post);
     }
-    let (tell, told) = watch::channel(json(&house));
+    let orders = devices.orders;
     let (page, listens) = (http::page()?, door.listens());
-    door.open(
-        "page",
-        http::router(told, to_keeper.clone(), page.clone()),
-        &page,
-    )?;
+    let writes = write_seconds();
+    let metrics = Metrics::new(tell.view.subscribe(), writes.clone());
+    let router = http::router(
+        tell.json.subscribe(),
+        to_keeper.clone(),
+        page.clone(),
+        metrics,
+    );
+    door.open("page", router, &page)?;
     eprintln!(
         "selvedge-hub: {} devices, the page is at http://{listens}",
         orders.len()
@@ -165,26 +213,120 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         orders,
         tell,
         start,
+        writes,
     };
-    Ok(keeper.run()?)
+    let ended = keeper.run();
+    if let Some(post) = post {
+        post.farewell();
+    }
+    Ok(ended?)
 }
 
-fn tell(
-    id: NodeId,
-    to: &Sender<Request>,
-) -> impl Fn(selvedge_hub::device::Report) + Send + 'static + use<> {
-    let to = to.clone();
-    // A keeper that has stopped hears nothing, and the process ends.
-    move |report| drop(to.send(Request::Report(id, report)))
+/// How the broker is gone to, if there is one.
+fn way(file: &HomeFile, path: &Path) -> Result<Option<Way>, Failure> {
+    let Some(shape) = &file.mqtt else {
+        return Ok(None);
+    };
+    let password = match env::var(mqtt::PASSWORD) {
+        Ok(it) => Some(it),
+        Err(VarError::NotPresent) => None,
+        Err(VarError::NotUnicode(_)) => return Err(Failure::Password),
+    };
+    let beside = path.parent().unwrap_or(Path::new(""));
+    let way = Way::new(shape, beside, password);
+    way.map(Some)
+        .map_err(|it| Failure::Mqtt(it.into(), path.to_owned()))
 }
 
-fn start_device<D: Device>(
-    runtime: &tokio::runtime::Runtime,
-    device: D,
-    orders: mpsc::UnboundedReceiver<Order>,
-    tell: impl Fn(selvedge_hub::device::Report) + Send + 'static,
-) {
-    runtime.spawn(attend(device, Care::default(), orders, tell));
+/// The names of all devices and of all routines.
+fn names(house: &House, file: &HomeFile) -> (BTreeSet<String>, BTreeSet<String>) {
+    let devices = file.drivers.keys().cloned().collect();
+    let routines = house.routines().map(Into::into).collect();
+    (devices, routines)
+}
+
+/// For how long a command of a device may still act after its outcome came back unknown.
+fn lateness(driver: &DriverShape) -> Span {
+    match driver {
+        DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),
+        DriverShape::Kasa(it) => Kasa::new(it.address.to_string(), it.outlet).lateness(),
+        DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {
+            Unlinked::lateness()
+        }
+    }
+}
+
+/// The devices of a home, as they are started.
+struct Devices<'a> {
+    house: &'a House,
+    file: &'a HomeFile,
+    to_keeper: &'a Sender<Request>,
+    orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
+    ears: Vec<Ear>,
+    /// Those that wait for the link to the broker.
+    unlinked: Vec<(NodeId, Unlinked, mpsc::UnboundedReceiver<Order>)>,
+}
+impl<'a> Devices<'a> {
+    const fn new(house: &'a House, file: &'a HomeFile, to_keeper: &'a Sender<Request>) -> Self {
+        Self {
+            house,
+            file,
+            to_keeper,
+            orders: BTreeMap::new(),
+            ears: Vec::new(),
+            unlinked: Vec::new(),
+        }
+    }
+
+    /// Starts all that need no broker.
+    fn start_local(&mut self, runtime: &Runtime) -> Result<(), PostError> {
+        for (id, name) in self.file.home.catalogue.iter() {
+            let Some(driver) = self.file.drivers.get(name) else {
+                continue;
+            };
+            let (to, from) = mpsc::unbounded_channel();
+            self.orders.insert(id, to);
+            if let Some(how) = driver.conventions(name).transpose()? {
+                let (device, ear) = Unlinked::new(how);
+                self.ears.push(ear);
+                self.unlinked.push((id, device, from));
+                continue;
+            }
+            match driver {
+                DriverShape::Dummy(it) => {
+                    let state = self.house.hub().state(id).cloned();
+                    let state = state.unwrap_or_else(|| State::from("off"));
+                    self.start(runtime, id, Dummy::new(state, it.takes()), from);
+                }
+                DriverShape::Kasa(it) => {
+                    let plug = Kasa::new(it.address.to_string(), it.outlet);
+                    self.start(runtime, id, plug, from);
+                }
+                DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts those that go by the broker.
+    fn start_remote(&mut self, runtime: &Runtime, post: &Post) {
+        for (id, device, from) in core::mem::take(&mut self.unlinked) {
+            self.start(runtime, id, device.link(post.link()), from);
+        }
+    }
+
+    fn start<D: Device>(
+        &self,
+        runtime: &Runtime,
+        id: NodeId,
+        device: D,
+        orders: mpsc::UnboundedReceiver<Order>,
+    ) {
+        let to = self.to_keeper.clone();
+        // A keeper that has stopped hears nothing, and the process ends.
+        let tell = move |report: Report| drop(to.send(Request::Report(id, report)));
+        runtime.spawn(attend(device, Care::default(), orders, tell));
+    }
 }
 
 /// Runs devices until the process is asked to end.

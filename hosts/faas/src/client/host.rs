@@ -17,7 +17,7 @@ use super::{Options, Told};
 use crate::clock::{self, Clock, NoChance};
 use crate::counters::Counters;
 use crate::frame::{self, Frame};
-use crate::link::{Link, LinkEvent, Session, Setup};
+use crate::link::{DIALECT, Link, LinkEvent, Session, Setup};
 use crate::notice::Notice;
 use crate::shelf;
 use crate::topic::Topic;
@@ -258,7 +258,9 @@ impl Host {
             filters: [Topic::Inbox(me), Topic::Status(gateway)]
                 .map(|it| it.to_string())
                 .into(),
+            will: None,
             stays: false,
+            dialect: DIALECT,
         };
         let link = Link::open(setup, move |it| wake.send(Wake::Link(number, it)).is_ok());
         self.stay = link.ok().map(|link| Stay {
@@ -284,7 +286,7 @@ impl Host {
                     let _taken = self.step(Input::Command(Command::Unreachable));
                 }
             }
-            LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Published { topic, payload, .. } => self.on_published(&topic, &payload),
             LinkEvent::Retained => self.counters.retained += 1,
         }
     }

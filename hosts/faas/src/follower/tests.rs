@@ -84,6 +84,7 @@ fn published() -> LinkEvent {
     LinkEvent::Published {
         topic: INBOX.into(),
         payload: frame::notice(GATEWAY, &Notice::NoModule(library)).unwrap(),
+        is_retained: false,
     }
 }
 

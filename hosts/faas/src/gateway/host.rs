@@ -22,7 +22,7 @@ use super::{Broker, GatewayError, Options, start_broker, status};
 use crate::clock::{self, Clock};
 use crate::counters::Counters;
 use crate::frame::{self, Frame};
-use crate::link::{Address, Link, LinkEvent, Lost, Session, Setup};
+use crate::link::{Address, DIALECT, Link, LinkEvent, Lost, Session, Setup};
 use crate::note::note;
 use crate::notice::{Notice, Place};
 use crate::topic::Topic;
@@ -267,7 +267,7 @@ impl Host {
                 self.alone.get_or_insert(self.clock.now());
                 Ok(())
             }
-            LinkEvent::Published { topic, payload } => self.on_published(&topic, &payload),
+            LinkEvent::Published { topic, payload, .. } => self.on_published(&topic, &payload),
             LinkEvent::Retained => {
                 self.counters.retained += 1;
                 Ok(())
@@ -460,7 +460,9 @@ fn open_own(
         // A request that lay somewhere while it was away is not carried out: it is asked again.
         session: Session::Clean,
         filters: vec![Topic::Inbox(me).to_string(), Topic::relays_of(me)],
+        will: None,
         stays: true,
+        dialect: DIALECT,
     };
     Link::open(setup, move |it| wake.send(Wake::Own(it)).is_ok())
 }
@@ -476,7 +478,9 @@ fn open_peer(options: &Options, peer: NodeId, wake: &SyncSender<Wake>) -> io::Re
         access: options.access.clone(),
         session: Session::Clean,
         filters: Vec::new(),
+        will: None,
         stays: true,
+        dialect: DIALECT,
     };
     Link::open(setup, move |it| wake.send(Wake::Peer(peer, it)).is_ok())
 }

@@ -7,40 +7,14 @@ use selvedge_faas::frame::Frame;
 use selvedge_faas::topic::Topic;
 use selvedge_faas::{Call, ModuleId, Stub, fuzz};
 
+use crate::corpus::{changed, inputs};
 use crate::support::{arguments, wasm};
 
-/// The committed inputs of a target.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fuzz/corpus")
-        .join(target);
-    let files = fs::read_dir(folder).unwrap();
-    let inputs: Vec<_> = files
-        .map(|it| fs::read(it.unwrap().path()).unwrap())
-        .collect();
-    assert!(!inputs.is_empty());
-    inputs
-}
-
-/// The input with some of its bytes changed, removed or doubled, by a seed.
-fn changed(input: &[u8], mut seed: u64) -> Vec<u8> {
-    let mut next = |below: usize| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below.max(1)
-    };
-    let mut out = input.to_vec();
-    for _ in 0..=next(3) {
-        let at = next(out.len());
-        match next(4) {
-            0 if !out.is_empty() => out[at] ^= 1 << next(8),
-            1 if !out.is_empty() => out[at] = next(256) as u8,
-            2 if !out.is_empty() => drop(out.remove(at)),
-            _ => out.insert(at, next(256) as u8),
-        }
-    }
-    out
+    inputs(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus"),
+        target,
+    )
 }
 
 #[test]

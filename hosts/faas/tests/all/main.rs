@@ -14,6 +14,7 @@ mod abi;
 mod argument;
 mod binary;
 mod call;
+mod corpus;
 mod engine;
 mod functions;
 mod fuzz;

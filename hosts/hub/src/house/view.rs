@@ -6,7 +6,7 @@ use selvedge_routine::State;
 use selvedge_safehome::RoutineId;
 use serde::Serialize;
 
-use super::{Cause, End, House, Record, Undone};
+use super::{Cause, Counts, End, House, Record, Undone};
 
 /// How many runs are shown.
 const SHOWN: usize = 50;
@@ -22,6 +22,8 @@ pub struct View {
     pub runs: Vec<RunView>,
     /// How many runs of triggers were refused, and reports that came too late.
     pub refused: u64,
+    /// What happened since the process began.
+    pub counts: Counts,
 }
 
 /// A device at a moment.
@@ -101,6 +103,7 @@ impl House {
                 .map(|(_, (id, it))| self.shown(id, it, at.get(&id).copied()))
                 .collect(),
             refused: self.refused,
+            counts: self.counts,
         }
     }
 

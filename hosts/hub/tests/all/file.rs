@@ -127,3 +127,77 @@ fn a_name_says_the_format() {
         assert_eq!(HomeFile::format(name.as_ref()), format, "{name}");
     }
 }
+
+#[test]
+fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
+    let driver =
+        |it: &str| HOME.replacen(r#""lamp": {"dummy": {}}"#, &format!(r#""lamp": {it}"#), 1);
+    let with = |mqtt: &str, it: &str| {
+        driver(it).replacen(r#""hub": {"#, &format!(r#""hub": {{"mqtt": {mqtt}, "#), 1)
+    };
+    const THERE: &str = r#"{"broker": "127.0.0.1:1883"}"#;
+    const ZIGBEE: &str = r#"{"zigbee2mqtt": {"name": "lamp"}}"#;
+    let other =
+        |more: &str| format!(r#"{{"mqtt": {{"command_topic": "a", "state_topic": "b"{more}}}}}"#);
+    for (text, told) in [
+        (
+            driver(ZIGBEE),
+            "hub.devices.lamp: it speaks MQTT, and there is no broker",
+        ),
+        (with("{}", ZIGBEE), "hub.mqtt: say \"broker\""),
+        (
+            with(r#"{"broker": "a:1", "listen": "127.0.0.1:1"}"#, ZIGBEE),
+            "and not both",
+        ),
+        (
+            with(r#"{"broker": "a"}"#, ZIGBEE),
+            "hub.mqtt.broker: \"a\" is no address",
+        ),
+        (
+            with(r#"{"broker": "a:1", "users": "u"}"#, ZIGBEE),
+            "hub.mqtt.users: they are for a broker inside",
+        ),
+        (
+            with(r#"{"broker": "a:1", "key": "k"}"#, ZIGBEE),
+            "belong together",
+        ),
+        (
+            with(r#"{"listen": "127.0.0.1:1", "ca": "c"}"#, ZIGBEE),
+            "leave \"ca\" out",
+        ),
+        (
+            with(r#"{"broker": "a:1", "user": ""}"#, ZIGBEE),
+            "hub.mqtt.user: it is empty",
+        ),
+        (
+            with(r#"{"broker": "a:1", "topic": "a/#"}"#, ZIGBEE),
+            "hub.mqtt.topic: \"a/#\" is no topic",
+        ),
+        (
+            with(THERE, r#"{"tasmota": {"topic": "+"}}"#),
+            "hub.devices.lamp: \"cmnd/+/POWER\" is no topic",
+        ),
+        (
+            with(THERE, &other(r#", "payload": "on""#)),
+            "the payload has no {}",
+        ),
+        (
+            with(THERE, &other(r#", "payload": "{}", "property": "p""#)),
+            "leave one out",
+        ),
+        (
+            with(THERE, &other(r#", "words": {"on": "1", "off": "1"}"#)),
+            "two states are \"1\"",
+        ),
+        (
+            with(THERE, r#"{"tasmota": {"topic": "lamp"}}"#),
+            "\"lamp\" is a plug, and dim is no state of it",
+        ),
+    ] {
+        let why = refusal(&text);
+        assert!(why.contains(told), "{text}: {why}");
+    }
+    for text in [with(THERE, ZIGBEE), with(THERE, &other(""))] {
+        HomeFile::read(Format::Json, text.as_bytes(), Catalogue::new()).unwrap();
+    }
+}

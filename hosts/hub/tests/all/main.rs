@@ -11,11 +11,14 @@
     reason = "tests may panic, and watch the program from outside"
 )]
 
+mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
 mod file;
+mod fuzz;
 mod house;
 mod kasa;
+mod mqtt;
 mod page;
 mod parts;
 mod plug;

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 pub(crate) struct Hub {
@@ -32,14 +33,27 @@ impl Hub {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        let stderr = child.stderr.take().unwrap();
-        BufReader::new(stderr).read_line(&mut line).unwrap();
-        let address = line
-            .rsplit_once("http://")
-            .map(|it| it.1.trim().to_string());
-        let address = address.unwrap_or_else(|| panic!("{line}"));
+        // What it says later is not read: it goes on all the same.
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        let address = loop {
+            let Some(line) = lines.next() else {
+                panic!("it ended: {said:?}");
+            };
+            let line = line.unwrap();
+            if let Some((_, address)) = line.rsplit_once("the page is at http://") {
+                break address.trim().to_string();
+            }
+            said.push(line);
+        };
         Self { child, address }
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) fn terminate(&mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        kill_process(pid.unwrap(), Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
     }
 
     /// The status and the body of an answer.

@@ -1,4 +1,4 @@
-//! Who may come to the broker inside of a gateway: a file with a name and a password in each line.
+//! Who may come to the broker inside of a process: a file with a name and a password in each line.
 
 use core::fmt;
 use std::collections::BTreeMap;

@@ -1,6 +1,4 @@
-//! Connections by TLS: which brokers are believed, and what the broker inside of a gateway shows.
-
-mod door;
+//! Connections by TLS: which brokers are believed, and what a broker inside of a process shows.
 
 use core::fmt;
 use std::path::{Path, PathBuf};
@@ -13,18 +11,17 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use thiserror::Error;
 
-pub(crate) use self::door::open as open_door;
-
-/// A certificate and its key: what a broker inside of a gateway shows to those that come, and what a node
-/// shows to a broker that asks for one.
+/// A certificate and its key: what a broker inside of a process shows to those that come, and what a
+/// program shows to a broker that asks for one.
 #[derive(Clone)]
 pub struct Identity {
     certificates: Vec<CertificateDer<'static>>,
     key: Arc<PrivateKeyDer<'static>>,
+    #[cfg_attr(not(feature = "broker"), allow(dead_code, reason = "nobody comes"))]
     server: Arc<ServerConfig>,
 }
 
-/// Which brokers a node believes.
+/// Which brokers a program believes.
 #[derive(Clone)]
 pub struct Trust(Arc<ClientConfig>);
 
@@ -94,6 +91,12 @@ impl Identity {
             key: Arc::new(private),
             server: Arc::new(server),
         })
+    }
+
+    /// Shows it to those that come.
+    #[cfg(feature = "broker")]
+    pub(crate) fn acceptor(&self) -> tokio_rustls::TlsAcceptor {
+        tokio_rustls::TlsAcceptor::from(Arc::clone(&self.server))
     }
 }
 

@@ -1,0 +1,63 @@
+//! A page under bytes that no browser says: for the fuzz targets of hosts.
+
+use core::time::Duration;
+use std::io;
+
+use axum::Router;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::page::Page;
+use crate::serve::{converse, guarded};
+
+/// How often a connection goes on before its client has said all.
+const YIELDS: u32 = 64;
+/// How long an answer may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a page may answer.
+const KNOWN: [&[u8]; 10] = [
+    b"200", b"202", b"400", b"403", b"404", b"405", b"409", b"414", b"431", b"503",
+];
+
+/// Says these bytes to a router behind a door. At the end, `end` has those hear the end that listen.
+///
+/// # Panics
+/// When the answer is none of HTTP, or is a defect, or does not end.
+pub fn is_answered(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()) {
+    let answer = answer(bytes, router, page, end);
+    let is_late = |it: &io::Error| it.kind() == io::ErrorKind::TimedOut;
+    assert!(!answer.as_ref().is_err_and(is_late), "it has no end");
+    let answer = answer.unwrap_or_default();
+    if answer.is_empty() {
+        return; // It was no whole request.
+    }
+    let status = answer.strip_prefix(b"HTTP/1.");
+    let status = status.and_then(|it| it.get(2..5));
+    assert!(
+        status.is_some_and(|it| KNOWN.contains(&it)),
+        "the page answers {:?}",
+        String::from_utf8_lossy(&answer)
+    );
+}
+
+fn answer(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()) -> io::Result<Vec<u8>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    let router = guarded(router, None, page);
+    runtime.block_on(async {
+        let (mut here, there) = tokio::io::duplex(1 << 20);
+        let serving = tokio::spawn(converse(there, router));
+        // One that is refused early is not heard to its end.
+        here.write_all(bytes).await.ok();
+        for _ in 0..YIELDS {
+            tokio::task::yield_now().await;
+        }
+        here.shutdown().await?;
+        // One that listens hears the end, also where what it said besides is not read to its own.
+        end();
+        let mut answer = Vec::new();
+        tokio::time::timeout(PATIENCE, here.read_to_end(&mut answer)).await??;
+        serving.await.map_err(io::Error::other)?;
+        Ok(answer)
+    })
+}

@@ -1,0 +1,4 @@
+//! See `selvedge_hub::fuzz::page`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| selvedge_hub::fuzz::page(bytes));

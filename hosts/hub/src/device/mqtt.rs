@@ -1,0 +1,484 @@
+//! Devices that hear and say their states at topics of MQTT.
+//!
+//! A command is published once, at quality of service 0, and not retained: a broker keeps nothing of it for a
+//! device that is away, which would carry it out when it comes back. Proof that it was done is that the device
+//! says the state afterwards; what a broker retained proves nothing.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use selvedge_core::Span;
+use selvedge_mqtt::link::Link;
+use selvedge_routine::{Number, State};
+use selvedge_safehome::Outcome;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::timeout_at;
+
+use super::{Device, Heard};
+
+/// How long to wait before a device that does not answer is asked again.
+const RETRY: Duration = Duration::from_millis(500);
+/// How much of the time before the hub gives up is left for saying so.
+const MARGIN: Duration = Duration::from_millis(400);
+/// How long a command may still act that was published and not answered: a guess, which a file may overrule. A
+/// broker keeps what it could not hand on until it notices that a device is gone.
+const LATENESS: Span = Span::secs(10);
+
+/// What a device hears and says at which topics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conventions {
+    /// Where it is told which state to be in.
+    pub command: String,
+    /// Where it says which state it is in.
+    pub state: String,
+    /// How a state is said at both.
+    pub payload: Payload,
+    /// How it is asked for its state.
+    pub question: Option<Question>,
+    /// Where it is said whether it is there.
+    pub availability: Option<Availability>,
+    /// States, and the device's words for them; others are said as they are.
+    pub words: BTreeMap<String, String>,
+}
+
+/// How a state is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A command is this text, with the state for `{}`; what the device says is the state alone.
+    Text(String),
+    /// Both are JSON objects, in which it is the value of this property.
+    Property(String),
+}
+
+/// How a device is asked for its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Where.
+    pub topic: String,
+    /// What is said there.
+    pub payload: Vec<u8>,
+}
+
+/// Where it is said whether a device is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Availability {
+    /// Where.
+    pub topic: String,
+    /// What is said when it is: as it is, or as the value of `state` in JSON.
+    pub there: String,
+    /// What is said when it is gone, likewise.
+    pub gone: String,
+}
+
+impl Conventions {
+    /// What is published to have the device be in a state.
+    #[must_use]
+    pub fn command_for(&self, state: &State) -> Vec<u8> {
+        let word = match state {
+            State::Word(word) => self.words.get(word).unwrap_or(word).clone(),
+            State::Number(number) => number.to_string(),
+        };
+        match (&self.payload, state) {
+            (Payload::Text(text), _) => text.replace("{}", &word).into_bytes(),
+            (Payload::Property(property), State::Word(_)) => serde_json::json!({ property: word })
+                .to_string()
+                .into_bytes(),
+            (Payload::Property(property), State::Number(_)) => {
+                // The number as it is: it is exact, and a float is not.
+                format!("{{{}:{word}}}", Value::from(property.as_str())).into_bytes()
+            }
+        }
+    }
+
+    /// The state that a device says; `None` where it says something else.
+    #[must_use]
+    pub fn state_in(&self, payload: &[u8]) -> Option<State> {
+        let word = match &self.payload {
+            Payload::Text(_) => core::str::from_utf8(payload).ok()?.trim().to_owned(),
+            Payload::Property(property) => {
+                let value: Value = serde_json::from_slice(payload).ok()?;
+                match value.get(property)? {
+                    Value::String(text) => text.clone(),
+                    it @ (Value::Number(_) | Value::Bool(_)) => it.to_string(),
+                    Value::Null | Value::Array(_) | Value::Object(_) => return None,
+                }
+            }
+        };
+        self.state_of(&word)
+    }
+
+    fn state_of(&self, word: &str) -> Option<State> {
+        if word.is_empty() || word.len() > STATE_MAX {
+            return None;
+        }
+        let mut words = self.words.iter();
+        if let Some((state, _)) = words.find(|it| it.1 == word) {
+            return Some(State::from(state.as_str()));
+        }
+        Some(number(word).map_or_else(|| State::from(word), State::Number))
+    }
+
+    /// Whether the device is there, if that is said.
+    fn is_there(&self, payload: &[u8]) -> Option<bool> {
+        let availability = self.availability.as_ref()?;
+        let text = core::str::from_utf8(payload).ok()?.trim();
+        let json: Option<Value> = serde_json::from_str(text).ok();
+        let inside = json.as_ref().and_then(|it| it.get("state")?.as_str());
+        let text = inside.unwrap_or(text);
+        match text {
+            it if it == availability.there => Some(true),
+            it if it == availability.gone => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// The longest state that a device may say, in bytes.
+const STATE_MAX: usize = 256;
+
+/// A number, to the thousandth.
+fn number(text: &str) -> Option<Number> {
+    let found: f64 = text.parse().ok()?;
+    // "nan" and "inf" are words.
+    let is_number = text.bytes().any(|it| it.is_ascii_digit()) && found.is_finite();
+    Number::from_thousandths((found * 1_000.0).round() as i64).filter(|_| is_number)
+}
+
+/// What is known of a device from what was published.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Known {
+    /// Whether the broker is there. What follows was said since.
+    is_up: bool,
+    /// Whether the device is there, if that was said.
+    is_there: Option<bool>,
+    /// The state that was said last.
+    state: Option<State>,
+    /// Whether the device said a state, which a broker did not retain.
+    is_fresh: bool,
+    /// How often it did, ever.
+    said: u64,
+}
+
+impl Known {
+    /// Whether something can be said to the device.
+    fn is_here(&self) -> bool {
+        self.is_up && self.is_there != Some(false)
+    }
+}
+
+/// Where what is published about a device is heard.
+#[derive(Clone, Debug)]
+pub struct Ear {
+    how: Arc<Conventions>,
+    known: watch::Sender<Known>,
+}
+
+impl Ear {
+    /// The topics at which it hears.
+    pub fn topics(&self) -> impl Iterator<Item = &str> {
+        let availability = self.how.availability.as_ref();
+        let availability = availability.map(|it| it.topic.as_str());
+        core::iter::once(self.how.state.as_str()).chain(availability)
+    }
+
+    /// The broker is there, or is not. What was known before is not known any more.
+    pub fn on_link(&self, is_up: bool) {
+        self.known.send_modify(|it| {
+            *it = Known {
+                is_up,
+                said: it.said,
+                ..Known::default()
+            };
+        });
+    }
+
+    /// Something was published. Returns whether it is understood.
+    pub fn on_published(&self, topic: &str, payload: &[u8], is_retained: bool) -> bool {
+        let mut is_understood = false;
+        if topic == self.how.state
+            && let Some(state) = self.how.state_in(payload)
+        {
+            is_understood = true;
+            self.known.send_modify(|it| {
+                it.state = Some(state);
+                it.is_fresh |= !is_retained;
+                it.said += u64::from(!is_retained);
+            });
+        }
+        let availability = self.how.availability.as_ref().map(|it| &it.topic);
+        if availability.is_some_and(|it| it == topic)
+            && let Some(is_there) = self.how.is_there(payload)
+        {
+            is_understood = true;
+            self.known.send_modify(|it| {
+                if !is_there {
+                    // It may come back as something else.
+                    (it.state, it.is_fresh) = (None, false);
+                }
+                it.is_there = Some(is_there);
+            });
+        }
+        is_understood
+    }
+}
+
+/// A device that hears and says its state at topics.
+#[derive(Debug)]
+pub struct Mqtt {
+    how: Arc<Conventions>,
+    link: Arc<Link>,
+    known: watch::Receiver<Known>,
+    /// What it had said when it was told something that it did not answer: only what it says since counts.
+    doubt: Option<u64>,
+    /// What was told of it last: how much it had said, and whether it was gone.
+    told: (u64, bool),
+}
+
+impl Mqtt {
+    /// The state that it is in, as far as that is known without a question.
+    fn state(&self) -> Option<State> {
+        let known = self.known.borrow();
+        let is_sure = match self.doubt {
+            Some(said) => known.said > said,
+            None => known.is_fresh || known.is_there == Some(true),
+        };
+        known.state.clone().filter(|_| known.is_here() && is_sure)
+    }
+
+    /// The next state that it says after so many.
+    async fn next(&mut self, said: u64) -> Option<State> {
+        let known = self
+            .known
+            .wait_for(|it| it.said > said && it.state.is_some());
+        known.await.ok()?.state.clone()
+    }
+
+    /// Asks; returns whether that was possible.
+    fn question(&self) -> bool {
+        let question = self.how.question.as_ref();
+        question.is_some_and(|it| self.link.publish_once(&it.topic, it.payload.clone()))
+    }
+}
+
+/// A device whose broker is not known yet.
+#[derive(Debug)]
+pub struct Unlinked {
+    how: Arc<Conventions>,
+    known: watch::Receiver<Known>,
+}
+
+impl Unlinked {
+    /// A device, and where what is published about it is to be told.
+    #[must_use]
+    pub fn new(how: Conventions) -> (Self, Ear) {
+        let how = Arc::new(how);
+        let (tell, known) = watch::channel(Known::default());
+        let ear = Ear {
+            how: Arc::clone(&how),
+            known: tell,
+        };
+        (Self { how, known }, ear)
+    }
+
+    /// For how long a command may still act after its outcome came back unknown.
+    #[must_use]
+    pub const fn lateness() -> Span {
+        LATENESS
+    }
+
+    /// The device, at this broker.
+    #[must_use]
+    pub fn link(self, link: Arc<Link>) -> Mqtt {
+        Mqtt {
+            how: self.how,
+            link,
+            known: self.known,
+            doubt: None,
+            told: (0, false),
+        }
+    }
+}
+
+impl Device for Mqtt {
+    fn lateness(&self) -> Span {
+        LATENESS
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    async fn set(&mut self, state: &State, until: Instant) -> Outcome {
+        let left = until.saturating_duration_since(Instant::now());
+        let last = until.checked_sub(left.min(2 * MARGIN) / 2).unwrap_or(until);
+        // Until something is sent, it can be waited for.
+        let ready = timeout_at(last.into(), self.known.wait_for(Known::is_here)).await;
+        let Ok(Ok(said)) = ready.map(|it| it.map(|it| it.said)) else {
+            return Outcome::Refused;
+        };
+        let command = self.how.command_for(state);
+        if !self.link.publish_once(&self.how.command, command) {
+            return Outcome::Refused;
+        }
+        // This may be dropped at any point from here on.
+        self.doubt = Some(said);
+        let left = until.saturating_duration_since(Instant::now());
+        let mut next = until.checked_sub(left / 2).unwrap_or(until);
+        while Instant::now() < until {
+            let says = |it: &Known| it.said > said && it.state.as_ref() == Some(state);
+            if let Ok(Ok(_)) = timeout_at(next.into(), self.known.wait_for(says)).await {
+                self.doubt = None;
+                return Outcome::Done;
+            }
+            self.question();
+            next = (Instant::now() + RETRY).min(until);
+        }
+        Outcome::Unknown
+    }
+
+    async fn ask(&mut self) -> Option<State> {
+        let said = self.known.borrow().said;
+        if self.question() {
+            return self.next(said).await;
+        }
+        // It cannot be asked: what it said since counts.
+        self.state()
+    }
+
+    async fn look(&mut self) -> Option<State> {
+        match self.state() {
+            Some(state) => Some(state),
+            None if self.known.borrow().is_here() => self.ask().await,
+            None => None,
+        }
+    }
+
+    async fn hear(&mut self) -> Heard {
+        loop {
+            {
+                let known = self.known.borrow_and_update();
+                let is_gone = known.is_there == Some(false);
+                let was = core::mem::replace(&mut self.told, (known.said, is_gone));
+                if is_gone && !was.1 {
+                    return Heard::Gone;
+                }
+                if let Some(state) = known.state.clone().filter(|_| known.said > was.0) {
+                    return Heard::State(state);
+                }
+            }
+            if self.known.changed().await.is_err() {
+                core::future::pending().await
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relay(payload: Payload) -> Conventions {
+        Conventions {
+            command: "set".into(),
+            state: "state".into(),
+            payload,
+            question: None,
+            availability: Some(Availability {
+                topic: "there".into(),
+                there: "online".into(),
+                gone: "offline".into(),
+            }),
+            words: [("on", "ON"), ("off", "OFF")]
+                .map(|(state, word)| (state.into(), word.into()))
+                .into(),
+        }
+    }
+
+    #[test]
+    fn a_state_is_said_in_the_words_of_its_device() {
+        let text = relay(Payload::Text("power {}".into()));
+        assert_eq!(text.command_for(&"on".into()), b"power ON");
+        assert_eq!(text.command_for(&"dim".into()), b"power dim");
+        assert_eq!(text.command_for(&(-7).into()), b"power -7");
+        let json = relay(Payload::Property("le\"vel".into()));
+        assert_eq!(json.command_for(&"off".into()), br#"{"le\"vel":"OFF"}"#);
+        let part = Number::from_thousandths(20_500).unwrap();
+        let number = json.command_for(&State::Number(part));
+        assert_eq!(number, br#"{"le\"vel":20.5}"#);
+    }
+
+    #[test]
+    fn what_a_device_says_is_a_state_or_nothing() {
+        let text = relay(Payload::Text("{}".into()));
+        let part = |it| Number::from_thousandths(it).map(State::Number);
+        for (said, state) in [
+            ("ON", Some("on".into())),
+            (" OFF\n", Some("off".into())),
+            ("on", Some("on".into())),
+            ("20", Some(20.into())),
+            ("-0.0004", part(0)),
+            ("21.4375", part(21_438)),
+            ("1e3", Some(1_000.into())),
+            ("1e99", Some("1e99".into())),
+            ("nan", Some("nan".into())),
+            ("inf", Some("inf".into())),
+            ("", None),
+        ] {
+            assert_eq!(text.state_in(said.as_bytes()), state, "{said}");
+        }
+        assert_eq!(text.state_in(&[0xff]), None);
+        let longest = "x".repeat(STATE_MAX);
+        assert!(text.state_in(longest.as_bytes()).is_some());
+        assert_eq!(text.state_in(format!("{longest}x").as_bytes()), None);
+        let json = relay(Payload::Property("state".into()));
+        for (said, state) in [
+            (r#"{"state":"ON","linkquality":3}"#, Some("on".into())),
+            (r#"{"state":21.5}"#, part(21_500)),
+            (r#"{"state":true}"#, Some("true".into())),
+            (r#"{"state":null}"#, None),
+            (r#"{"state":{"a":1}}"#, None),
+            (r#"{"other":1}"#, None),
+            ("ON", None),
+        ] {
+            assert_eq!(json.state_in(said.as_bytes()), state, "{said}");
+        }
+    }
+
+    #[test]
+    fn it_is_there_or_gone_as_it_is_said() {
+        let it = relay(Payload::Text("{}".into()));
+        for (said, is_there) in [
+            ("online", Some(true)),
+            ("offline", Some(false)),
+            (r#"{"state":"online"}"#, Some(true)),
+            (r#"{"state":"offline"}"#, Some(false)),
+            (r#"{"state":1}"#, None),
+            ("ONLINE", None),
+            ("", None),
+        ] {
+            assert_eq!(it.is_there(said.as_bytes()), is_there, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_was_retained_is_shown_where_the_device_is_there_and_proves_nothing() {
+        let (device, ear) = Unlinked::new(relay(Payload::Text("{}".into())));
+        let known = || device.known.borrow().clone();
+        assert!(ear.on_published("state", b"ON", true));
+        assert_eq!((known().said, known().is_fresh), (0, false));
+        assert!(ear.on_published("there", b"online", true));
+        ear.on_link(true);
+        assert_eq!(
+            (known().state, known().is_there),
+            (None, None),
+            "said before"
+        );
+        assert!(ear.on_published("state", b"OFF", false));
+        assert!(!ear.on_published("state", b"", false));
+        assert!(!ear.on_published("elsewhere", b"OFF", false));
+        assert_eq!((known().said, known().is_fresh), (1, true));
+        assert!(ear.on_published("there", b"offline", false));
+        assert_eq!((known().state, known().is_here()), (None, false));
+        assert_eq!(ear.topics().collect::<Vec<_>>(), ["state", "there"]);
+    }
+}

@@ -1,0 +1,183 @@
+//! Fuzz targets as plain functions: they take bytes, and panic when a promise is broken.
+//!
+//! They run under libFuzzer, from the package in `fuzz/`, and in this package's tests over a committed
+//! corpus and over what the tests make.
+
+#![allow(
+    clippy::unreachable,
+    reason = "a target panics where a promise is broken"
+)]
+
+use core::convert::Infallible;
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng as _;
+use prometheus_client::metrics::histogram::Histogram;
+use selvedge_core::{Span, Time};
+use selvedge_door::Json;
+use selvedge_routine::file::Format;
+use selvedge_safehome::Config;
+use tokio::sync::watch;
+
+use crate::device::kasa;
+use crate::device::mqtt::Unlinked;
+use crate::file::HomeFile;
+use crate::house::{House, Moment};
+use crate::http;
+use crate::http::metrics::Metrics;
+use crate::keeper::{Request, Tell};
+use crate::mqtt::topic::{Asked, Topics};
+
+/// A home for requests.
+const HOME: &[u8] = include_bytes!("../homes/flat.json");
+
+/// Bytes as the file of a home.
+///
+/// # Panics
+/// When what is read names a device that it cannot reach.
+pub fn home(bytes: &[u8]) {
+    for format in [Format::Json, Format::Yaml] {
+        if let Ok(file) = HomeFile::read(format, bytes, Default::default()) {
+            is_reached(&file);
+        }
+    }
+}
+
+fn is_reached(file: &HomeFile) {
+    for (_, name) in file.home.catalogue.iter() {
+        let driver = file.drivers.get(name);
+        assert!(driver.is_some(), "{name:?} has no driver");
+        let conventions = driver.and_then(|it| it.conventions(name));
+        let is_fine = conventions.is_none_or(|it| it.is_ok() && file.mqtt.is_some());
+        assert!(is_fine, "{name:?} cannot be reached");
+    }
+}
+
+/// Bytes as what a plug answers.
+///
+/// # Panics
+/// When a text is another one after it was sent.
+pub fn plug(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let sent = kasa::encode(&text);
+    let came = sent.get(4..).map(kasa::decode);
+    assert_eq!(came.as_deref(), Some(text.as_bytes()));
+    let answer = kasa::decode(bytes);
+    for outlet in [None, Some(0), Some(255)] {
+        kasa::state_in(bytes, outlet).ok();
+        kasa::state_in(&answer, outlet).ok();
+    }
+}
+
+/// Bytes as what is published: a topic up to the first zero, and a payload.
+///
+/// # Panics
+/// When a state that a device says is another one when it is told to be in it; or something that is no
+/// request is one.
+pub fn published(bytes: &[u8]) {
+    let at = bytes.iter().position(|it| *it == 0).unwrap_or(bytes.len());
+    let (topic, payload) = bytes.split_at(at);
+    let (topic, payload) = (
+        String::from_utf8_lossy(topic),
+        payload.get(1..).unwrap_or_default(),
+    );
+    const HOME: &[u8] = br#"{
+      "devices": [{"DevID": "a"}, {"DevID": "b"}, {"DevID": "c"}],
+      "hub": {"mqtt": {"broker": "a:1"}, "devices": {
+        "a": {"tasmota": {"topic": "a"}}, "b": {"zigbee2mqtt": {"name": "b"}},
+        "c": {"mqtt": {"command_topic": "c/set", "state_topic": "c", "words": {"x": "y"}}}}}}"#;
+    let Ok(file) = HomeFile::read(Format::Json, HOME, Default::default()) else {
+        unreachable!("it is a file")
+    };
+    for (name, driver) in &file.drivers {
+        let Some(Ok(how)) = driver.conventions(name) else {
+            unreachable!("it speaks MQTT")
+        };
+        if let Some(state) = how.state_in(payload) {
+            let again = how.state_in(&how.command_for(&state));
+            assert_eq!(again, Some(state), "{name}");
+        }
+        let (_, ear) = Unlinked::new(how);
+        ear.on_published(&topic, payload, false);
+        ear.on_published("tele/a/LWT", payload, false);
+    }
+    let names = |all: &[&str]| {
+        all.iter()
+            .map(|it| String::from(*it))
+            .collect::<BTreeSet<_>>()
+    };
+    let routines = names(&["a", "b/c"]);
+    let topics = Topics::new("selvedge".into(), "ha".into(), &names(&["a"]), &routines);
+    let Ok(topics) = topics else {
+        unreachable!("these are names")
+    };
+    if let Some(Asked::Run(name) | Asked::Cancel(name)) = topics.asked(&topic) {
+        assert!(routines.contains(name), "{topic}");
+        assert!(
+            topic.ends_with("/run") || topic.ends_with("/cancel"),
+            "{topic}"
+        );
+    }
+}
+
+/// Bytes as what a browser, or a program, says to the page of a home.
+///
+/// # Panics
+/// When the answer is none of HTTP, or is a defect of the page.
+pub fn page(bytes: &[u8]) {
+    let (Ok(file), Ok(page)) = (
+        HomeFile::read(Format::Json, HOME, Default::default()),
+        http::page(),
+    ) else {
+        return; // There is no chance.
+    };
+    let now = Moment {
+        now: Time(0),
+        wall: 0,
+    };
+    let rng = ChaCha12Rng::seed_from_u64(7);
+    let house = House::new(
+        &file.home,
+        Config::default(),
+        |_| Span::ZERO,
+        &[],
+        None,
+        rng,
+        now,
+    );
+    let Ok(house) = house else {
+        unreachable!("it is a home")
+    };
+    let (to_house, requests) = channel();
+    let tell = Tell::new(&house, None);
+    let metrics = Metrics::new(tell.view.subscribe(), Histogram::new([1.0]));
+    let told: watch::Receiver<Json> = tell.json.subscribe();
+    let router = http::router(told, to_house, page.clone(), metrics);
+    let answering = thread::spawn(move || answer(house, &requests, now));
+    selvedge_door::fuzz::is_answered(bytes, router, &page, move || drop(tell));
+    // It has ended, for nobody asks any more.
+    assert!(answering.join().is_ok(), "a request is a defect");
+}
+
+/// Answers as the keeper does, without a disk.
+fn answer(mut house: House, requests: &Receiver<Request>, now: Moment) -> Option<Infallible> {
+    loop {
+        match requests.recv().ok()? {
+            Request::Run(name, to) => drop(to.send(house.run(&name, now))),
+            Request::Cancel(id, to) => drop(to.send(house.cancel(id, now))),
+            Request::CancelOf(name, id, to) => {
+                let id = id.map(selvedge_safehome::RoutineId);
+                drop(to.send(house.cancel_of(&name, id, now)));
+            }
+            Request::Show(id, to) => {
+                let record = house.records().get(id);
+                drop(to.send(record.map(|it| house.run_view(id, it))));
+            }
+            Request::Report(..) | Request::Stop => {}
+        }
+        drop((house.take_changes(), house.take_todo()));
+    }
+}

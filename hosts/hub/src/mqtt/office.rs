@@ -1,0 +1,118 @@
+//! Says what changes, in a task of its own.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use selvedge_mqtt::link::Link;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::topic::Topics;
+use super::{Said, Told, announce};
+use crate::house::RunView;
+
+/// How long to wait before what found no room is said again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Says what is not said yet.
+#[derive(Debug)]
+pub(super) struct Office {
+    link: Arc<Link>,
+    topics: Arc<Topics>,
+    /// What is retained, by its topic.
+    retained: BTreeMap<String, Vec<u8>>,
+    /// The latest run of each routine.
+    latest: BTreeMap<String, RunView>,
+    /// What Home Assistant discovers.
+    discovery: Vec<(String, Vec<u8>)>,
+    /// Whether something found no room.
+    is_behind: bool,
+}
+
+impl Office {
+    pub(super) fn new(link: Arc<Link>, topics: Arc<Topics>) -> Self {
+        Self {
+            discovery: announce::discovery(&topics),
+            link,
+            topics,
+            retained: BTreeMap::new(),
+            latest: BTreeMap::new(),
+            is_behind: false,
+        }
+    }
+
+    /// Goes on until the house is no more.
+    pub(super) async fn run(mut self, mut said: mpsc::Receiver<Said>, told: Told) {
+        let Told { mut view, mut runs } = told;
+        for it in view.borrow_and_update().runs.iter().rev() {
+            if self.topics.has_routine(&it.name) {
+                self.latest.insert(it.name.clone(), it.clone());
+            }
+        }
+        loop {
+            tokio::select! {
+                event = said.recv() => match event {
+                    Some(Said::Anew) => self.say_anew(),
+                    Some(Said::Stale(topic)) => {
+                        // One that finds no room is heard of at the next start.
+                        self.link.retain(&topic, Vec::new());
+                        continue;
+                    }
+                    None => return,
+                },
+                run = runs.recv() => match run {
+                    Some(run) => {
+                        self.on_run(run);
+                        continue;
+                    }
+                    None => return,
+                },
+                changed = view.changed() => if changed.is_err() {
+                    return;
+                },
+                () = sleep(RETRY), if self.is_behind => self.say_anew(),
+            }
+            for (topic, payload) in announce::house(&self.topics, &view.borrow_and_update()) {
+                self.retain(topic, payload);
+            }
+        }
+    }
+
+    /// Says all that does not change with the house.
+    fn say_anew(&mut self) {
+        if !core::mem::take(&mut self.is_behind) {
+            self.retained.clear();
+        }
+        for (topic, payload) in self.discovery.clone() {
+            self.retain(topic, payload);
+        }
+        let latest: Vec<RunView> = self.latest.values().cloned().collect();
+        for run in latest {
+            self.retain(self.topics.last(&run.name), announce::run(&run));
+        }
+        self.retain(self.topics.status(), announce::ONLINE.into());
+    }
+
+    fn on_run(&mut self, run: RunView) {
+        // What is missed of it is in what is retained, and at the hub's page.
+        self.link
+            .publish(&self.topics.one_run(run.id), announce::run(&run));
+        let is_latest = self.latest.get(&run.name).is_none_or(|it| it.id <= run.id);
+        if is_latest && self.topics.has_routine(&run.name) {
+            self.retain(self.topics.last(&run.name), announce::run(&run));
+            self.latest.insert(run.name.clone(), run);
+        }
+    }
+
+    /// Has a broker retain something, unless it does.
+    fn retain(&mut self, topic: String, payload: Vec<u8>) {
+        if self.retained.get(&topic) == Some(&payload) {
+            return;
+        }
+        match self.link.retain(&topic, payload.clone()) {
+            true => drop(self.retained.insert(topic, payload)),
+            false => self.is_behind = true,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Devices, requests and announcements at a broker.
+
+use core::time::Duration;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use std::{fs, thread};
+
+use serde_json::Value;
+
+use crate::broker::{Listener, Mosquitto, PATIENCE, Relay, a_free_port};
+use crate::program::Hub;
+use crate::support::Dir;
+
+/// Two relays, and what is to be done with them, at this broker.
+fn home(mqtt: &str) -> String {
+    format!(
+        r#"{{
+  "routines": [
+    {{"RoutineName": "both/on", "CommandList": [
+      {{"DevID": "first", "Action": "on", "hold_ms": 300}}, {{"DevID": "second", "Action": "on"}}]}},
+    {{"RoutineName": "off", "CommandList": [
+      {{"DevID": "first", "Action": "off"}}, {{"DevID": "second", "Action": "off"}}]}},
+    {{"RoutineName": "long", "CommandList": [{{"DevID": "first", "Action": "on", "hold_ms": 60000, "undo": "off"}}]}}
+  ],
+  "hub": {{
+    "mqtt": {mqtt},
+    "devices": {{"first": {{"tasmota": {{"topic": "one"}}}}, "second": {{"tasmota": {{"topic": "two"}}}}}}
+  }}
+}}"#
+    )
+}
+
+fn at(broker: SocketAddr) -> String {
+    format!(r#"{{"broker": "{broker}"}}"#)
+}
+
+fn start(dir: &Dir, mqtt: &str) -> Hub {
+    fs::write(dir.path().join("home.json"), home(mqtt)).unwrap();
+    Hub::start(dir.path())
+}
+
+fn wait_until_all_are_up(hub: &Hub) {
+    wait_for(hub, |home| {
+        let mut devices = home["devices"].as_array().unwrap().iter();
+        devices.all(|it| it["up"] == true && it["state"] != Value::Null)
+    });
+}
+
+fn wait_for(hub: &Hub, so: impl Fn(&Value) -> bool) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let home = hub.get("/api/home");
+        if so(&home) {
+            return;
+        }
+        assert!(Instant::now() < until, "{home}");
+        thread::sleep(Duration::from_millis(30));
+    }
+}
+
+fn heard(relay: &Relay) -> Vec<String> {
+    let heard = relay.heard.lock().unwrap();
+    heard.iter().map(|it| it.0.clone()).collect()
+}
+
+/// Runs with a broker inside of the hub, and with mosquitto if that is there.
+fn with_each_broker(name: &str, host: &str, test: impl Fn(&Dir, Hub, SocketAddr)) {
+    let dir = Dir::new(&format!("{name}-inside"));
+    let inside = a_free_port(host);
+    let hub = start(&dir, &format!(r#"{{"listen": "{inside}"}}"#));
+    test(&dir, hub, inside);
+    let dir = Dir::new(&format!("{name}-mosquitto"));
+    if let Some(broker) = Mosquitto::start(dir.path(), host) {
+        let hub = start(&dir, &at(broker.at));
+        test(&dir, hub, broker.at);
+    }
+}
+
+#[test]
+fn relays_are_switched_and_what_one_does_not_do_is_undone() {
+    with_each_broker("relays", "127.0.0.1", |_, hub, broker| {
+        let relays = ["one", "two"].map(|it| Relay::start(it, broker));
+        wait_until_all_are_up(&hub);
+        let id = hub.run("both%2Fon");
+        hub.wait_for(id, "done");
+        assert!(relays.iter().all(|it| it.is_on.load(Ordering::SeqCst)));
+        let first = relays[0].heard.lock().unwrap().clone();
+        assert_eq!(first, [("ON".into(), false)], "once, and not retained");
+        let id = hub.run("off");
+        hub.wait_for(id, "done");
+
+        // It is there, and does nothing.
+        relays[1].obeys.store(false, Ordering::SeqCst);
+        let id = hub.run("both%2Fon");
+        let run = hub.wait_for(id, "undone");
+        assert!(run["why"].as_str().unwrap().contains("second"), "{run}");
+        wait_for(&hub, |home| home["devices"][0]["state"] == "off");
+        assert!(!relays[0].is_on.load(Ordering::SeqCst));
+        assert_eq!(heard(&relays[0]), ["ON", "OFF", "ON", "OFF"]);
+        relays[1].obeys.store(true, Ordering::SeqCst);
+        wait_until_all_are_up(&hub);
+
+        // Its power is cut: the broker says so.
+        relays[1].pull_out();
+        wait_for(&hub, |home| home["devices"][1]["up"] == false);
+        let id = hub.run("both%2Fon");
+        hub.wait_for(id, "undone");
+        wait_for(&hub, |home| home["devices"][0]["state"] == "off");
+        assert!(!relays[0].is_on.load(Ordering::SeqCst));
+    });
+}
+
+#[test]
+fn a_relay_that_comes_back_does_nothing_of_what_it_missed() {
+    with_each_broker("late", "127.0.0.1", |_, hub, broker| {
+        // It has a session that the broker keeps, which many devices have.
+        let options = |is_clean| {
+            let mut it =
+                rumqttc::MqttOptions::new("sleeper", broker.ip().to_string(), broker.port());
+            it.set_clean_session(is_clean);
+            it
+        };
+        let sleeper = Listener::with(options(false), &["cmnd/two/POWER"]);
+        let _first = Relay::start("one", broker);
+        sleeper.retain("tele/two/LWT", "Online");
+        sleeper.say("stat/two/POWER", "OFF");
+        wait_until_all_are_up(&hub);
+        sleeper.client.disconnect().unwrap();
+        drop(sleeper);
+        thread::sleep(Duration::from_millis(200));
+        let id = hub.run("both%2Fon");
+        hub.wait_for(id, "undone");
+        let sleeper = Listener::with(options(false), &["cmnd/two/POWER"]);
+        let late = sleeper.all(Duration::from_secs(2));
+        let late = late.iter().filter(|it| !it.payload.is_empty());
+        assert_eq!(late.count(), 0, "commands are not kept for it");
+    });
+}
+
+#[test]
+fn a_press_is_answered_and_what_becomes_of_it_is_said() {
+    with_each_broker("press", "127.0.0.1", |_, hub, broker| {
+        let _relays = ["one", "two"].map(|it| Relay::start(it, broker));
+        wait_until_all_are_up(&hub);
+        let client = Listener::new("client", broker, &["selvedge/#"]);
+        assert_eq!(client.text("selvedge/status"), "online");
+        client.say("selvedge/routine/both_on/run", "PRESS");
+        let answer: Value =
+            serde_json::from_str(&client.text("selvedge/routine/both_on/answer")).unwrap();
+        let id = answer["id"].as_u64().unwrap();
+        let ends = |it: &rumqttc::Publish| {
+            it.topic == format!("selvedge/run/{id}")
+                && String::from_utf8_lossy(&it.payload).contains(r#""what":"done""#)
+        };
+        assert!(!client.wait_for("it is done", ends).retain);
+        let later = Listener::new("later", broker, &["selvedge/#"]);
+        let last: Value =
+            serde_json::from_str(&later.text("selvedge/routine/both_on/last")).unwrap();
+        assert_eq!(
+            (last["id"].as_u64(), last["what"].as_str()),
+            (Some(id), Some("done"))
+        );
+        let other = Listener::new("other", broker, &["selvedge/device/#"]);
+        let state = other.wait_for("its state", |it| {
+            it.topic == "selvedge/device/first/state" && it.payload.starts_with(br#"{"state":"on""#)
+        });
+        assert!(state.payload.ends_with(br#""up":true}"#), "{state:?}");
+
+        client.say("selvedge/routine/both_on/run", "NOW");
+        assert!(
+            client
+                .text("selvedge/routine/both_on/answer")
+                .contains("PRESS")
+        );
+        client.say("selvedge/routine/both_on/cancel", "");
+        let none = client.text("selvedge/routine/both_on/answer");
+        assert!(none.contains("no run of"), "{none}");
+
+        client.say("selvedge/routine/long/run", "");
+        let long = client.text("selvedge/routine/long/answer");
+        client.say("selvedge/routine/both_on/cancel", "2");
+        let none = client.text("selvedge/routine/both_on/answer");
+        assert!(none.contains("no run 2"), "{none}");
+        client.say("selvedge/routine/long/cancel", "");
+        assert_eq!(client.text("selvedge/routine/long/answer"), long);
+        let undone = |it: &rumqttc::Publish| {
+            it.topic == "selvedge/routine/long/last"
+                && String::from_utf8_lossy(&it.payload).contains(r#""what":"undone""#)
+        };
+        client.wait_for("it is undone", undone);
+        drop(hub);
+    });
+}
+
+#[test]
+fn a_request_that_a_broker_retained_has_nothing_run() {
+    let dir = Dir::new("retained");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let client = Listener::new("client", broker.at, &["selvedge/routine/#"]);
+    client.retain("selvedge/routine/off/run", "PRESS");
+    let hub = start(&dir, &at(broker.at));
+    let answer = client.text("selvedge/routine/off/answer");
+    assert!(answer.contains("retained"), "{answer}");
+    assert_eq!(hub.get("/api/home")["runs"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn home_assistant_discovers_what_there_is_and_what_is_gone_is_taken_back() {
+    let dir = Dir::new("discovery");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let client = Listener::new("client", broker.at, &["homeassistant/#", "selvedge/status"]);
+    client.retain("homeassistant/button/selvedge/gone/config", "{}");
+    client.retain("homeassistant/button/other/one/config", "{}");
+    let mut hub = start(&dir, &at(broker.at));
+    let button = "homeassistant/button/selvedge/both_2fon/config";
+    let config: Value = serde_json::from_str(&client.text(button)).unwrap();
+    for (key, value) in [
+        ("name", "both/on"),
+        ("command_topic", "selvedge/routine/both_on/run"),
+        ("payload_press", "PRESS"),
+        ("availability_topic", "selvedge/status"),
+        ("unique_id", "selvedge-run-both_2fon"),
+    ] {
+        assert_eq!(config[key], value, "{config}");
+    }
+    client.wait_for("the hub is there", |it| {
+        it.topic == "selvedge/status" && it.payload == "online"
+    });
+    client.wait_for("it is taken back", |it| {
+        it.topic == "homeassistant/button/selvedge/gone/config" && it.payload.is_empty()
+    });
+    // Home Assistant starts anew.
+    client.say("homeassistant/status", "online");
+    client.text(button);
+    // What is not the hub's is left.
+    let later = Listener::new("later", broker.at, &["homeassistant/#"]);
+    later.text("homeassistant/button/other/one/config");
+
+    hub.terminate();
+    client.wait_for("it says farewell", |it| {
+        it.topic == "selvedge/status" && it.payload == "offline"
+    });
+    let hub = start(&dir, &at(broker.at));
+    client.wait_for("the hub is there", |it| {
+        it.topic == "selvedge/status" && it.payload == "online"
+    });
+    drop(hub); // By SIGKILL.
+    client.wait_for("its will is said", |it| {
+        it.topic == "selvedge/status" && it.payload == "offline"
+    });
+}
+
+#[test]
+fn a_broker_that_goes_and_comes_back_is_gone_to_again() {
+    let dir = Dir::new("lost");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let at_it = broker.at;
+    let hub = start(&dir, &at(at_it));
+    let relays = ["one", "two"].map(|it| Relay::start(it, at_it));
+    wait_until_all_are_up(&hub);
+    drop(broker);
+    let id = hub.run("both%2Fon");
+    let run = hub.wait_for(id, "undone");
+    assert!(run["why"].as_str().unwrap().contains("first"), "{run}");
+    wait_for(&hub, |home| home["devices"][0]["up"] == false);
+    let _broker = Mosquitto::again(dir.path(), at_it).unwrap();
+    wait_until_all_are_up(&hub);
+    let id = hub.run("both%2Fon");
+    hub.wait_for(id, "done");
+    assert!(relays.iter().all(|it| it.is_on.load(Ordering::SeqCst)));
+}

@@ -1,0 +1,124 @@
+//! A broker inside of a process.
+
+use core::net::{Ipv4Addr, SocketAddr};
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::{io, thread};
+
+use rumqttd::{Broker, Config, ConnectionSettings, RouterConfig, ServerSettings};
+
+use crate::access::{Access, Address};
+use crate::front::Front;
+#[cfg(feature = "tls")]
+use crate::tls::Identity;
+use crate::users::Users;
+
+/// How many connections there may be at a time.
+const CONNECTIONS: usize = 4_096;
+/// A topic keeps so many bytes for those that are away, and as much again: then the oldest go.
+const SEGMENT: usize = 64 * 1024;
+const SEGMENTS: usize = 2;
+
+/// What a broker is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// How its own process comes. A name there is known to it.
+    pub access: &'a Access,
+    /// Who else may come; without them, nobody but those with the same name; without a name, all.
+    pub users: Option<&'a Users>,
+    /// What it shows; without it, it has no TLS.
+    #[cfg(feature = "tls")]
+    pub identity: Option<&'a Identity>,
+    /// How many bytes a packet may have.
+    pub packet_max: usize,
+    /// Whether it keeps what is said to a client that is away, where that has asked for it.
+    pub keeps_sessions: bool,
+}
+
+/// Starts a broker, until the process ends. It keeps everything in memory.
+///
+/// Returns where it is for this process, if that is elsewhere: there it is in the clear.
+///
+/// # Errors
+/// If it cannot listen there.
+pub fn start(settings: Settings<'_>) -> io::Result<Option<Address>> {
+    let Settings { listen, .. } = settings;
+    #[cfg(feature = "tls")]
+    let is_behind = settings.identity.is_some() || !settings.keeps_sessions;
+    #[cfg(not(feature = "tls"))]
+    let is_behind = !settings.keeps_sessions;
+    if !is_behind {
+        run(listen, settings)?;
+        return Ok(None);
+    }
+    let inside = a_free_port()?;
+    run(inside, settings)?;
+    let front = Front {
+        inside,
+        #[cfg(feature = "tls")]
+        acceptor: settings.identity.map(Identity::acceptor),
+        keeps_sessions: settings.keeps_sessions,
+    };
+    front.open(listen)?;
+    Ok(Some(Address {
+        host: inside.ip().to_string(),
+        port: inside.port(),
+    }))
+}
+
+/// A port for this process alone. Somebody else may take it meanwhile; then the broker does not start.
+fn a_free_port() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// Names with their passwords; nothing where all may come.
+fn known(settings: Settings<'_>) -> Option<HashMap<String, String>> {
+    let Settings { access, users, .. } = settings;
+    let own = access.user.clone();
+    let own = own.map(|user| (user, access.password.clone()));
+    let others = users.iter().flat_map(|it| it.all());
+    let others = others.map(|it| (it.0.into(), it.1.into()));
+    let asks = own.is_some() || users.is_some();
+    asks.then(|| others.chain(own).collect())
+}
+
+fn run(listen: SocketAddr, settings: Settings<'_>) -> io::Result<()> {
+    // The broker tells nobody that it could not listen.
+    drop(TcpListener::bind(listen)?);
+    let server = ServerSettings {
+        name: "broker".into(),
+        listen,
+        tls: None,
+        next_connection_delay_ms: 0,
+        connections: ConnectionSettings {
+            connection_timeout_ms: 5_000,
+            max_payload_size: settings.packet_max,
+            max_inflight_count: 100,
+            auth: known(settings),
+            external_auth: None,
+            // Without it a message for a node that never was here ends its sender's connection.
+            dynamic_filters: true,
+        },
+    };
+    let config = Config {
+        router: RouterConfig {
+            max_connections: CONNECTIONS,
+            max_outgoing_packet_count: 200,
+            max_segment_size: SEGMENT,
+            max_segment_count: SEGMENTS,
+            ..RouterConfig::default()
+        },
+        v4: Some(HashMap::from([("broker".into(), server)])),
+        ..Config::default()
+    };
+    let mut broker = Broker::new(config);
+    thread::Builder::new()
+        .name("broker".into())
+        // A broker that stops is missed by the process's own link.
+        .spawn(move || broker.start().ok())?;
+    #[cfg(target_os = "linux")]
+    crate::nodelay::set(listen);
+    Ok(())
+}

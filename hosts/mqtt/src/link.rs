@@ -1,0 +1,403 @@
+//! A connection to a broker, on a thread of its own.
+
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::{io, thread};
+
+use rumqttc::{
+    AsyncClient, ConnectionError, Event, EventLoop, Incoming, LastWill, MqttOptions, Outgoing,
+    Publish, QoS, SubscribeReasonCode,
+};
+use tokio::sync::Notify;
+
+use crate::access::{Access, Address};
+
+/// How many bytes longer a packet may be when a broker hands it on: with the number of a packet that came
+/// without one.
+const HANDED_ON: usize = 16;
+/// After how long a broker that says nothing is asked whether it is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// How long a connection may take to come up, in seconds.
+const CONNECT_SECS: u64 = 2;
+/// How long a link that is closed may take to say so.
+const FAREWELL: Duration = Duration::from_millis(500);
+/// How long to wait before a broker that was lost is tried again.
+const RETRY: Duration = Duration::from_millis(200);
+/// How many messages may wait for the broker.
+const QUEUE: usize = 1_024;
+
+/// What the broker keeps for a client that is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// Nothing.
+    Clean,
+    /// What comes meanwhile: its mailbox.
+    Kept,
+    /// What comes from now on. What a former life, or a former stay, left there is dropped first.
+    Emptied,
+}
+
+/// What all links of a program have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    /// How many bytes a packet may have: a payload, its topic and a header.
+    pub packet_max: usize,
+    /// Whether something that was published before the link, and comes again at each, is taken: by its topic.
+    pub takes_retained: fn(&str) -> bool,
+    /// Where the program is told its name and its password, for people.
+    pub credentials: &'static str,
+    /// Where the program is told which certificates it believes, for people.
+    pub certificates: &'static str,
+}
+
+/// What the broker publishes, and retains, when the link is lost without a farewell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Will {
+    /// Where.
+    pub topic: String,
+    /// What.
+    pub payload: Vec<u8>,
+}
+
+/// What a link is to do.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its name; a broker ends an older link with the same one.
+    pub name: String,
+    /// Where the broker is.
+    pub address: Address,
+    /// How it goes there.
+    pub access: Access,
+    /// What the broker keeps for it.
+    pub session: Session,
+    /// What it hears.
+    pub filters: Vec<String>,
+    /// What is said when it is lost.
+    pub will: Option<Will>,
+    /// Whether it comes up again by itself when the broker is lost.
+    pub stays: bool,
+    /// What it has in common with others.
+    pub dialect: Dialect,
+}
+
+/// What a link tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkEvent {
+    /// It is up.
+    Up {
+        /// Whether the broker has kept the session.
+        is_kept: bool,
+    },
+    /// It is lost. A link that does not stay tells nothing more.
+    Down(Lost),
+    /// Something was published.
+    Published {
+        /// Where.
+        topic: String,
+        /// What.
+        payload: Vec<u8>,
+        /// Whether that was before this link.
+        is_retained: bool,
+    },
+    /// Something that was published before this link, and would come again at each: it is not taken.
+    Retained,
+}
+
+/// Why a link was lost, or does not come up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// For people, with the mend.
+    pub why: String,
+    /// Whether the broker is there and does not want this program, or this program not the broker.
+    pub is_refused: bool,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl Lost {
+    /// Something that has this name.
+    pub fn by(why: &dyn fmt::Display) -> Self {
+        Self {
+            why: why.to_string(),
+            is_refused: false,
+        }
+    }
+
+    /// The broker hands on nothing of this.
+    fn unread(setup: &Setup) -> Self {
+        let filters = setup.filters.join(" and ");
+        Self {
+            why: format!(
+                "the broker refuses to hand on {filters}: let its user read them ({})",
+                setup.dialect.credentials
+            ),
+            is_refused: true,
+        }
+    }
+
+    /// What ended a connection; what is said of one that never came up has a mend.
+    fn of(error: &ConnectionError, was_up: bool, dialect: &Dialect) -> Self {
+        let Dialect {
+            credentials,
+            certificates,
+            ..
+        } = dialect;
+        let refused = |why: String| Self {
+            why,
+            is_refused: true,
+        };
+        match error {
+            ConnectionError::ConnectionRefused(code) => refused(format!(
+                "the broker refuses it ({code:?}): see {credentials}"
+            )),
+            #[cfg(feature = "tls")]
+            ConnectionError::Tls(why) => refused(format!(
+                "no TLS with the broker ({why}): see whether it has TLS, whether {certificates} vouches for \
+                 its certificate, and whether that names the address at which it is"
+            )),
+            ConnectionError::MqttState(why) if !was_up => refused(format!(
+                "the broker ends the connection at once ({why}): see {credentials}, and whether it \
+                 wants TLS ({certificates})"
+            )),
+            _ => Self::by(error),
+        }
+    }
+}
+
+/// A link. It is closed when it is dropped.
+#[derive(Debug)]
+pub struct Link {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Of the present connection.
+    client: Mutex<Option<AsyncClient>>,
+    closes: AtomicBool,
+    wake: Notify,
+}
+
+impl Link {
+    /// Opens a link. `tell` is called on its thread, and returns whether anybody listens.
+    ///
+    /// # Errors
+    /// If a thread does not start.
+    pub fn open(
+        setup: Setup,
+        tell: impl FnMut(LinkEvent) -> bool + Send + 'static,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (client, events) = connection(&setup);
+        shared.set(Some(client));
+        let theirs = Arc::clone(&shared);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        thread::Builder::new()
+            .name("link".into())
+            .spawn(move || runtime.block_on(run(&setup, events, &theirs, tell)))?;
+        Ok(Self { shared })
+    }
+
+    /// Publishes at least once. Returns whether it was handed over; a broker that is lost may have lost
+    /// it all the same.
+    pub fn publish(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> bool {
+        self.say(topic, payload, QoS::AtLeastOnce, false)
+    }
+
+    /// Publishes what is outdated soon.
+    pub fn publish_once(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> bool {
+        self.say(topic, payload, QoS::AtMostOnce, false)
+    }
+
+    /// Publishes what those that come later are told, too. Nothing that has anything run.
+    pub fn retain(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> bool {
+        self.say(topic, payload, QoS::AtLeastOnce, true)
+    }
+
+    fn say(&self, topic: &dyn fmt::Display, payload: Vec<u8>, qos: QoS, retains: bool) -> bool {
+        let client = self.shared.client();
+        client.is_some_and(|it| {
+            it.try_publish(topic.to_string(), qos, retains, payload)
+                .is_ok()
+        })
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.shared.closes.store(true, Ordering::Release);
+        // A queue that is full is closed without it.
+        let _goes = self.shared.client().map(|it| it.try_disconnect());
+        self.shared.wake.notify_one();
+    }
+}
+
+impl Shared {
+    fn client(&self) -> Option<AsyncClient> {
+        let client = self.client.lock();
+        client.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, client: Option<AsyncClient>) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+
+    fn closes(&self) -> bool {
+        self.closes.load(Ordering::Acquire)
+    }
+}
+
+fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
+    let Address { host, port } = setup.address.clone();
+    let mut options = MqttOptions::new(setup.name.clone(), host, port);
+    options.set_keep_alive(KEEP_ALIVE);
+    options.set_clean_session(is_clean);
+    let longest = setup.dialect.packet_max;
+    options.set_max_packet_size(longest + HANDED_ON, longest);
+    if let Some(user) = &setup.access.user {
+        options.set_credentials(user, &setup.access.password);
+    }
+    if let Some(Will { topic, payload }) = setup.will.clone() {
+        options.set_last_will(LastWill::new(topic, payload, QoS::AtLeastOnce, true));
+    }
+    #[cfg(feature = "tls")]
+    if let Some(trust) = &setup.access.tls {
+        let config = rumqttc::TlsConfiguration::Rustls(trust.config());
+        options.set_transport(rumqttc::Transport::tls_with_config(config));
+    }
+    options
+}
+
+fn event_loop(options: MqttOptions) -> (AsyncClient, EventLoop) {
+    let (client, mut events) = AsyncClient::new(options, QUEUE);
+    // Each packet is waited for: without it, the second of two waits 40 ms.
+    events.network_options.set_tcp_nodelay(true);
+    events.network_options.set_connection_timeout(CONNECT_SECS);
+    (client, events)
+}
+
+/// Each connection begins with an empty queue: nothing is said late.
+fn connection(setup: &Setup) -> (AsyncClient, EventLoop) {
+    let (client, events) = event_loop(options(setup, setup.session == Session::Clean));
+    for filter in &setup.filters {
+        // The queue is empty, and longer than the list.
+        let _queued = client.try_subscribe(filter, QoS::AtLeastOnce);
+    }
+    (client, events)
+}
+
+async fn run(
+    setup: &Setup,
+    mut events: EventLoop,
+    shared: &Shared,
+    mut tell: impl FnMut(LinkEvent) -> bool,
+) {
+    loop {
+        let why = match empty(setup).await {
+            Ok(()) => serve(setup, &mut events, shared, &mut tell).await,
+            Err(why) => why,
+        };
+        shared.set(None);
+        if shared.closes() || !tell(LinkEvent::Down(why)) || !setup.stays {
+            return;
+        }
+        tokio::time::sleep(RETRY).await;
+        let (client, next) = connection(setup);
+        events = next;
+        shared.set(Some(client));
+        if shared.closes() {
+            return;
+        }
+    }
+}
+
+/// Drops what lies in the mailbox, where that is wanted: a clean session takes the place of the kept one.
+async fn empty(setup: &Setup) -> Result<(), Lost> {
+    if setup.session != Session::Emptied {
+        return Ok(());
+    }
+    let (client, mut events) = event_loop(options(setup, true));
+    let mut is_up = false;
+    loop {
+        match events
+            .poll()
+            .await
+            .map_err(|it| Lost::of(&it, is_up, &setup.dialect))?
+        {
+            Event::Incoming(Incoming::ConnAck(_)) => {
+                is_up = true;
+                let _queued = client.try_disconnect();
+            }
+            Event::Outgoing(Outgoing::Disconnect) => return Ok(()),
+            Event::Incoming(_) | Event::Outgoing(_) => {}
+        }
+    }
+}
+
+/// Runs a connection until it ends. Returns why it did.
+async fn serve(
+    setup: &Setup,
+    events: &mut EventLoop,
+    shared: &Shared,
+    tell: &mut impl FnMut(LinkEvent) -> bool,
+) -> Lost {
+    let mut is_up = false;
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = events.poll() => event,
+            // What is interrupted then is not gone on with.
+            () = close(shared) => return Lost::by(&"it is closed"),
+        };
+        let listens = match event {
+            Ok(Event::Incoming(Incoming::ConnAck(it))) => {
+                is_up = true;
+                let is_kept = it.session_present;
+                tell(LinkEvent::Up { is_kept })
+            }
+            Ok(Event::Incoming(Incoming::SubAck(it))) => {
+                if it.return_codes.contains(&SubscribeReasonCode::Failure) {
+                    return Lost::unread(setup);
+                }
+                true
+            }
+            Ok(Event::Incoming(Incoming::Publish(it))) => tell(published(it, setup.dialect)),
+            Ok(Event::Outgoing(Outgoing::Disconnect)) => return Lost::by(&"it is closed"),
+            Ok(Event::Incoming(_) | Event::Outgoing(_)) => true,
+            Err(why) => return Lost::of(&why, is_up, &setup.dialect),
+        };
+        if !listens {
+            return Lost::by(&"nobody listens");
+        }
+    }
+}
+
+fn published(it: Publish, dialect: Dialect) -> LinkEvent {
+    match it.retain && !(dialect.takes_retained)(&it.topic) {
+        true => LinkEvent::Retained,
+        false => LinkEvent::Published {
+            topic: it.topic,
+            payload: it.payload.into(),
+            is_retained: it.retain,
+        },
+    }
+}
+
+/// The link is closed, and had time to say so.
+async fn close(shared: &Shared) {
+    while !shared.closes() {
+        shared.wake.notified().await;
+    }
+    tokio::time::sleep(FAREWELL).await;
+}
