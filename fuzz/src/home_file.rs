@@ -2,6 +2,8 @@
 
 use selvedge_routine::file::{Home, write_routine};
 
+use crate::home_file_yaml::is_too_large;
+
 /// Reads `data` as a routine file.
 ///
 /// Whatever it is, reading it ends without a panic. If it is a file:
@@ -22,9 +24,11 @@ pub fn home_file(data: &[u8]) {
             return;
         }
     };
-    let written = home
-        .write()
-        .unwrap_or_else(|error| panic!("what was read is not written: {error}"));
+    let written = match home.write() {
+        Ok(written) => written,
+        Err(error) if is_too_large(&home, &error) => return,
+        Err(error) => panic!("what was read is not written: {error}"),
+    };
     let again = Home::read(written.as_bytes())
         .unwrap_or_else(|error| panic!("what was written is not read: {error}\n{written}"));
     assert_eq!(again, home, "written again it reads differently");
@@ -37,9 +41,10 @@ pub fn home_file(data: &[u8]) {
         let text = write_routine(&it.name, &it.routine, &home.catalogue)
             .unwrap_or_else(|error| panic!("{:?} is not written: {error}", it.name));
         let single = Home::read_with(text.as_bytes(), home.catalogue.clone());
+        let single = single.map(|mut home| home.routines.pop().map(|it| it.routine));
         assert_eq!(
-            single.map(|home| home.routines).as_deref(),
-            Ok(core::slice::from_ref(it)),
+            single.as_ref().map(Option::as_ref),
+            Ok(Some(&it.routine)),
             "a routine alone reads differently"
         );
     }

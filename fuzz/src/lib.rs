@@ -18,7 +18,9 @@ mod allocator;
 mod camera_operations;
 mod celect_operations;
 mod decode;
+mod home_assistant;
 mod home_file;
+mod home_file_yaml;
 mod home_operations;
 mod kgroup_operations;
 mod membership_operations;
@@ -30,7 +32,9 @@ mod seeds;
 pub use camera_operations::camera_operations;
 pub use celect_operations::celect_operations;
 pub use decode::decode;
+pub use home_assistant::home_assistant;
 pub use home_file::home_file;
+pub use home_file_yaml::home_file_yaml;
 pub use home_operations::home_operations;
 pub use kgroup_operations::kgroup_operations;
 pub use membership_operations::membership_operations;
@@ -63,8 +67,16 @@ pub const TARGETS: &[Target] = &[
         run: decode,
     },
     Target {
+        name: "home_assistant",
+        run: home_assistant,
+    },
+    Target {
         name: "home_file",
         run: home_file,
+    },
+    Target {
+        name: "home_file_yaml",
+        run: home_file_yaml,
     },
     Target {
         name: "home_operations",

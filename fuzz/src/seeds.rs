@@ -4,6 +4,7 @@ mod camera;
 mod celect;
 mod home;
 mod home_file;
+mod home_text;
 mod kgroup;
 mod kgroup_operations;
 mod membership;
@@ -34,6 +35,7 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(celect::operation_seeds())
         .chain(home::operation_seeds())
         .chain(home_file::file_seeds())
+        .chain(home_text::file_seeds())
         .chain(own::operation_seeds())
         .chain(replica::decode_seeds())
         .chain(replica::operation_seeds())

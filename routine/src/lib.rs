@@ -4,7 +4,7 @@
 //! command may ask for the state of a device first ([`Condition`]), and say what its failure means
 //! ([`Priority`]). A [trigger](trigger::Trigger) starts a routine at a time of day, after an
 //! interval, or when a clause about the states of devices becomes true. Module `file` reads and
-//! writes all of it as JSON, in the form of "Home, SafeHome: Smart Home Reliability with Visibility
+//! writes all of it as JSON or YAML, in the form of "Home, SafeHome: Smart Home Reliability with Visibility
 //! and Atomicity" by S. B. Ahsan and others (EuroSys 2021), with more keys.
 //!
 //! This crate runs no command and knows no protocol. A protocol, such as SafeHome's hub
@@ -18,7 +18,8 @@
 //! | a clause whose answer depends on an unknown state submits nothing | |
 //! | a file is read as it was written: what is read, written and read again is equal; states are exact | feature `json` |
 //! | a file that contradicts itself, has an unknown key or does nothing is refused, with the place, what was found and the mend | feature `json` |
-//! | memory is bounded; nothing panics | [`trigger::Config`]; reading takes memory in proportion to the file |
+//! | the commands of a block get the same answer to what it asks | a protocol that lets nobody else change what a routine asks about, as SafeHome's hub does |
+//! | memory is bounded; nothing panics | [`trigger::Config`]; reading takes memory in proportion to the file, and to what is written out, which has a limit |
 //!
 //! What is *not* promised:
 //!
@@ -62,8 +63,9 @@
 //!
 //! # Features
 //!
-//! `serde` for routines, triggers and states; `json` for routine files (module `file`); `std`;
-//! `arbitrary`.
+//! `serde` for routines, triggers and states; `json` for routine files (module `file`); `yaml` for
+//! the same in YAML, and for scripts of Home Assistant; `sun` for sunrise and sunset (module `sun`),
+//! without std; `std`; `arbitrary`.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -73,14 +75,20 @@ extern crate alloc;
 extern crate std;
 
 mod catalogue;
+mod clause;
 #[cfg(feature = "json")]
 pub mod file;
+mod location;
 mod routine;
 mod state;
+#[cfg(feature = "sun")]
+pub mod sun;
 mod terms;
 pub mod trigger;
 
 pub use catalogue::{Catalogue, Taken};
+pub use clause::Clause;
+pub use location::Location;
 pub use routine::{Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step};
 pub use state::{Number, State, Value};
 pub use terms::{LONGEST_KEY, Mode, Series, Terms, Urgency};

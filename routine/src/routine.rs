@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
 
+use crate::Clause;
+
 /// The longest time for which a command to a device may still act after its outcome came back
 /// unknown: a day.
 pub const LONGEST_LATENESS: Span = Span::secs(86_400);
@@ -36,8 +38,10 @@ pub struct Step<V> {
     pub timeout: Option<Span>,
     /// The state that undoes it. `None` for the state before.
     pub undo: Option<V>,
-    /// Done only if this holds when its turn comes; otherwise passed over, which is no failure.
-    pub condition: Option<Condition<V>>,
+    /// Done only if this holds when its turn comes; otherwise passed over, which is no failure. Up
+    /// to [`Clause::MOST`] parts. An answer that depends on a state which is unknown, or on a device
+    /// that is down, is a failure of the command.
+    pub condition: Option<Clause<V>>,
     /// Whether a more [urgent](crate::Urgency) routine may end the hold early: the command then
     /// counts as done. Means nothing where `hold` is zero, and to a protocol without urgencies.
     pub preemptible: bool,
@@ -110,10 +114,10 @@ impl<V> Step<V> {
         }
     }
 
-    /// The devices that the step needs: the one that its condition asks about, then the one that
-    /// it commands. May name one device twice.
+    /// The devices that the step needs: those that its condition asks about, then the one that it
+    /// commands. May name one device twice.
     pub fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let asked = self.condition.iter().map(|condition| condition.device);
+        let asked = self.condition.iter().flat_map(Clause::devices);
         asked.chain([self.device])
     }
 }

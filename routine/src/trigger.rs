@@ -15,6 +15,14 @@
 //!   runs again. So summer time is the host's matter, for only the host knows the rules: it sets
 //!   the clock when they say so, and runs with [`Command::Run`] what should not be left out.
 //!
+//! # Days and the sun
+//! Nor does a machine know which day it is, and where it is. [`Command::Today`] tells the day of the
+//! week and when the sun rises and sets, by the local clock; module `sun` (feature `sun`) finds that
+//! out from a date and a place. The dispatcher counts weekdays on at each midnight; it keeps the
+//! times of the sun until it is told others, which are a few minutes off on the next day.
+//! - Until it is told, triggers with days or the sun do not run.
+//! - Where the sun does not rise or set, such a trigger does not run on that day.
+//!
 //! # States of devices
 //! A [`Clause`] runs its routine when it becomes true, and not while it stays so. What is unknown
 //! makes a comparison neither true nor false, and what depends on it does not run. The host
@@ -38,10 +46,11 @@
 //! - Cool-downs are told again. None has begun: a trigger may fire once sooner than without the
 //!   restart, and never later.
 
-mod clause;
+mod day;
 mod dispatcher;
 mod event;
 
-pub use clause::Clause;
-pub use dispatcher::{CORRECTION, Config, ConfigError, Dispatcher};
+pub use crate::Clause;
+pub use day::{Day, Days, SunEvent, Weekday};
+pub use dispatcher::{CORRECTION, Config, ConfigError, Dispatcher, SUN_OFFSET};
 pub use event::{Cause, Command, Event, Reject, TimeOfDay, Trigger, TriggerId};

@@ -335,6 +335,14 @@ pub enum Reject {
     /// No command would be done in time. Which one, from 0.
     #[error("command {}, counted from 1, has a timeout of 0: give a time longer than devices take, or none", u32::from(*.0) + 1)]
     NoTime(u16),
+    /// Too long a condition of a command.
+    #[error("the condition of command {}, counted from 1, has {found} parts: leave it at most 64", u32::from(*number) + 1)]
+    LongCondition {
+        /// Which command, from 0.
+        number: u16,
+        /// How many parts it has; there may be [`Clause::MOST`](crate::Clause::MOST).
+        found: usize,
+    },
     /// No such device.
     #[error("device {0} is unknown to the hub: add it with Command::Device first")]
     UnknownDevice(NodeId),
@@ -484,6 +492,7 @@ impl Reject {
             Self::Empty
             | Self::TooLong { .. }
             | Self::NoTime(_)
+            | Self::LongCondition { .. }
             | Self::UnknownRoutine(_)
             | Self::Unfinished { .. }
             | Self::QueueFull { .. }

@@ -21,16 +21,19 @@ impl<V: Value> Hub<V> {
             debug_assert!(false, "the step that is done is there");
             return;
         };
-        let needed: [Option<NodeId>; 2] = {
-            let mut devices = step.devices();
-            [devices.next(), devices.next()]
-        };
+        let (done, count) = (usize::from(run.at), step.devices().count());
         run.at += 1;
         run.tested = false;
         *run.since = cx.now();
-        for at in needed.into_iter().flatten() {
+        for nth in 0..count {
             let Some(run) = self.runs.get(&id) else {
                 debug_assert!(false, "the routine is unfinished");
+                return;
+            };
+            // Found anew each time: a list of them would be an allocation for each command.
+            let step = run.routine.steps.get(done);
+            let Some(at) = step.and_then(|it| it.devices().nth(nth)) else {
+                debug_assert!(false, "the step that is done is there");
                 return;
             };
             let is_weak = self.is_weak();

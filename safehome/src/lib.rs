@@ -52,8 +52,12 @@
 //!
 //! (Section 3, figure 3.) A device that has only commands that [may fail](Priority::BestEffort)
 //! ends no routine but under `StrongGlobalStrict`. A question that a [condition](Step::condition)
-//! asks counts as a command to the device that it asks about, from when it has its answer until the
+//! asks counts as a command to each device that it asks about, from when it has its answer until the
 //! step is over; under `Eventual` it does so only on a device that the routine must command, too.
+//!
+//! A condition about several devices is asked when the routine comes first on all of them, so its
+//! states are those of one moment of the order. A part of it that is unknown, or about a device that
+//! is down, is a failure only where the answer depends on it.
 //!
 //! # Where a routine stands
 //!
@@ -208,7 +212,7 @@ pub use preview::Preview;
 pub use published::Published;
 pub use save::{Flaw, RestoreError, Saved};
 pub use selvedge_routine::{
-    Catalogue, Comparison, Condition, LONGEST_KEY, LONGEST_LATENESS, Mode, Priority, Routine,
-    Series, Step, Terms, Urgency, Value,
+    Catalogue, Clause, Comparison, Condition, LONGEST_KEY, LONGEST_LATENESS, Mode, Priority,
+    Routine, Series, Step, Terms, Urgency, Value,
 };
 pub use why::{Wait, WaitCause};

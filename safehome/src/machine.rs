@@ -16,7 +16,7 @@ use crate::run::{Run, Stage};
 use crate::schedule::{Ranks, Waiting};
 use crate::work::{Task, Work};
 use crate::{
-    AbortReason, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
+    AbortReason, Clause, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
     RoutineId, Step, Terms, Timer, Value,
 };
 
@@ -252,6 +252,11 @@ impl<V: Value> Hub<V> {
         let mut steps = routine.steps.iter().zip(0_u16..);
         if let Some((_, number)) = steps.find(|(step, _)| has_none(step.timeout)) {
             return Err(Reject::NoTime(number));
+        }
+        let parts = |step: &Step<V>| step.condition.as_ref().map_or(0, Clause::size);
+        let mut parts = routine.steps.iter().map(parts).zip(0_u16..);
+        if let Some((found, number)) = parts.find(|it| it.0 > Clause::<V>::MOST) {
+            return Err(Reject::LongCondition { number, found });
         }
         let mut devices = routine.steps.iter().flat_map(Step::devices);
         if let Some(device) = devices.find(|it| !self.devices.contains(it)) {

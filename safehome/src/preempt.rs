@@ -91,7 +91,7 @@ impl<V: Value> Hub<V> {
         let asks = |device| {
             let left = urgent.routine.steps.iter().skip(usize::from(urgent.at));
             let mut asked = left.filter_map(|it| it.condition.as_ref());
-            asked.any(|it| it.device == device)
+            asked.any(|it| it.asks(device))
         };
         devices.find(|&device| {
             if !urgent.still_needs(device) {

@@ -214,10 +214,7 @@ impl<V> Run<V> {
         let left = self.routine.steps.iter().skip(usize::from(self.at));
         let mut is_tested = self.tested;
         for step in left {
-            let asks = step
-                .condition
-                .as_ref()
-                .is_some_and(|it| it.device == device);
+            let asks = step.condition.as_ref().is_some_and(|it| it.asks(device));
             if asks && !core::mem::take(&mut is_tested) {
                 return false;
             }

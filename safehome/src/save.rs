@@ -13,7 +13,7 @@ use crate::run::{Run, Stage};
 use crate::{Config, ConfigError, Hub, RoutineId, Value};
 
 /// The layout of [`Saved`]; another one is not read.
-pub(crate) const VERSION: u16 = 5;
+pub(crate) const VERSION: u16 = 6;
 
 /// The whole state of a hub: what is unfinished, what is on its way, what is to be undone. A host
 /// may store it once, and after each step what has changed ([`Difference`](crate::Difference)).

@@ -136,44 +136,79 @@ impl<V: Value> Hub<V> {
     }
 
     /// Whether the condition of the next command holds; `None` while others come first (erratum
-    /// H13: all before us on that device must be finished, lest we see what is undone later).
+    /// H13: all before us on each device that it asks about must be finished, lest we see what is
+    /// undone later).
     fn test_condition(
         &mut self,
         id: RoutineId,
         cx: &mut Context<'_, Self>,
     ) -> Option<Result<bool, SkipReason>> {
-        let (is_weak, leniency) = (self.is_weak(), self.config.leniency);
         let condition = self.runs.get(&id)?.step()?.condition.clone()?;
-        let device = self.devices.get(&condition.device)?;
-        let unknown = SkipReason::StateUnknown(condition.device);
+        let is_weak = self.is_weak();
+        if !is_weak && condition.devices().any(|at| !self.can_read(id, at)) {
+            return None;
+        }
+        let state = |at: NodeId| {
+            let device = self.devices.get(&at)?;
+            if is_weak {
+                return device.actual.as_ref();
+            }
+            let is_known = device.is_up && !device.is_stuck;
+            device.state_at(device.position(id)?).filter(|_| is_known)
+        };
+        let outcome = condition.holds(&state).ok_or_else(|| {
+            // What is known of the others does not decide it.
+            let mut asked = condition.devices();
+            let unknown = asked.find(|&at| state(at).is_none());
+            self.unanswered(unknown, is_weak)
+        });
         if is_weak {
-            let state = device.actual.as_ref().ok_or(unknown);
-            return Some(state.map(|it| condition.holds(it)));
+            return Some(outcome);
         }
-        let at = device.position(id)?;
-        if device.head() != Some(id) {
-            return None;
-        }
-        if self.is_open_before(device, at) {
-            return None;
-        }
-        if !device.is_up {
-            return Some(Err(SkipReason::Down(condition.device)));
-        }
-        let is_sent = device.flight.is_some() || device.late.is_some();
-        if is_sent || device.needs_rollback() {
-            return None;
-        }
-        let known = device.state_at(at).filter(|_| !device.is_stuck);
-        let state = known.ok_or(unknown);
-        let outcome = state.map(|it| condition.holds(it));
-        if let Some(device) = self.devices.get_mut(&condition.device)
-            && let Some(entry) = device.entry_mut(id)
-            && let Some(length) = entry.begin(leniency)
-        {
-            cx.arm(Timer::Lease(condition.device), length);
+        let leniency = self.config.leniency;
+        for at in condition.devices() {
+            if let Some(device) = self.devices.get_mut(&at)
+                && device.is_up
+                && let Some(entry) = device.entry_mut(id)
+                && let Some(length) = entry.begin(leniency)
+            {
+                cx.arm(Timer::Lease(at), length);
+            }
         }
         Some(outcome)
+    }
+
+    /// Whether a condition of the routine sees this device as it is in the order, or sees that it is
+    /// down.
+    pub(crate) fn can_read(&self, id: RoutineId, at: NodeId) -> bool {
+        let Some(device) = self.devices.get(&at) else {
+            return false;
+        };
+        let Some(place) = device.position(id) else {
+            return false;
+        };
+        if device.head() != Some(id) || self.is_open_before(device, place) {
+            return false;
+        }
+        let is_sent = device.flight.is_some() || device.late.is_some();
+        !device.is_up || !is_sent && !device.needs_rollback()
+    }
+
+    /// Why a condition has no answer that depends on this device.
+    fn unanswered(&self, at: Option<NodeId>, is_weak: bool) -> SkipReason {
+        let Some(at) = at else {
+            debug_assert!(
+                false,
+                "a clause without an answer asks about what is unknown"
+            );
+            return SkipReason::Condition;
+        };
+        let is_up = self.devices.get(&at).is_some_and(|it| it.is_up);
+        if is_up || is_weak {
+            SkipReason::StateUnknown(at)
+        } else {
+            SkipReason::Down(at)
+        }
     }
 
     /// Whether a routine in front of this place may still be undone.

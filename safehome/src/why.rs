@@ -103,7 +103,11 @@ impl<V: Value> Hub<V> {
         }
         let step = run.step()?;
         let asked = step.condition.as_ref().filter(|_| !run.tested);
-        let at = asked.map_or(step.device, |it| it.device);
+        // The first of the devices about which it asks that it cannot read yet.
+        let keeps = |at: &NodeId| !self.can_read(id, *at);
+        let first = asked.and_then(|it| it.devices().find(keeps));
+        let first = first.or_else(|| asked.and_then(|it| it.devices().next()));
+        let at = first.unwrap_or(step.device);
         let device = self.devices.get(&at)?;
         if let Some(first) = device.head().filter(|it| *it != id) {
             return Some((at, WaitCause::Routine(first)));

@@ -1,5 +1,6 @@
 //! `selvedge home`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use rand_core::SeedableRng;
 use selvedge_core::{Span, Time};
 use selvedge_home::term::Colour;
 use selvedge_home::{Outage, Plan, Report, Scenario, Watch, page, run, write_report};
-use selvedge_routine::file::Home as HomeFile;
+use selvedge_routine::Catalogue;
+use selvedge_routine::file::{Format, Home as HomeFile};
 use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::{Config, Scheduler, Visibility};
 use selvedge_udp::Clock;
@@ -26,7 +28,7 @@ use super::{Failure, entropy};
 /// had run one by one.
 #[derive(Debug, Args)]
 pub(crate) struct Home {
-    /// Routines from this file instead of the scenario's
+    /// Routines from this file instead of the scenario's: YAML if it ends in .yaml or .yml, else JSON
     #[arg(long, value_name = "FILE")]
     routines: Option<PathBuf>,
     /// When routines come, and which if there is no file
@@ -46,7 +48,7 @@ pub(crate) struct Home {
     #[arg(long, value_name = "DEVICE@FROM..TO", value_parser = outage)]
     fail: Vec<Down>,
     /// Run the triggers of the file instead of the scenario's arrivals; the local clock shows this
-    /// at the start, as in 06:00
+    /// at the start, as in 06:00. It is a Monday, and the sun rises at 06:00 and sets at 18:00
     #[arg(long, value_name = "TIME", value_parser = clock, requires = "routines")]
     clock: Option<TimeOfDay>,
     /// With --clock: for how many seconds triggers run
@@ -219,7 +221,10 @@ impl Home {
                     Ok(bytes) => bytes,
                     Err(source) => return Err(Failure::Read { path, source }),
                 };
-                HomeFile::read(&bytes).map_err(|why| Failure::RoutineFile { path, why })?
+                let extension = path.extension().and_then(OsStr::to_str);
+                let format = extension.and_then(Format::of_extension).unwrap_or_default();
+                HomeFile::read_as(format, &bytes, Catalogue::new())
+                    .map_err(|why| Failure::RoutineFile { path, why })?
             }
             None => self
                 .scenario()

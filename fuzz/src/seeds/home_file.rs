@@ -24,7 +24,7 @@ const FILES: &[(&str, &str)] = &[
         r#"{"routines":[{"RoutineName":"r","CommandList":[{"DevID":"a","Action":1}]}],"triggers":[{"RoutineName":"r","at":"06:30"},{"RoutineName":"r","at":"23:59:59"},{"RoutineName":"r","every_ms":1000},{"RoutineName":"r","manual":true},{"RoutineName":"r","when":{"DevID":"a","equal":1}},{"RoutineName":"r","when":{"any":[{"not":{"DevID":"a","greater":2.5}},{"all":[{"DevID":"b","less":0},{"DevID":"c","not_equal":"\u00e4"}]}]}}]}"#,
     ),
     ("bad-json", r#"{"routines":[}"#),
-    ("bad-key", r#"{"routines":[],"scenes":[]}"#),
+    ("bad-key", r#"{"routines":[],"rooms":[]}"#),
     ("bad-list", r#"["r",[["d",1]]]"#),
     (
         "bad-priority",

@@ -6,11 +6,13 @@ use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use selvedge_core::NodeId;
-use selvedge_routine::file::{FileError, Home};
+use selvedge_routine::file::{FileError, Format, Home, section};
 use selvedge_routine::trigger::{Clause, Trigger};
 use selvedge_routine::{Catalogue, State};
 use serde::de::Error as _;
@@ -130,12 +132,6 @@ fn key<'de, D: Deserializer<'de>>(from: D) -> Result<Option<[u8; 32]>, D::Error>
     key.map(Some).ok_or_else(|| D::Error::custom(why))
 }
 
-#[derive(Deserialize)]
-struct Outer {
-    #[serde(default)]
-    hub: HubShape,
-}
-
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct HubShape {
@@ -149,17 +145,12 @@ struct HubShape {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HomeError {
-    /// What all programs read of it.
+    /// What all programs read of it, or the part of the hub.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The part of the hub.
-    #[error("{path}: {why}")]
-    Form {
-        /// Where.
-        path: String,
-        /// What was found and what is expected.
-        why: String,
-    },
+    /// A file of another kind.
+    #[error("it is no home: name a file that ends in .json, .yaml or .yml")]
+    Format,
     /// A device that is nowhere.
     #[error(
         "hub.devices: device {0:?} has no entry: say how it is reached, as in \"kasa\": {{\"address\": \
@@ -187,23 +178,28 @@ pub enum HomeError {
 }
 
 impl HomeFile {
+    /// The format of a file by its name.
+    ///
+    /// # Errors
+    /// When it has another name than the formats.
+    pub fn format(path: &Path) -> Result<Format, HomeError> {
+        let extension = path.extension().and_then(OsStr::to_str);
+        let format = extension.and_then(Format::of_extension);
+        format.ok_or(HomeError::Format)
+    }
+
     /// Reads the file of a home. Devices that the catalogue knows keep their ids.
     ///
     /// # Errors
     /// When it is not as the format says, with the place, what was found and the mend.
-    pub fn read(bytes: &[u8], known: Catalogue) -> Result<Self, HomeError> {
-        let home = Home::read_with(bytes, known)?;
-        let own = Home::read(bytes)?.catalogue;
-        let mut json = serde_json::Deserializer::from_slice(bytes);
-        let outer: Outer = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let path = error.path().to_string();
-            let why = error.into_inner().to_string();
-            HomeError::Form { path, why }
-        })?;
+    pub fn read(format: Format, bytes: &[u8], known: Catalogue) -> Result<Self, HomeError> {
+        let home = Home::read_as(format, bytes, known)?;
+        let own = Home::read_as(format, bytes, Catalogue::new())?.catalogue;
+        let hub: Option<HubShape> = section(format, bytes, "hub")?;
         let HubShape {
             mqtt,
             devices: drivers,
-        } = outer.hub;
+        } = hub.unwrap_or_default();
         let mut names = own.iter().map(|(_, name)| name);
         if let Some(name) = names.find(|it| !drivers.contains_key(*it)) {
             return Err(HomeError::NoDriver(name.into()));
@@ -245,27 +241,21 @@ impl HomeFile {
             for step in &it.routine.steps {
                 let states = [Some(&step.value), step.undo.as_ref()];
                 let states = states.into_iter().flatten().map(|it| (step.device, it));
-                let asked = step.condition.iter().map(|it| (it.device, &it.value));
+                let asked = step.condition.iter().flat_map(Clause::conditions);
+                let asked = asked.map(|it| (it.device, &it.value));
                 let mut all = states.chain(asked);
                 all.try_for_each(|(device, state)| self.check_plug((&it.name, device, state)))?;
             }
         }
         for it in &home.triggers {
             if let Trigger::When(clause) = &it.trigger {
-                self.check_clause(&it.name, clause)?;
+                let mut asked = clause.conditions();
+                asked.try_for_each(|asked| {
+                    self.check_plug((&it.name, asked.device, &asked.value))
+                })?;
             }
         }
         Ok(())
-    }
-
-    fn check_clause(&self, name: &str, clause: &Clause<State>) -> Result<(), HomeError> {
-        match clause {
-            Clause::Is(it) => self.check_plug((name, it.device, &it.value)),
-            Clause::All(parts) | Clause::Any(parts) => {
-                parts.iter().try_for_each(|it| self.check_clause(name, it))
-            }
-            Clause::Not(part) => self.check_clause(name, part),
-        }
     }
 
     fn check_plug(&self, (at, id, state): (&str, NodeId, &State)) -> Result<(), HomeError> {

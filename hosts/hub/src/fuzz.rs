@@ -18,6 +18,7 @@ use chacha20::rand_core::SeedableRng as _;
 use prometheus_client::metrics::histogram::Histogram;
 use selvedge_core::{Span, Time};
 use selvedge_door::Json;
+use selvedge_routine::file::Format;
 use selvedge_safehome::Config;
 use tokio::sync::watch;
 
@@ -38,9 +39,14 @@ const HOME: &[u8] = include_bytes!("../homes/flat.json");
 /// # Panics
 /// When what is read names a device that it cannot reach.
 pub fn home(bytes: &[u8]) {
-    let Ok(file) = HomeFile::read(bytes, Default::default()) else {
-        return;
-    };
+    for format in [Format::Json, Format::Yaml] {
+        if let Ok(file) = HomeFile::read(format, bytes, Default::default()) {
+            is_reached(&file);
+        }
+    }
+}
+
+fn is_reached(file: &HomeFile) {
     for (_, name) in file.home.catalogue.iter() {
         let driver = file.drivers.get(name);
         assert!(driver.is_some(), "{name:?} has no driver");
@@ -83,7 +89,7 @@ pub fn published(bytes: &[u8]) {
       "hub": {"mqtt": {"broker": "a:1"}, "devices": {
         "a": {"tasmota": {"topic": "a"}}, "b": {"zigbee2mqtt": {"name": "b"}},
         "c": {"mqtt": {"command_topic": "c/set", "state_topic": "c", "words": {"x": "y"}}}}}}"#;
-    let Ok(file) = HomeFile::read(HOME, Default::default()) else {
+    let Ok(file) = HomeFile::read(Format::Json, HOME, Default::default()) else {
         unreachable!("it is a file")
     };
     for (name, driver) in &file.drivers {
@@ -122,7 +128,10 @@ pub fn published(bytes: &[u8]) {
 /// # Panics
 /// When the answer is none of HTTP, or is a defect of the page.
 pub fn page(bytes: &[u8]) {
-    let (Ok(file), Ok(page)) = (HomeFile::read(HOME, Default::default()), http::page()) else {
+    let (Ok(file), Ok(page)) = (
+        HomeFile::read(Format::Json, HOME, Default::default()),
+        http::page(),
+    ) else {
         return; // There is no chance.
     };
     let now = Moment {

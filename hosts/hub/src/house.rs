@@ -13,8 +13,9 @@ use chacha20::ChaCha12Rng;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_routine::State;
 use selvedge_routine::file::Home;
-use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay, TriggerId};
-use selvedge_routine::{Catalogue, Routine, Terms};
+use selvedge_routine::sun::Date;
+use selvedge_routine::trigger::{self, Day, Dispatcher, TimeOfDay, TriggerId};
+use selvedge_routine::{Catalogue, Location, Routine, Terms};
 use selvedge_safehome::{
     Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub,
     Outcome, Placed, Reject, RoutineId, Saved, Timer,
@@ -126,8 +127,8 @@ pub enum Refusal {
 pub enum Happening {
     /// A device reports.
     Report(NodeId, Report),
-    /// The local clock shows this.
-    Clock(TimeOfDay),
+    /// The local clock shows this, on this day, so many seconds ahead of UTC.
+    Clock(TimeOfDay, Date, i32),
 }
 
 /// What happened since the process began.
@@ -157,6 +158,8 @@ pub struct House {
     catalogue: Catalogue,
     /// On which terms each routine runs, by its name.
     terms: BTreeMap<String, Terms>,
+    /// Where the sun rises.
+    location: Option<Location>,
     records: Records,
     rng: ChaCha12Rng,
     /// What the triggers know of each device.
@@ -203,6 +206,7 @@ impl House {
             dispatcher: Driver::new(dispatcher.map_err(trigger::Reject::from)?),
             catalogue: home.catalogue.clone(),
             terms: BTreeMap::new(),
+            location: home.location,
             records: Records::new(runs),
             rng,
             told: BTreeMap::new(),
@@ -344,8 +348,11 @@ impl House {
     /// Takes what happened.
     pub fn take(&mut self, happening: Happening, moment: Moment) {
         let moved = match happening {
-            Happening::Clock(time) => {
+            Happening::Clock(time, date, ahead) => {
                 self.trigger(trigger::Command::Clock(time), moment);
+                if let Some(day) = self.day(date, ahead) {
+                    self.trigger(trigger::Command::Today(day), moment);
+                }
                 Ok(())
             }
             Happening::Report(device, report) => self.on_report(device, report, moment),
@@ -523,6 +530,18 @@ impl House {
             // A hold that was cut short counts as done.
             Event::CutShort { .. } | Event::Incongruent { .. } => {}
             _ => debug_assert!(false, "an event that this host does not carry out"),
+        }
+    }
+
+    /// What this day is like, here.
+    fn day(&self, date: Date, ahead: i32) -> Option<Day> {
+        match self.location {
+            Some(location) => date.at(location, ahead),
+            None => Some(Day {
+                weekday: date.weekday()?,
+                sunrise: None,
+                sunset: None,
+            }),
         }
     }
 

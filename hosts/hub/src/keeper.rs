@@ -12,6 +12,7 @@ use std::time::{Instant, UNIX_EPOCH};
 use prometheus_client::metrics::histogram::Histogram;
 use selvedge_core::{NodeId, Time};
 use selvedge_door::Json;
+use selvedge_routine::sun::Date;
 use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -131,8 +132,9 @@ pub fn moment(start: Instant) -> Moment {
 }
 
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-fn local() -> Option<TimeOfDay> {
-    let time = jiff::Zoned::now().time();
+fn local() -> Option<Happening> {
+    let now = jiff::Zoned::now();
+    let (time, date) = (now.time(), now.date());
     let parts = [
         (time.hour(), 3_600),
         (time.minute(), 60),
@@ -141,7 +143,13 @@ fn local() -> Option<TimeOfDay> {
     let seconds = parts
         .iter()
         .map(|(it, unit)| u32::try_from(*it).unwrap_or(0) * unit);
-    TimeOfDay::from_seconds(seconds.sum())
+    let date = Date {
+        year: date.year().into(),
+        month: u32::try_from(date.month()).ok()?,
+        day: u32::try_from(date.day()).ok()?,
+    };
+    let time = TimeOfDay::from_seconds(seconds.sum())?;
+    Some(Happening::Clock(time, date, now.offset().seconds()))
 }
 
 fn json(view: &View) -> Json {
@@ -163,8 +171,8 @@ impl Keeper {
             let now = Instant::now();
             if now >= clock {
                 clock = now + CLOCK;
-                if let Some(time) = local() {
-                    self.house.take(Happening::Clock(time), moment(self.start));
+                if let Some(clock) = local() {
+                    self.house.take(clock, moment(self.start));
                 }
             }
             self.house.expire(moment(self.start));

@@ -48,7 +48,7 @@ use tracing_subscriber::prelude::*;
 #[derive(Debug, Parser)]
 #[command(name = "selvedge-hub", version)]
 struct Arguments {
-    /// The file of the home: devices and how they are reached, routines, triggers
+    /// The file of the home, in JSON or YAML: devices and how they are reached, routines, triggers
     home: PathBuf,
     /// The folder for what must not be forgotten
     #[arg(long, value_name = "DIR", default_value = "selvedge-hub")]
@@ -74,7 +74,7 @@ enum Failure {
     #[error("{path}: {source}: name a file that can be read", path = .0.display(), source = .1)]
     Read(PathBuf, io::Error),
     #[error("{path}: {0}", path = .1.display())]
-    Home(HomeError, PathBuf),
+    Home(Box<HomeError>, PathBuf),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -126,13 +126,14 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let path = &arguments.home;
     let bytes = fs::read(path).map_err(|it| Failure::Read(path.clone(), it))?;
-    let wrong = |it| Failure::Home(it, path.clone());
+    let wrong = |it| Failure::Home(Box::new(it), path.clone());
+    let format = HomeFile::format(path).map_err(wrong)?;
     let door = Door::new(arguments.http, arguments.http_token.clone())?;
     // Before anything is opened: a file that is wrong changes nothing.
-    let file = HomeFile::read(&bytes, Default::default()).map_err(wrong)?;
+    let file = HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
     let way = way(&file, path)?;
     let (mut store, found) = Store::open(&arguments.state)?;
-    let file = HomeFile::read(&bytes, found.catalogue).map_err(wrong)?;
+    let file = HomeFile::read(format, &bytes, found.catalogue).map_err(wrong)?;
     let (home, drivers) = (&file.home, &file.drivers);
     let gone = home
         .catalogue

@@ -139,7 +139,7 @@ impl Plan {
         let step = |(nth, device): (i32, &u64)| {
             let condition = self.condition.filter(|it| i32::try_from(it.0) == Ok(nth));
             Step {
-                condition: condition.map(|(_, device, value)| is(device, value)),
+                condition: condition.map(|(_, device, value)| is(device, value).into()),
                 hold: selvedge_core::Span::secs(self.holds.into()),
                 priority: Priority::Must,
                 ..Step::new(NodeId(*device), State::from(10 * number + nth + 1))

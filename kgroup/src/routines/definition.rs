@@ -154,6 +154,13 @@ impl Definition {
         if let Some(step) = steps.iter().position(|it| it.timeout == Some(Span::ZERO)) {
             return Err(DefinitionError::StepTimeout { step });
         }
+        let asks_several = |it: &Step<State>| {
+            let condition = it.condition.as_ref();
+            condition.is_some_and(|it| it.single().is_none())
+        };
+        if let Some(step) = steps.iter().position(asks_several) {
+            return Err(DefinitionError::Condition { step });
+        }
         let found = self.clause.as_ref().map_or(0, Clause::size);
         if found > CLAUSE_MAX {
             return Err(DefinitionError::Clause { found });
@@ -250,6 +257,14 @@ pub enum DefinitionError {
     /// No leader would wait for this command.
     #[error("the timeout of step {step}, counted from 0, is 0 us: set it above zero, or to none")]
     StepTimeout {
+        /// Which step, from 0.
+        step: usize,
+    },
+    /// A group asks one device for each command.
+    #[error(
+        "the condition of step {step}, counted from 0, is more than one comparison: give one, or ask in the clause"
+    )]
+    Condition {
         /// Which step, from 0.
         step: usize,
     },

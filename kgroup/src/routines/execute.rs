@@ -1,6 +1,7 @@
 //! How a routine's leader has its commands done.
 
 use selvedge_core::{NodeId, Span};
+use selvedge_routine::Clause;
 
 use super::leader::{At, Out, RoutineLeader, Task};
 use super::{RoutineState, RoutineTimer, StepOutcome, Update};
@@ -36,7 +37,7 @@ impl RoutineLeader {
         let Some(present) = state.definition().step(step) else {
             return;
         };
-        let condition = present.condition.as_ref();
+        let condition = present.condition.as_ref().and_then(Clause::single);
         match condition.filter(|_| self.task == Task::Reads) {
             Some(condition) => {
                 let device = condition.device;
@@ -74,7 +75,7 @@ impl RoutineLeader {
             return; // Late.
         }
         let present = state.definition().step(step);
-        let condition = present.and_then(|it| it.condition.as_ref());
+        let condition = present.and_then(|it| it.condition.as_ref()?.single());
         let Some(condition) = condition.filter(|it| it.device == device) else {
             return; // A peer that lies.
         };
@@ -131,8 +132,8 @@ impl RoutineLeader {
             return;
         };
         let present = state.definition().step(step);
-        let asked = present.and_then(|it| match (&self.task, &it.condition) {
-            (Task::Reads, Some(condition)) => Some(condition.device),
+        let asked = present.and_then(|it| match (&self.task, it.condition.as_ref()) {
+            (Task::Reads, Some(condition)) => condition.single().map(|it| it.device),
             (Task::Acts, _) => Some(it.device),
             _ => None,
         });

@@ -352,7 +352,7 @@ fn nothing_heard_in_time_is_unknown() {
 #[test]
 fn a_condition_is_decided_before_its_command_is_given() {
     let step = || Step {
-        condition: Some(is_on(2)),
+        condition: Some(is_on(2).into()),
         ..set(1)
     };
     let on = Some(State::from("on"));

@@ -33,7 +33,7 @@ fn routine() -> Routine<State> {
     let steps = vec![
         Step::new(LAMP, "on".into()),
         Step {
-            condition: Some(is(LAMP, "on")),
+            condition: Some(is(LAMP, "on").into()),
             ..best_effort(BLIND, "down")
         },
         best_effort(LAMP, "off"),
@@ -321,6 +321,11 @@ fn a_definition_that_cannot_run_is_refused() {
     assert_eq!(found, DefinitionError::Clause { found: parts });
     let found = refuse(|it| it.routine.steps[1].undo = Some("up".into()));
     assert_eq!(found, DefinitionError::Undo { step: 1 });
+    let found = refuse(|it| {
+        let two = Clause::All(vec![is(LAMP, "on").into(), is(SENSOR, "on").into()]);
+        it.routine.steps[0].condition = Some(two);
+    });
+    assert_eq!(found, DefinitionError::Condition { step: 0 });
     let found = refuse(|it| it.routine.steps[2].timeout = Some(selvedge_core::Span::ZERO));
     assert_eq!(found, DefinitionError::StepTimeout { step: 2 });
     assert_eq!(

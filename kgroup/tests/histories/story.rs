@@ -64,7 +64,7 @@ fn routine(rng: &mut ChaCha8Rng, devices: u64) -> Definition {
         // Nothing commands the first one: a clause that a run makes true, and false, has no end.
         let mut step = Step::new(device(2 + rng.below(devices - 1)), value(rng));
         if rng.below(4) == 0 {
-            step.condition = Some(condition(rng, devices));
+            step.condition = Some(condition(rng, devices).into());
         }
         if rng.below(3) == 0 {
             step.hold = Span::millis(rng.below(2_000));

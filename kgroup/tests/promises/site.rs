@@ -88,11 +88,14 @@ fn definition(rng: &mut ChaCha8Rng, devices: u64) -> Definition {
                 step.hold = Span::millis(rng.below(1_500));
             }
             if rng.below(4) == 0 {
-                step.condition = Some(Condition {
-                    device: some[4],
-                    comparison: Comparison::NotEqual,
-                    value: "2".into(),
-                });
+                step.condition = Some(
+                    Condition {
+                        device: some[4],
+                        comparison: Comparison::NotEqual,
+                        value: "2".into(),
+                    }
+                    .into(),
+                );
             }
             step
         })

@@ -1,5 +1,6 @@
 //! Why a file was refused.
 
+use alloc::format;
 use alloc::string::String;
 
 use thiserror::Error;
@@ -7,25 +8,29 @@ use thiserror::Error;
 /// Why a file was refused: where, what was found, and the mend.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FileError {
-    /// It is no JSON, or has a key or value that is not known there.
-    #[error("{}{why}", prefix(path))]
+    /// It is no text of its format.
+    #[error("{}{why}{}", prefix(path), suffix(*line, *column))]
     Form {
         /// Where, as in `routines[2].CommandList[1].Priority`; empty at the top.
         path: String,
-        /// What was found and what is expected, with line and column.
+        /// What was found and what is expected.
         why: String,
         /// The line, from 1.
         line: usize,
-        /// The column, from 1; 0 at a line's end.
+        /// The column, in characters from 1.
         column: usize,
     },
-    /// What it says does not make sense.
-    #[error("{}{fault}", prefix(path))]
+    /// What it says does not make sense, or has a key or a value that is not known there.
+    #[error("{}{fault}{}", prefix(path), suffix(*line, *column))]
     Meaning {
         /// Where, as in `routines[2].CommandList[1].Priority`; empty at the top.
         path: String,
         /// What was found, and the mend.
         fault: Fault,
+        /// The line, from 1; 0 where a home is written.
+        line: usize,
+        /// The column, in characters from 1; 0 where a home is written.
+        column: usize,
     },
 }
 
@@ -33,40 +38,136 @@ fn prefix(path: &str) -> String {
     if path.is_empty() {
         String::new()
     } else {
-        alloc::format!("{path}: ")
+        format!("{path}: ")
     }
+}
+
+pub(super) fn suffix(line: usize, column: usize) -> String {
+    if line == 0 {
+        String::new()
+    } else {
+        format!(", at line {line} column {column}")
+    }
+}
+
+/// A question with the name that was perhaps meant.
+pub(super) fn perhaps(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |it| format!("did you mean {it:?}? else "))
 }
 
 /// What does not make sense.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
+    /// A key that does not belong there.
+    #[error("there is no key {found:?} here: {}give one of {keys}", perhaps(near.as_deref()))]
+    UnknownKey {
+        /// The key.
+        found: String,
+        /// One that is like it.
+        near: Option<String>,
+        /// Those that belong there.
+        keys: String,
+    },
+    /// A key that is there twice.
+    #[error("the key {0:?} is there twice: remove one of them")]
+    SameKey(String),
+    /// A key that is missing.
+    #[error("the key {0:?} is missing: add it")]
+    NoKey(&'static str),
+    /// A value of another kind.
+    #[error("found {found}: give {wanted}")]
+    Wrong {
+        /// What was found.
+        found: String,
+        /// What belongs there.
+        wanted: &'static str,
+    },
+    /// A number that would be rounded.
+    #[error("{0} is too long: give a number of up to 12 digits before the point and 3 behind it")]
+    Inexact(String),
+    /// A time below zero.
+    #[error("{0} is below zero: give whole milliseconds from 0")]
+    Negative(String),
     /// A name without a letter.
     #[error("the name is empty: give one")]
     NoName,
+    /// A name or a word that is too long.
+    #[error("it has {found} bytes and may have {limit}: shorten it")]
+    LongWord {
+        /// How many it has.
+        found: usize,
+        /// How many it may have.
+        limit: usize,
+    },
     /// Two routines of one name.
     #[error("a routine is called {0:?} already: rename one of them")]
     SameRoutine(String),
     /// A device that is declared twice.
     #[error("device {0:?} is declared already: remove one of them")]
     SameDevice(String),
+    /// A device that a list has twice.
+    #[error("device {0:?} is there twice: remove one of them")]
+    TwiceInList(String),
     /// A device that is not declared, in a file that declares devices.
-    #[error("device {0:?} is not declared: add it to devices, or correct the name")]
-    UnknownDevice(String),
+    #[error("device {name:?} is not declared: {}add it to devices, or correct the name", perhaps(near.as_deref()))]
+    UnknownDevice {
+        /// The name.
+        name: String,
+        /// A name that is like it.
+        near: Option<String>,
+    },
+    /// A group that is not there.
+    #[error("there is no group {name:?} in this file: {}add it to groups, or correct the name", perhaps(near.as_deref()))]
+    UnknownGroup {
+        /// The name.
+        name: String,
+        /// A name that is like it.
+        near: Option<String>,
+    },
+    /// A scene that is not there.
+    #[error("there is no scene {name:?} in this file: {}add it to scenes, or correct the name", perhaps(near.as_deref()))]
+    UnknownScene {
+        /// The name.
+        name: String,
+        /// A name that is like it.
+        near: Option<String>,
+    },
     /// A trigger for no routine.
-    #[error("there is no routine {0:?} in this file: add it to routines, or correct the name")]
-    UnknownRoutine(String),
+    #[error("there is no routine {name:?} in this file: {}add it to routines, or correct the name", perhaps(near.as_deref()))]
+    UnknownRoutine {
+        /// The name.
+        name: String,
+        /// A name that is like it.
+        near: Option<String>,
+    },
     /// A list without entries.
     #[error("the list is empty: give it an entry")]
     EmptyList,
     /// More commands than a hub can number.
     #[error("{0} commands are too many: split the routine")]
     TooManyCommands(usize),
+    /// A file that is too large.
+    #[error("the file has {found} bytes and may have {limit}: split it")]
+    LargeFile {
+        /// How many it has.
+        found: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// A file that becomes too large when its groups, scenes and repetitions are written out.
+    #[error(
+        "written out, the file has more than {limit} commands and parts of conditions: split it"
+    )]
+    TooLarge {
+        /// How many there may be.
+        limit: usize,
+    },
     /// A time that is too long.
     #[error("{found} ms are too long: give at most {limit}")]
     TooLong {
         /// How many milliseconds were found.
-        found: u64,
+        found: String,
         /// How many there may be.
         limit: u64,
     },
@@ -93,6 +194,20 @@ pub enum Fault {
         "preemptible is true and the command does not hold its device: give a hold_ms above zero, or leave it out"
     )]
     NoHold,
+    /// No mode of runs.
+    #[error("{found:?} is no mode: {}give parallel, single, restart or queued", perhaps(near.as_deref()))]
+    NoMode {
+        /// What was found.
+        found: String,
+        /// One that is like it.
+        near: Option<String>,
+    },
+    /// An urgency that is none.
+    #[error("the urgency is {0}: give a whole number from 0 to 255")]
+    Urgency(String),
+    /// A limit that is none.
+    #[error("the limit is {0}: give a whole number from 1 to 65535")]
+    Limit(String),
     /// Queued runs without a limit.
     #[error(
         "the mode is queued and there is no limit: give how many runs may be unfinished, from 1"
@@ -101,16 +216,6 @@ pub enum Fault {
     /// A limit for no queue.
     #[error("a limit is only for the mode queued: remove it, or set mode to queued")]
     StrayLimit,
-    /// A name that is too long for a key of runs.
-    #[error(
-        "the name has {found} bytes and may have {limit} in a routine with a mode: shorten it, or leave the mode out"
-    )]
-    LongName {
-        /// How many it has.
-        found: usize,
-        /// How many it may have: [`LONGEST_KEY`](crate::LONGEST_KEY).
-        limit: usize,
-    },
     /// A cool-down of a button.
     #[error("a manual trigger does not cool down: remove cooldown_ms, or give another trigger")]
     StrayCoolDown,
@@ -123,11 +228,11 @@ pub enum Fault {
         keys: &'static str,
     },
     /// A comparison without a device.
-    #[error("the comparison names no device: add DevID")]
+    #[error("the comparison names no device: add DevID, any_of, all_of or none_of")]
     NoDevice,
     /// A device where none belongs.
     #[error(
-        "DevID is only for comparisons: remove it, or compare with equal, not_equal, less or greater"
+        "a device or a group is only for comparisons: remove it, or compare with equal, not_equal, less or greater"
     )]
     StrayDevice,
     /// Words are not more or less.
@@ -143,9 +248,69 @@ pub enum Fault {
         /// Another.
         second: String,
     },
+    /// A condition of too many parts, with those of the blocks in which the command stands.
+    #[error(
+        "the condition of a command has {found} parts here and may have {limit}: simplify it, or split the routine"
+    )]
+    LongCondition {
+        /// How many it has.
+        found: usize,
+        /// How many it may have: [`Clause::MOST`](crate::Clause::MOST).
+        limit: usize,
+    },
+    /// A clause that is nested too deep.
+    #[error("the clause is nested more than {limit} deep: nest it less")]
+    DeepClause {
+        /// How deep it may be nested.
+        limit: usize,
+    },
+    /// Each command asks for itself, so the later ones would see what an earlier one did.
+    #[error(
+        "device {0:?} is commanded while later commands still ask about it: put the command to it last, or split the routine"
+    )]
+    AsksWhatItSets(String),
+    /// A delay is the hold of the command before it.
+    #[error(
+        "a delay stands behind a command of the same list that must succeed and has no condition of its own: move it, or remove it"
+    )]
+    StrayDelay,
     /// No time of day.
-    #[error("{0:?} is not a time of day: write 06:30 or 06:30:15, from 00:00 to 23:59:59")]
+    #[error(
+        "{0:?} is not a time of day: write 06:30 or 06:30:15, from 00:00 to 23:59:59, or sunrise or sunset"
+    )]
     NoTime(String),
+    /// No day of the week.
+    #[error("{0:?} is not a day of the week: give mon, tue, wed, thu, fri, sat or sun")]
+    NoDay(String),
+    /// A key that only a time of day has.
+    #[error("{0} belongs to a trigger with at: remove it")]
+    OnlyAt(&'static str),
+    /// A key that only sunrise and sunset have.
+    #[error("offset_ms belongs to sunrise and sunset: remove it, or write another time")]
+    OnlySun,
+    /// A time before or after sunrise or sunset that is too long.
+    #[error("the offset is {0} ms: give whole milliseconds from -43200000 to 43200000, half a day")]
+    Offset(String),
+    /// Sunrise and sunset without a place.
+    #[error(
+        "the file has no location, so sunrise and sunset are unknown: add location with latitude and longitude"
+    )]
+    NoLocation,
+    /// No place on Earth.
+    #[error(
+        "{found} is no {what}: give degrees from -{limit} to {limit}, with 3 digits behind the point at most"
+    )]
+    NoDegrees {
+        /// What was found.
+        found: String,
+        /// `latitude` or `longitude`.
+        what: &'static str,
+        /// The most.
+        limit: i64,
+    },
+    /// A count of repetitions that is none.
+    #[error("the count is {0}: give a whole number from 1 to 65535")]
+    NoCount(String),
     /// A trigger that is none.
     #[error("manual is false: make it true, or remove the trigger")]
     NotManual,
@@ -155,4 +320,15 @@ pub enum Fault {
     /// A device that the catalogue does not have.
     #[error("device {0} has no name: add it to the catalogue")]
     NoDeviceName(selvedge_core::NodeId),
+    /// What a host finds in the part of the file that is its own (`section`, feature `serde`).
+    #[error("{0}")]
+    OfHost(String),
+    /// What a routine of ours cannot say, in a file of another system.
+    #[error("{what} is not understood: {mend}")]
+    NotUnderstood {
+        /// What was found.
+        what: String,
+        /// What to do about it.
+        mend: &'static str,
+    },
 }

@@ -1,15 +1,12 @@
 //! From bytes to a home.
 
-use alloc::string::{String, ToString};
-
-use serde::de::DeserializeOwned;
-
-use super::shape::{Document, Probe, RoutineShape};
-use super::{FileError, Home, check};
+use super::known::Known;
+use super::tree::{LARGEST, Mark, Node, Place};
+use super::{Fault, FileError, Format, Home, Lint, document, json, lint};
 use crate::Catalogue;
 
 impl Home {
-    /// Reads a file: one routine, or a document.
+    /// Reads a file in JSON: one routine, or a document.
     ///
     /// # Errors
     /// When it is not as the format says. [`FileError`] names the place and the mend.
@@ -17,43 +14,58 @@ impl Home {
         Self::read_with(bytes, Catalogue::new())
     }
 
-    /// Reads a file for a home with known devices: they keep their ids, and need not be
+    /// Reads a file in JSON for a home with known devices: they keep their ids, and need not be
     /// declared again.
     ///
     /// # Errors
     /// When it is not as the format says. [`FileError`] names the place and the mend.
     pub fn read_with(bytes: &[u8], catalogue: Catalogue) -> Result<Self, FileError> {
-        let probe: Probe = parse(bytes)?;
-        if probe.name.is_some() || probe.commands.is_some() {
-            let shape: RoutineShape = parse(bytes)?;
-            check::single(&shape, catalogue)
-        } else {
-            let shape: Document = parse(bytes)?;
-            check::document(&shape, catalogue)
-        }
+        Self::read_as(Format::Json, bytes, catalogue)
+    }
+
+    /// Reads a file in a format, for a home with known devices, as [`read_with`](Self::read_with)
+    /// does.
+    ///
+    /// # Errors
+    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    pub fn read_as(format: Format, bytes: &[u8], catalogue: Catalogue) -> Result<Self, FileError> {
+        let node = tree(format, bytes)?;
+        document::home(&node, &mut Known::new(catalogue, false))
+    }
+
+    /// Reads a file as [`read_as`](Self::read_as) does, and says what in it is odd: what can be
+    /// read, and is perhaps not meant. In the order of the file.
+    ///
+    /// # Errors
+    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    pub fn lint(
+        format: Format,
+        bytes: &[u8],
+        catalogue: Catalogue,
+    ) -> Result<(Self, alloc::vec::Vec<Lint>), FileError> {
+        let node = tree(format, bytes)?;
+        let mut known = Known::new(catalogue.clone(), true);
+        let home = document::home(&node, &mut known)?;
+        let lints = lint::find(&node, &home, &known, &catalogue);
+        Ok((home, lints))
     }
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FileError> {
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let path = error.path();
-        let path = if path.iter().next().is_none() {
-            String::new()
-        } else {
-            path.to_string()
-        };
-        refusal(path, error.inner())
-    })?;
-    json.end().map_err(|error| refusal(String::new(), &error))?;
-    Ok(value)
+pub(super) fn tree(format: Format, bytes: &[u8]) -> Result<Node, FileError> {
+    check_size(bytes, Mark { line: 1, column: 1 })?;
+    let text = json::text(bytes)?;
+    match format {
+        Format::Json => json::parse(text),
+        #[cfg(feature = "yaml")]
+        Format::Yaml => super::yaml::parse(text),
+    }
 }
 
-fn refusal(path: String, error: &serde_json::Error) -> FileError {
-    FileError::Form {
-        path,
-        why: error.to_string(),
-        line: error.line(),
-        column: error.column(),
+/// What is larger is neither read nor written.
+pub(super) fn check_size(bytes: &[u8], mark: Mark) -> Result<(), FileError> {
+    let (found, limit) = (bytes.len(), LARGEST);
+    if found > limit {
+        return Err(Place::Top.fault(mark, Fault::LargeFile { found, limit }));
     }
+    Ok(())
 }

@@ -8,11 +8,14 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::{BoundedMap, Context, Input, Machine, NodeId, Span, Time};
 use thiserror::Error;
 
-use super::{Cause, Command, Event, Reject, TimeOfDay, Trigger, TriggerId};
+use super::{Cause, Command, Day, Event, Reject, TimeOfDay, Trigger, TriggerId, Weekday};
 use crate::{Routine, Value};
 
 /// How far the local clock may be corrected without that times of day are left out or repeated.
 pub const CORRECTION: Span = Span::secs(60);
+
+/// How far from sunrise or sunset a trigger may be, in milliseconds: half a day.
+pub const SUN_OFFSET: i32 = 43_200_000;
 
 const DAY: u64 = TimeOfDay::DAY as u64 * 1_000_000;
 
@@ -94,6 +97,9 @@ pub struct Dispatcher<V> {
     states: BoundedMap<NodeId, V>,
     /// When the local clock was set, and what it showed.
     clock: Option<(Time, TimeOfDay)>,
+    /// What the calendar said, and how many midnights had passed by then since the local clock was
+    /// set.
+    today: Option<(Day, u64)>,
 }
 
 /// A trigger, and what it remembers.
@@ -133,6 +139,7 @@ impl<V: Value> Dispatcher<V> {
             last: TriggerId(0),
             states: BoundedMap::new(config.device_limit as usize),
             clock: None,
+            today: None,
         })
     }
 
@@ -167,6 +174,56 @@ impl<V: Value> Dispatcher<V> {
     fn local(&self, now: Time) -> Option<u64> {
         let (set, shown) = self.clock?;
         Some((u64::from(shown.seconds()) * 1_000_000 + now.since(set).0 % DAY) % DAY)
+    }
+
+    /// How many midnights have passed since the local clock was set.
+    fn midnights(&self, now: Time) -> u64 {
+        self.clock.map_or(0, |(set, shown)| {
+            let shown = u64::from(shown.seconds()) * 1_000_000;
+            shown.saturating_add(now.since(set).0) / DAY
+        })
+    }
+
+    /// Which day of the week it is.
+    fn weekday(&self, now: Time) -> Option<Weekday> {
+        let (day, then) = self.today?;
+        Some(day.weekday.after(self.midnights(now).saturating_sub(then)))
+    }
+
+    /// At which time of day this trigger comes, in microseconds after midnight.
+    fn daily(&self, trigger: &Trigger<V>) -> Option<u64> {
+        match trigger {
+            Trigger::At(at) | Trigger::On { at, .. } => Some(u64::from(at.seconds()) * 1_000_000),
+            Trigger::Sun {
+                event, offset_ms, ..
+            } => {
+                let time = i64::from(self.today?.0.sun(*event)?.seconds()) * 1_000;
+                let millis = i64::from(TimeOfDay::DAY) * 1_000;
+                let at = (time + i64::from(*offset_ms)).rem_euclid(millis);
+                u64::try_from(at).ok().map(|it| it * 1_000)
+            }
+            Trigger::Every(_) | Trigger::When(_) | Trigger::Manual => None,
+        }
+    }
+
+    /// Whether the time of day that comes now is one of a day on which it runs.
+    fn is_its_day(&self, trigger: &Trigger<V>, now: Time) -> bool {
+        let days = match trigger {
+            Trigger::On { days, .. } | Trigger::Sun { days, .. } => *days,
+            Trigger::At(_) | Trigger::Every(_) | Trigger::When(_) | Trigger::Manual => return true,
+        };
+        let (Some(day), Some(local), Some(at)) =
+            (self.weekday(now), self.local(now), self.daily(trigger))
+        else {
+            return false;
+        };
+        // A correction of the clock, or a late tick, has gone over midnight.
+        let day = if at > local + DAY / 2 {
+            day.after(6)
+        } else {
+            day
+        };
+        days.has(day)
     }
 
     fn command(&mut self, command: Command<V>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
@@ -214,6 +271,7 @@ impl<V: Value> Dispatcher<V> {
                 });
             }
             Command::Clock(time) => self.on_clock(time, cx),
+            Command::Today(day) => self.on_today(day, cx),
             Command::Observed { device, state } => self.on_observed(device, state, cx)?,
         }
         Ok(())
@@ -239,7 +297,16 @@ impl<V: Value> Dispatcher<V> {
                 // What is so already does not become so.
                 is_true = clause.holds(&|it| self.states.get(&it)) == Some(true);
             }
-            Trigger::At(_) | Trigger::Every(_) | Trigger::Manual => {}
+            Trigger::Sun { offset_ms, .. }
+                if offset_ms.unsigned_abs() > SUN_OFFSET.unsigned_abs() =>
+            {
+                return Err(Reject::Offset(*offset_ms));
+            }
+            Trigger::At(_)
+            | Trigger::On { .. }
+            | Trigger::Sun { .. }
+            | Trigger::Every(_)
+            | Trigger::Manual => {}
         }
         let id = TriggerId(self.last.0 + 1);
         let armed = Armed {
@@ -263,23 +330,41 @@ impl<V: Value> Dispatcher<V> {
     /// Sets the timer of a trigger that has one. A time of day that is now comes now, or tomorrow.
     fn arm(&mut self, id: TriggerId, now_counts: bool, cx: &mut Context<'_, Self>) {
         let local = self.local(cx.now());
+        let trigger = self.triggers.get(&id).map(|it| &it.trigger);
+        let daily = trigger.and_then(|it| self.daily(it));
         let Some(armed) = self.triggers.get_mut(&id) else {
             return;
         };
-        match armed.trigger {
-            Trigger::At(at) => {
-                let Some(local) = local else {
-                    return;
-                };
-                let mut wait = (u64::from(at.seconds()) * 1_000_000 + DAY - local) % DAY;
+        match (&armed.trigger, daily, local) {
+            (Trigger::Every(every), ..) => {
+                let every = *every;
+                cx.arm(id, every);
+            }
+            (_, Some(at), Some(local)) => {
+                let mut wait = (at + DAY - local) % DAY;
                 if wait == 0 && !now_counts {
                     wait = DAY;
                 }
                 armed.due = Some(cx.now() + Span(wait));
                 cx.arm(id, Span(wait));
             }
-            Trigger::Every(every) => cx.arm(id, every),
-            Trigger::When(_) | Trigger::Manual => {}
+            (_, None, _) if armed.due.take().is_some() => cx.disarm(id),
+            _ => {}
+        }
+    }
+
+    /// The calendar tells which day it is.
+    fn on_today(&mut self, day: Day, cx: &mut Context<'_, Self>) {
+        let before = self.today.replace((day, self.midnights(cx.now())));
+        let is_sun = |it: &Armed<V>| matches!(it.trigger, Trigger::Sun { .. });
+        let suns = self.triggers.iter().filter(|it| is_sun(it.1));
+        let suns: Vec<_> = suns.map(|it| *it.0).collect();
+        let times = |it: Day| (it.sunrise, it.sunset);
+        if before.is_some_and(|it| times(it.0) == times(day)) {
+            return;
+        }
+        for id in suns {
+            self.arm(id, true, cx);
         }
     }
 
@@ -287,15 +372,23 @@ impl<V: Value> Dispatcher<V> {
     fn on_clock(&mut self, time: TimeOfDay, cx: &mut Context<'_, Self>) {
         let before = self.local(cx.now());
         let shown = u64::from(time.seconds()) * 1_000_000;
+        let weekday = self.weekday(cx.now());
         self.clock = Some((cx.now(), time));
-        let daily = |(&id, it): (&TriggerId, _)| {
-            let it: &Armed<V> = it;
-            match it.trigger {
-                Trigger::At(at) => Some((id, at)),
-                Trigger::Every(_) | Trigger::When(_) | Trigger::Manual => None,
-            }
-        };
-        let all: Vec<_> = self.triggers.iter().filter_map(daily).collect();
+        if let (Some((day, then)), Some(weekday)) = (&mut self.today, weekday) {
+            // The shorter way from one time to the other: perhaps over midnight.
+            let over = match before {
+                Some(before) if before > shown + DAY / 2 => 1,
+                Some(before) if shown > before + DAY / 2 => 6,
+                Some(_) | None => 0,
+            };
+            day.weekday = weekday.after(over);
+            *then = 0;
+        }
+        let daily = self
+            .triggers
+            .iter()
+            .map(|(&id, it)| (id, self.daily(&it.trigger)));
+        let all: Vec<_> = daily.filter_map(|(id, at)| Some((id, at?))).collect();
         for (id, at) in all {
             let due = self.triggers.get(&id).and_then(|it| it.due);
             if due.is_some_and(|it| it <= cx.now()) {
@@ -304,7 +397,7 @@ impl<V: Value> Dispatcher<V> {
             }
             if let Some(before) = before {
                 let forward = (shown + DAY - before) % DAY;
-                let passed = (u64::from(at.seconds()) * 1_000_000 + DAY - before) % DAY;
+                let passed = (at + DAY - before) % DAY;
                 if forward <= CORRECTION.0 && passed > 0 && passed < forward {
                     self.on_time_of_day(id, cx);
                 }
@@ -315,12 +408,26 @@ impl<V: Value> Dispatcher<V> {
 
     /// A time of day runs its routine, but not twice because the clock was corrected.
     fn on_time_of_day(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
+        let is_its_day = self
+            .triggers
+            .get(&id)
+            .is_some_and(|it| self.is_its_day(&it.trigger, cx.now()));
         let Some(armed) = self.triggers.get_mut(&id) else {
             return;
         };
-        let again = armed
-            .fired
-            .is_some_and(|it| cx.now().since(it) <= CORRECTION);
+        // The sun's times differ from day to day, so it is told apart from itself for longer.
+        let apart = match armed.trigger {
+            Trigger::Sun { .. } => Span(DAY / 2),
+            Trigger::At(_)
+            | Trigger::On { .. }
+            | Trigger::Every(_)
+            | Trigger::When(_)
+            | Trigger::Manual => CORRECTION,
+        };
+        let again = armed.fired.is_some_and(|it| cx.now().since(it) <= apart);
+        if !is_its_day {
+            return;
+        }
         // Also after several corrections in a row.
         armed.fired = Some(cx.now());
         if !again {
@@ -367,7 +474,12 @@ impl<V: Value> Dispatcher<V> {
                 Trigger::When(clause) if clause.asks(device) => {
                     Some((id, clause.holds(&|it| self.states.get(&it)) == Some(true)))
                 }
-                Trigger::When(_) | Trigger::At(_) | Trigger::Every(_) | Trigger::Manual => None,
+                Trigger::When(_)
+                | Trigger::At(_)
+                | Trigger::On { .. }
+                | Trigger::Sun { .. }
+                | Trigger::Every(_)
+                | Trigger::Manual => None,
             }
         };
         let answers: Vec<_> = self.triggers.iter().filter_map(concerned).collect();
@@ -386,7 +498,9 @@ impl<V: Value> Dispatcher<V> {
 
     fn on_tick(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
         match self.triggers.get(&id).map(|it| &it.trigger) {
-            Some(Trigger::At(_)) => self.on_time_of_day(id, cx),
+            Some(Trigger::At(_) | Trigger::On { .. } | Trigger::Sun { .. }) => {
+                self.on_time_of_day(id, cx);
+            }
             Some(Trigger::Every(_)) => self.fire(id, cx),
             Some(Trigger::When(_) | Trigger::Manual) | None => {}
         }

@@ -6,7 +6,7 @@ use core::fmt;
 use selvedge_core::{NodeId, Span, Time};
 use thiserror::Error;
 
-use super::{Clause, ConfigError};
+use super::{Clause, ConfigError, Day, Days, SunEvent};
 use crate::Routine;
 
 /// A trigger, by the order in which they were added: from 1, and never twice.
@@ -31,6 +31,24 @@ pub struct TimeOfDay(u32);
 pub enum Trigger<V> {
     /// Each day, when the local clock reaches this time.
     At(TimeOfDay),
+    /// On these days, when the local clock reaches this time. Needs [`Command::Today`].
+    On {
+        /// Which days.
+        days: Days,
+        /// When.
+        at: TimeOfDay,
+    },
+    /// On these days, before or after the sun rises or sets. Needs [`Command::Today`]. It does not
+    /// come on a day on which the sun does not rise, or set, as in polar days and nights.
+    Sun {
+        /// Which days.
+        days: Days,
+        /// What the sun does.
+        event: SunEvent,
+        /// How many milliseconds later; below zero for earlier. Half a day at most
+        /// ([`SUN_OFFSET`](super::SUN_OFFSET)).
+        offset_ms: i32,
+    },
     /// Again and again, for the first time when this has passed: above zero.
     Every(Span),
     /// When this becomes true.
@@ -73,6 +91,9 @@ pub enum Command<V> {
     Run(String),
     /// The local clock shows this, now.
     Clock(TimeOfDay),
+    /// The day of the local clock is this one, now. Told at the start, after the clock is set, and
+    /// soon after each midnight, for the sun; weekdays go on by themselves.
+    Today(Day),
     /// A device is in this state; `None` if that is not known any more.
     Observed {
         /// Which one.
@@ -133,6 +154,9 @@ pub enum Reject {
     /// It would run without end.
     #[error("the interval is zero: give one above zero")]
     NoInterval,
+    /// Too far from sunrise or sunset.
+    #[error("the offset from sunrise or sunset is {0} ms: give half a day at most")]
+    Offset(i32),
     /// Too long a question.
     #[error(
         "the clause has {found} parts and may have {limit}: simplify it, or raise clause_limit"

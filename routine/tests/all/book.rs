@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use selvedge_routine::file::Home;
+use selvedge_routine::Catalogue;
+use selvedge_routine::file::{Format, Home};
 
 const CHAPTER: &str = include_str!("../../../docs/src/safehome-files.md");
 
@@ -21,6 +22,22 @@ fn each_example_is_read_and_written() {
         examples += 1;
     }
     assert_eq!(examples, 3);
+}
+
+#[test]
+fn each_example_in_yaml_is_read_and_written_and_has_nothing_odd() {
+    let mut examples = 0;
+    for part in CHAPTER.split("```yaml\n").skip(1) {
+        let (text, _) = part.split_once("```").unwrap();
+        let read = Home::lint(Format::Yaml, text.as_bytes(), Catalogue::new());
+        let (home, lints) = read.unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(lints, []);
+        let written = home.write_as(Format::Yaml).unwrap();
+        let again = Home::read_as(Format::Yaml, written.as_bytes(), Catalogue::new());
+        assert_eq!(again, Ok(home), "{written}");
+        examples += 1;
+    }
+    assert_eq!(examples, 1);
 }
 
 /// What the chapter shows of refusals is said so, word for word.
@@ -45,10 +62,13 @@ fn the_refusals_are_said_so() {
         r#"{{"routines": [{}], "triggers": [{{"RoutineName": "a", "when": {{"all": {clause}}}}}]}}"#,
         routine("a", command)
     );
-    for text in [priority, never] {
+    let group = r#"{"groups": {"lights": ["a"]},
+"routines": [{"RoutineName": "r", "CommandList": [{"group": "lihgts", "Action": 1}]}]}"#
+        .into();
+    for text in [priority, never, group] {
         let error = Home::read(text.as_bytes()).unwrap_err().to_string();
         // Where it stands in this file is another place.
-        let said = error.split(" at line").next().unwrap();
+        let said = error.split(", at line").next().unwrap();
         assert!(CHAPTER.contains(said), "{said}");
     }
 }

@@ -10,8 +10,17 @@
     reason = "a test fails by panicking, and so do its helpers"
 )]
 
+mod blocks;
 mod book;
+mod clause;
+mod days;
 mod file;
+mod home_assistant;
+mod hostile;
+mod lints;
+mod mutations;
 mod routine;
+mod section;
 mod state;
 mod trigger;
+mod yaml;

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use selvedge_core::NodeId;
-use selvedge_routine::{Comparison, Condition, Number, Priority, Routine, State, Step};
+use selvedge_routine::{Clause, Comparison, Condition, Number, Priority, Routine, State, Step};
 
 #[test]
 fn conditions_compare_by_the_order_of_states() {
@@ -44,10 +44,12 @@ fn steps() -> Vec<Step<State>> {
         for priority in [Priority::Must, Priority::BestEffort] {
             let mut step = Step::new(NodeId(device), "on".into());
             step.priority = priority;
-            step.condition = (asked > 0).then(|| Condition {
-                device: NodeId(asked),
-                comparison: Comparison::Equal,
-                value: "on".into(),
+            step.condition = (asked > 0).then(|| {
+                Clause::Is(Condition {
+                    device: NodeId(asked),
+                    comparison: Comparison::Equal,
+                    value: "on".into(),
+                })
             });
             steps.push(step);
         }
@@ -66,7 +68,10 @@ struct Mention {
 fn mentions(routine: &Routine<State>) -> Vec<Mention> {
     let mut all = Vec::new();
     for (nth, step) in routine.steps.iter().enumerate() {
-        let asked = step.condition.as_ref().map(|it| (it.device, false));
+        let asked = step
+            .condition
+            .as_ref()
+            .map(|it| (it.devices().next().unwrap(), false));
         for (device, is_commanded) in asked.into_iter().chain([(step.device, true)]) {
             all.push(Mention {
                 step: nth,

@@ -10,7 +10,7 @@ use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, 
 use crate::run::{Run, Stage};
 use crate::schedule::order::Sides;
 use crate::{
-    Command, Comparison, Condition, Config, Event, Hub, Mode, Outcome, Priority, Routine,
+    Clause, Command, Comparison, Condition, Config, Event, Hub, Mode, Outcome, Priority, Routine,
     RoutineId, Scheduler, Step, Terms, Urgency,
 };
 
@@ -130,11 +130,20 @@ impl Home {
                 step.priority = Priority::BestEffort;
             }
             if self.rng.below(12) == 0 {
-                step.condition = Some(Condition {
-                    device: NodeId(self.rng.below(self.devices)),
+                let device = NodeId(self.rng.below(self.devices));
+                let mut clause = Clause::from(Condition {
+                    device,
                     comparison: Comparison::Equal,
                     value: 1,
                 });
+                if self.rng.below(2) == 0 {
+                    clause = clause.and(Clause::from(Condition {
+                        device: NodeId(self.rng.below(self.devices)),
+                        comparison: Comparison::Less,
+                        value: 3,
+                    }));
+                }
+                step.condition = Some(clause);
             }
             steps.push(step);
         }

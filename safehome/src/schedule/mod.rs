@@ -277,17 +277,17 @@ impl<V: Value> Hub<V> {
         places.ok_or(Unready::NoRoom)
     }
 
-    /// Whether the state that it asks for first is settled: all that have changed it are committed.
-    /// Until then it cannot start, and others with the same question would get places in front.
+    /// Whether the states that it asks for first are settled: all that have changed them are
+    /// committed. Until then it cannot start, and others with the same question would get places in
+    /// front.
     fn can_ask(&self, run: &Run<V>) -> Result<(), Unready> {
         let condition = run.step().and_then(|it| it.condition.as_ref());
-        let asked = condition.and_then(|it| Some((it.device, self.devices.get(&it.device)?)));
-        match asked {
-            Some((at, device)) if self.is_open_before(device, device.first_free()) => {
-                Err(Unready::Taken(at))
-            }
-            Some(_) | None => Ok(()),
-        }
+        let is_open = |at: &NodeId| {
+            let device = self.devices.get(at);
+            device.is_some_and(|it| self.is_open_before(it, it.first_free()))
+        };
+        let taken = condition.and_then(|it| it.devices().find(is_open));
+        taken.map_or(Ok(()), |at| Err(Unready::Taken(at)))
     }
 
     /// Places right behind those that have touched the devices, if they agree with one order.

@@ -19,8 +19,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, Hub, Outcome, Placed, Priority, Reject, Routine,
-    RoutineId, Scheduler, SkipReason, Step, Visibility,
+    Clause, Command, Comparison, Condition, Config, Event, Hub, Outcome, Placed, Priority, Reject,
+    Routine, RoutineId, Scheduler, SkipReason, Step, Visibility,
 };
 use selvedge_sim::histories;
 
@@ -234,10 +234,18 @@ impl Home {
                 step.hold = Span::millis(home.below(3_000).into());
             }
             if conditions && home.below(5) == 0 {
-                step.condition = Some(Condition {
-                    device: NodeId(home.below(things).into()),
-                    comparison: Comparison::Less,
-                    value: home.below(200) as u8,
+                let mut ask = || {
+                    Clause::Is(Condition {
+                        device: NodeId(home.below(things).into()),
+                        comparison: Comparison::Less,
+                        value: home.below(200) as u8,
+                    })
+                };
+                let (first, second) = (ask(), ask());
+                step.condition = Some(match home.below(3) {
+                    0 => first,
+                    1 => Clause::All(vec![first, second]),
+                    _ => Clause::Any(vec![first, Clause::Not(Box::new(second))]),
                 });
             }
             step
@@ -366,8 +374,8 @@ fn run(seed: u64) -> Counts {
                 .find(|it| it.0 == *id && usize::from(it.1) == nth)
                 .map(|it| it.2);
             if let Some(condition) = &step.condition {
-                let state = serial[condition.device.0 as usize];
-                let holds = condition.holds(&state);
+                let state = |device: NodeId| Some(&serial[device.0 as usize]);
+                let holds = condition.holds(&state) == Some(true);
                 let expected = skip != Some(SkipReason::Condition);
                 let failed = matches!(
                     skip,

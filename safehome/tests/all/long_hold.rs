@@ -41,8 +41,8 @@ fn serial(home: &Home, routines: &BTreeMap<RoutineId, Vec<Step<u8>>>) -> Vec<u8>
         match placed {
             Placed::Routine(id) => {
                 for step in &routines[&id] {
-                    let is_met = |it: &selvedge_safehome::Condition<u8>| {
-                        it.holds(&states[it.device.0 as usize])
+                    let is_met = |it: &selvedge_safehome::Clause<u8>| {
+                        it.holds(&|device| states.get(device.0 as usize)) == Some(true)
                     };
                     if step.condition.as_ref().is_none_or(is_met) {
                         states[step.device.0 as usize] = step.value;

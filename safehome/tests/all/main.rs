@@ -25,6 +25,7 @@ mod long_hold;
 mod model;
 mod promises;
 mod props;
+mod questions;
 mod refusals;
 mod rollbacks;
 mod rules;

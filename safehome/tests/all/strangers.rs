@@ -20,8 +20,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, Hub, Outcome, Placed, Priority, Reject, Routine,
-    RoutineId, Scheduler, Step, Timer, UndoStatus, Visibility,
+    Clause, Command, Comparison, Condition, Config, Event, Hub, Outcome, Placed, Priority, Reject,
+    Routine, RoutineId, Scheduler, Step, Timer, UndoStatus, Visibility,
 };
 use selvedge_sim::histories;
 
@@ -308,10 +308,10 @@ impl Home {
         let steps = (0..steps).map(|_| self.draw()).collect();
         let routine = Routine { steps };
         let is_there = |id: NodeId| self.things[id.0 as usize].is_there;
-        let is_takeable = routine.steps.iter().all(|step| {
-            let asked = step.condition.as_ref().map(|it| it.device);
-            is_there(step.device) && asked.is_none_or(is_there)
-        });
+        let is_takeable = routine
+            .steps
+            .iter()
+            .all(|step| step.devices().all(is_there));
         self.submitted = Some(routine.clone());
         let told = self.tell(Command::Submit(routine));
         assert_eq!(told.is_ok(), is_takeable);
@@ -334,7 +334,7 @@ impl Home {
             step.timeout = Some(Span::millis(1 + self.below(9_000) as u64));
         }
         if self.below(4) == 0 {
-            step.condition = Some(Condition {
+            step.condition = Some(Clause::Is(Condition {
                 device: device(self),
                 comparison: [
                     Comparison::Equal,
@@ -343,7 +343,7 @@ impl Home {
                     Comparison::Greater,
                 ][self.below(4)],
                 value: self.below(5) as u8,
-            });
+            }));
         }
         step
     }
@@ -458,10 +458,10 @@ impl Home {
                 continue;
             }
             if let Some(condition) = &step.condition {
-                let state = serial[condition.device.0 as usize];
-                if !state.is_some_and(|it| condition.holds(&it)) {
+                let state = |device: NodeId| serial[device.0 as usize].as_ref();
+                if condition.holds(&state) != Some(true) {
                     return Err(format!(
-                        "{id:?} did command {nth} though it found {state:?}"
+                        "{id:?} did command {nth} though {condition:?} did not hold"
                     ));
                 }
             }

@@ -3,7 +3,7 @@
 use selvedge_core::{Choose, Driver, Effect, Input, Time};
 use selvedge_routine::State;
 use selvedge_routine::file::NamedRoutine;
-use selvedge_routine::trigger::{self, Dispatcher, TriggerId};
+use selvedge_routine::trigger::{self, Day, Dispatcher, TimeOfDay, TriggerId, Weekday};
 use selvedge_safehome::Reject;
 
 use super::{Stage, Watch};
@@ -37,7 +37,10 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             };
             [added, cools]
         });
-        let clock = [trigger::Command::Clock(clock)];
+        let clock = [
+            trigger::Command::Clock(clock),
+            trigger::Command::Today(virtual_day()),
+        ];
         for command in states.chain(routines).chain(triggers).chain(clock) {
             let told =
                 dispatcher.step(self.now, &mut self.choices, Input::Command(command), |_| {});
@@ -83,5 +86,16 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             }
         }
         Ok(())
+    }
+}
+
+/// The day on which a virtual home begins: a Monday, on which the sun rises at 6 and sets at 18, as
+/// on the days after it.
+fn virtual_day() -> Day {
+    let hour = |it: u32| TimeOfDay::from_seconds(it * 3_600);
+    Day {
+        weekday: Weekday::Monday,
+        sunrise: hour(6),
+        sunset: hour(18),
     }
 }

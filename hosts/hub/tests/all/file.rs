@@ -1,12 +1,13 @@
 //! What a home's file is refused for.
 
-use selvedge_hub::file::HomeFile;
+use selvedge_hub::file::{DriverShape, HomeError, HomeFile};
 use selvedge_routine::Catalogue;
+use selvedge_routine::file::Format;
 
 use crate::support::HOME;
 
 fn refusal(text: &str) -> String {
-    HomeFile::read(text.as_bytes(), Catalogue::new())
+    HomeFile::read(Format::Json, text.as_bytes(), Catalogue::new())
         .unwrap_err()
         .to_string()
 }
@@ -65,16 +66,66 @@ fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
 
 #[test]
 fn known_devices_keep_their_ids() {
-    let first = HomeFile::read(HOME.as_bytes(), Catalogue::new()).unwrap();
+    let first = HomeFile::read(Format::Json, HOME.as_bytes(), Catalogue::new()).unwrap();
     let mut known = Catalogue::new();
     known.id_or_new("door");
     known.id_or_new("fan");
-    let second = HomeFile::read(HOME.as_bytes(), known.clone()).unwrap();
+    let second = HomeFile::read(Format::Json, HOME.as_bytes(), known.clone()).unwrap();
     assert_eq!(second.home.catalogue.id("fan"), known.id("fan"));
     assert_ne!(
         second.home.catalogue.id("fan"),
         first.home.catalogue.id("fan")
     );
+}
+
+#[test]
+fn yaml_says_the_same_with_the_same_places() {
+    let json = HomeFile::read(Format::Json, HOME.as_bytes(), Catalogue::new());
+    // Each JSON is YAML.
+    let yaml = HomeFile::read(Format::Yaml, HOME.as_bytes(), Catalogue::new());
+    assert_eq!(json.unwrap(), yaml.unwrap());
+    let text = "
+devices: [DevID: plug]
+routines:
+  - RoutineName: r
+    mode: single
+    CommandList:
+      - if: {any: [{DevID: plug, equal: off}, {DevID: plug, equal: dim}]}
+        then: [{DevID: plug, Action: on}]
+hub:
+  devices:
+    plug: {kasa: {address: '127.0.0.1:9999', outlet: 256}}
+";
+    let read = |text: &str| HomeFile::read(Format::Yaml, text.as_bytes(), Catalogue::new());
+    let why = |text: &str| read(text).unwrap_err().to_string();
+    assert_eq!(
+        why(text),
+        "hub.devices.plug.kasa.outlet: invalid value: integer `256`, expected u8, at line 11 column 54"
+    );
+    let text = text.replace("256", "2");
+    assert_eq!(
+        why(&text),
+        "r: \"plug\" is a plug, and dim is no state of it: write on or off"
+    );
+    let home = read(&text.replace("equal: dim", "not_equal: on")).unwrap();
+    let Some(DriverShape::Kasa(plug)) = home.drivers.get("plug") else {
+        panic!("{home:?}");
+    };
+    assert_eq!(plug.outlet, Some(2));
+}
+
+#[test]
+fn a_name_says_the_format() {
+    for (name, format) in [
+        ("home.json", Ok(Format::Json)),
+        ("home.yaml", Ok(Format::Yaml)),
+        ("a.json/home.yml", Ok(Format::Yaml)),
+        ("home", Err(HomeError::Format)),
+        ("home.toml", Err(HomeError::Format)),
+        (".json", Err(HomeError::Format)),
+    ] {
+        assert_eq!(HomeFile::format(name.as_ref()), format, "{name}");
+    }
 }
 
 #[test]
@@ -147,6 +198,6 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         assert!(why.contains(told), "{text}: {why}");
     }
     for text in [with(THERE, ZIGBEE), with(THERE, &other(""))] {
-        HomeFile::read(text.as_bytes(), Catalogue::new()).unwrap();
+        HomeFile::read(Format::Json, text.as_bytes(), Catalogue::new()).unwrap();
     }
 }

@@ -6,6 +6,7 @@ use selvedge_hub::device::kasa;
 use selvedge_hub::file::HomeFile;
 use selvedge_hub::fuzz;
 use selvedge_routine::Catalogue;
+use selvedge_routine::file::Format;
 
 #[path = "../../../faas/tests/all/corpus.rs"]
 mod corpus;
@@ -23,7 +24,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
 fn files_that_are_made_up_break_no_promise() {
     for input in &inputs("home") {
         // A seed that is none tests nothing.
-        HomeFile::read(input, Catalogue::new()).unwrap();
+        HomeFile::read(Format::Yaml, input, Catalogue::new()).unwrap();
         fuzz::home(input);
         (0..2_000).for_each(|seed| fuzz::home(&changed(input, seed)));
     }

@@ -178,7 +178,7 @@ fn definition(devices: u64, bytes: &mut Bytes<'_>) -> Definition {
             step.priority = Priority::BestEffort;
         }
         if like & 96 == 96 {
-            step.condition = Some(condition(u64::from(like >> 3) % devices, like));
+            step.condition = Some(condition(u64::from(like >> 3) % devices, like).into());
         }
         if byte & 4 == 4 {
             step.hold = Span::millis(100 * u64::from(like & 15));

@@ -7,7 +7,7 @@ use crate::routines::leader::ASKERS_MAX;
 
 fn conditional() -> Definition {
     let step = Step {
-        condition: Some(is_on(2)),
+        condition: Some(is_on(2).into()),
         ..set(1)
     };
     routine(vec![step, set(3)])

@@ -65,8 +65,7 @@ fn stands_in_way(
         return run.is_active();
     }
     let left = || urgent.routine.steps.iter().skip(usize::from(urgent.at));
-    let asks =
-        |device| left().any(|it| it.condition.as_ref().is_some_and(|it| it.device == device));
+    let asks = |device| left().any(|it| it.condition.as_ref().is_some_and(|it| it.asks(device)));
     urgent.devices.iter().any(|&at| {
         let Some(device) = hub.devices.get(&at).filter(|_| urgent.still_needs(at)) else {
             return false;

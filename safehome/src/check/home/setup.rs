@@ -144,7 +144,7 @@ impl Do {
             priority: self.priority,
             hold: Span::secs(u64::from(self.holds)),
             undo: self.undo,
-            condition: self.only_if.map(condition),
+            condition: self.only_if.map(|it| condition(it).into()),
             preemptible: self.is_preemptible,
             ..Step::new(NodeId(self.device), self.value)
         }

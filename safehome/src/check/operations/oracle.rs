@@ -89,8 +89,8 @@ impl Serial {
         for (step, nth) in routine.steps.iter().zip(0_u16..) {
             let skip = witness.skipped.get(&(id, nth)).copied();
             if let Some(condition) = &step.condition {
-                let state = self.states.get(at(condition.device));
-                let holds = state.is_some_and(|state| condition.holds(state));
+                let state = |device| self.states.get(at(device));
+                let holds = condition.holds(&state) == Some(true);
                 let is_wrong = match skip {
                     Some(SkipReason::Condition) => holds,
                     None => !holds,

@@ -1,5 +1,7 @@
 //! What a home is like, and which routines come: from bytes.
 
+use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
@@ -7,8 +9,8 @@ use selvedge_core::{NodeId, Span};
 use selvedge_sim::Bytes;
 
 use crate::{
-    Comparison, Condition, Config, Mode, Priority, Routine, Scheduler, Step, Terms, Urgency,
-    Visibility,
+    Clause, Comparison, Condition, Config, Mode, Priority, Routine, Scheduler, Step, Terms,
+    Urgency, Visibility,
 };
 
 /// What a home is like.
@@ -115,10 +117,22 @@ impl Settings {
                     2 => Comparison::Less,
                     _ => Comparison::Greater,
                 };
-                step.condition = Some(Condition {
-                    device: NodeId(bytes.pick(self.devices) as u64),
-                    comparison,
-                    value: bytes.take() % 64,
+                let mut ask = || {
+                    let one = Condition {
+                        device: NodeId(bytes.pick(self.devices) as u64),
+                        comparison,
+                        value: bytes.take(),
+                    };
+                    let kind = one.value >> 5;
+                    let value = one.value % 64;
+                    (Clause::Is(Condition { value, ..one }), kind)
+                };
+                // Few ask about two devices, so that most bytes mean what they meant before.
+                let (first, kind) = ask();
+                step.condition = Some(match kind {
+                    6 => Clause::All(vec![first, ask().0]),
+                    7 => Clause::Any(vec![ask().0, Clause::Not(Box::new(first))]),
+                    _ => first,
                 });
             }
             step

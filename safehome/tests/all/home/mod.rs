@@ -253,6 +253,7 @@ pub(crate) fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
         comparison: Comparison::Equal,
         value,
     });
+    let condition = condition.map(Into::into);
     Step { condition, ..step }
 }
 

@@ -59,8 +59,8 @@ fn what_the_documentation_promises_is_so() {
             cut,
             refused,
         } = all;
-        // Each happens, and more is done than undone.
-        assert!(committed > aborted, "{all:?}");
+        // Each happens, and more is done than undone, but for those that made way for others.
+        assert!(committed > aborted - superseded - preempted, "{all:?}");
         let rare = [
             aborted,
             restored,

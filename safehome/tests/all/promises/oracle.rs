@@ -314,12 +314,12 @@ impl Oracle {
             "it is another command's turn",
         )?;
         let step = &record.routine.steps[record.at()];
-        let asked = step.condition.as_ref().map(|it| it.device);
+        let asked = |device| step.condition.as_ref().is_some_and(|it| it.asks(device));
         let thing = |device: NodeId| things.iter().find(|it| it.id == device).unwrap();
         match why {
-            SkipReason::Condition => must(asked.is_some(), "it asks nothing"),
+            SkipReason::Condition => must(step.condition.is_some(), "it asks nothing"),
             SkipReason::Down(device) => {
-                let is_its = device == step.device || asked == Some(device);
+                let is_its = device == step.device || asked(device);
                 must(
                     is_its && !thing(device).is_told_up,
                     "that device is not down",
@@ -331,7 +331,7 @@ impl Oracle {
                 "its outcome is known",
             ),
             SkipReason::StateUnknown(device) => {
-                must(asked == Some(device), "it does not ask that")?;
+                must(asked(device), "it does not ask that")?;
                 let thing = thing(device);
                 must(!thing.is_known || thing.is_stuck, "that state is known")
             }
@@ -492,8 +492,8 @@ fn follow(record: &Record, serial: &mut BTreeMap<NodeId, Option<u8>>, things: &[
     for (step, fate) in record.routine.steps.iter().zip(&record.fates) {
         let condition = step.condition.as_ref();
         let stuck = |device| things.iter().any(|it| it.id == device && it.is_stuck);
-        if let Some(condition) = condition.filter(|it| !stuck(it.device)) {
-            let holds = serial[&condition.device].map(|it| condition.holds(&it));
+        if let Some(condition) = condition.filter(|it| !it.devices().any(stuck)) {
+            let holds = condition.holds(&|device| serial[&device].as_ref());
             let was = match fate {
                 Fate::Skipped(SkipReason::Condition) => Some(false),
                 Fate::Done => Some(true),

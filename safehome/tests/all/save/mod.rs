@@ -80,5 +80,5 @@ fn a_state_is_the_same_in_every_format() {
     let text = serde_json::to_string(&saved).unwrap();
     let back: Saved<u8> = serde_json::from_str(&text).unwrap();
     assert_eq!(back, saved);
-    assert!(text.starts_with("{\"version\":5,"), "{text}");
+    assert!(text.starts_with("{\"version\":6,"), "{text}");
 }

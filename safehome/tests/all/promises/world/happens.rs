@@ -4,8 +4,8 @@ use core::num::NonZeroU16;
 
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    Command, Comparison, Condition, Mode, Outcome, Priority, Routine, RoutineId, Step, Terms,
-    Urgency, Wait, WaitCause,
+    Clause, Command, Comparison, Condition, Mode, Outcome, Priority, Routine, RoutineId, Step,
+    Terms, Urgency, Wait, WaitCause,
 };
 
 use super::{Stop, Told, World};
@@ -160,10 +160,18 @@ impl World {
             step.undo = Some(4);
         }
         if asks && self.below(3) == 0 {
-            step.condition = Some(Condition {
-                device: NodeId(self.below(many)),
-                comparison: [Comparison::Equal, Comparison::Less][self.below(2) as usize],
-                value: self.below(4) as u8,
+            let mut ask = || {
+                Clause::Is(Condition {
+                    device: NodeId(self.below(many)),
+                    comparison: [Comparison::Equal, Comparison::Less][self.below(2) as usize],
+                    value: self.below(4) as u8,
+                })
+            };
+            let (first, second) = (ask(), ask());
+            step.condition = Some(match self.below(4) {
+                0 => Clause::All(vec![first, second]),
+                1 => Clause::Any(vec![Clause::Not(Box::new(first)), second]),
+                _ => first,
             });
         }
         step

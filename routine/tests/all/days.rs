@@ -1,0 +1,191 @@
+//! Days of the week and the sun at the dispatcher.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Driver, Effect, Input, NodeId, Span, Time};
+use selvedge_routine::trigger::{
+    Command, Config, Day, Days, Dispatcher, Event, Reject, SunEvent, TimeOfDay, Trigger, Weekday,
+};
+use selvedge_routine::{Routine, State, Step};
+
+struct Bench {
+    driver: Driver<Dispatcher<State>>,
+    rng: ChaCha8Rng,
+    now: Time,
+    /// When the routine ran, in seconds.
+    ran: Vec<u64>,
+}
+
+fn at(text: &str) -> TimeOfDay {
+    TimeOfDay::parse(text).unwrap()
+}
+
+fn day(weekday: Weekday, sunrise: Option<&str>) -> Day {
+    Day {
+        weekday,
+        sunrise: sunrise.map(at),
+        sunset: None,
+    }
+}
+
+impl Bench {
+    fn new(trigger: Trigger<State>) -> Self {
+        let mut bench = Self {
+            driver: Driver::new(Dispatcher::new(Config::default()).unwrap()),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            now: Time::ZERO,
+            ran: Vec::new(),
+        };
+        let steps = vec![Step::new(NodeId(1), "on".into())];
+        let (name, routine) = ("r".into(), Routine { steps });
+        bench.tell(Command::Routine { name, routine });
+        let name = "r".into();
+        bench.tell(Command::Trigger { name, trigger });
+        bench
+    }
+
+    fn step(&mut self, input: Input<Dispatcher<State>>) {
+        let (now, ran) = (self.now, &mut self.ran);
+        let told = self.driver.step(now, &mut self.rng, input, |effect| {
+            if let Effect::Event(Event::Submit { .. }) = effect {
+                ran.push(now.0 / 1_000_000);
+            }
+        });
+        told.unwrap();
+    }
+
+    fn tell(&mut self, command: Command<State>) {
+        self.step(Input::Command(command));
+    }
+
+    fn wait(&mut self, seconds: u64) {
+        let until = self.now + Span::secs(seconds);
+        while let Some(due) = self.driver.deadline().filter(|it| *it <= until) {
+            self.now = self.now.max(due);
+            let (now, ran) = (self.now, &mut self.ran);
+            self.driver.expire(now, &mut self.rng, |effect| {
+                if let Effect::Event(Event::Submit { .. }) = effect {
+                    ran.push(now.0 / 1_000_000);
+                }
+            });
+        }
+        self.now = until;
+    }
+}
+
+const DAY: u64 = 86_400;
+
+fn weekly(days: &[Weekday], time: &str) -> Trigger<State> {
+    let days = Days::new(days.iter().copied()).unwrap();
+    Trigger::On { days, at: at(time) }
+}
+
+const fn sunrise(offset_ms: i32) -> Trigger<State> {
+    Trigger::Sun {
+        days: Days::ALL,
+        event: SunEvent::Rise,
+        offset_ms,
+    }
+}
+
+#[test]
+fn days_of_the_week_come_each_week() {
+    let mut bench = Bench::new(weekly(&[Weekday::Monday, Weekday::Sunday], "00:00"));
+    bench.tell(Command::Clock(at("12:00")));
+    bench.wait(3 * DAY);
+    assert!(bench.ran.is_empty(), "which day it is is not known");
+    // Thursday at noon; the midnight before Sunday is 2.5 days away.
+    bench.tell(Command::Today(day(Weekday::Thursday, None)));
+    bench.wait(14 * DAY);
+    let midnight = 3 * DAY + DAY / 2;
+    let expected: Vec<u64> = [2, 3, 9, 10].iter().map(|it| midnight + it * DAY).collect();
+    assert_eq!(bench.ran, expected);
+}
+
+#[test]
+fn a_correction_over_midnight_keeps_the_day() {
+    for (shown, corrected) in [("23:59:50", "00:00:10"), ("00:00:10", "23:59:50")] {
+        let mut bench = Bench::new(weekly(&[Weekday::Tuesday], "12:00"));
+        bench.tell(Command::Clock(at(shown)));
+        let is_late = shown > corrected;
+        let first = if is_late {
+            Weekday::Monday
+        } else {
+            Weekday::Tuesday
+        };
+        bench.tell(Command::Today(day(first, None)));
+        bench.tell(Command::Clock(at(corrected)));
+        bench.wait(7 * DAY);
+        // Tuesday at noon, by the corrected clock.
+        let noon = if is_late { DAY / 2 - 10 } else { DAY / 2 + 10 };
+        assert_eq!(bench.ran, [noon], "{shown} {corrected}");
+    }
+    // What the correction steps over is of the day before.
+    let mut bench = Bench::new(weekly(&[Weekday::Monday], "23:59:55"));
+    bench.tell(Command::Clock(at("23:59:50")));
+    bench.tell(Command::Today(day(Weekday::Monday, None)));
+    bench.tell(Command::Clock(at("00:00:10")));
+    assert_eq!(bench.ran, [0]);
+}
+
+#[test]
+fn the_sun_rises_each_day_once_at_its_own_time() {
+    let mut bench = Bench::new(sunrise(-3_600_000));
+    bench.tell(Command::Clock(at("00:00")));
+    bench.wait(DAY);
+    assert!(bench.ran.is_empty(), "the sun is not known");
+    bench.tell(Command::Today(day(Weekday::Monday, Some("06:00"))));
+    bench.wait(5 * 3_600 + 1);
+    assert_eq!(bench.ran, [DAY + 5 * 3_600]);
+    // A time that is a little later is the same sunrise.
+    bench.tell(Command::Today(day(Weekday::Monday, Some("06:05"))));
+    bench.wait(1_200);
+    assert_eq!(bench.ran.len(), 1);
+    // The next day.
+    bench.wait(DAY);
+    assert_eq!(bench.ran[1..], [2 * DAY + 5 * 3_600 + 300]);
+}
+
+#[test]
+fn a_polar_night_has_no_sunrise() {
+    let mut bench = Bench::new(sunrise(0));
+    bench.tell(Command::Clock(at("00:00")));
+    bench.tell(Command::Today(day(Weekday::Monday, Some("10:00"))));
+    bench.tell(Command::Today(day(Weekday::Monday, None)));
+    bench.wait(3 * DAY);
+    assert!(bench.ran.is_empty());
+    bench.tell(Command::Today(day(Weekday::Thursday, Some("11:00"))));
+    bench.wait(DAY);
+    assert_eq!(bench.ran, [3 * DAY + 11 * 3_600]);
+}
+
+#[test]
+fn an_offset_of_more_than_half_a_day_is_refused() {
+    let mut bench = Bench::new(sunrise(43_200_000));
+    for offset_ms in [43_200_001, -43_200_001, i32::MIN] {
+        let (name, trigger) = ("r".into(), sunrise(offset_ms));
+        let command = Input::Command(Command::Trigger { name, trigger });
+        let told = bench
+            .driver
+            .step(bench.now, &mut bench.rng, command, |_| ());
+        assert_eq!(told, Err(Reject::Offset(offset_ms)));
+    }
+}
+
+#[test]
+fn days_are_some_days() {
+    assert_eq!(Days::new([]), None);
+    assert_eq!(Days::new(Weekday::ALL), Some(Days::ALL));
+    for (nth, it) in Weekday::ALL.into_iter().enumerate() {
+        assert_eq!(Weekday::parse(it.short()), Some(it));
+        assert_eq!(Weekday::Monday.after(nth as u64), it);
+        assert_eq!(it.after(7), it);
+        let one = Days::new([it]).unwrap();
+        assert!(one.iter().eq([it]));
+        assert!(
+            Weekday::ALL
+                .iter()
+                .all(|other| one.has(*other) == (*other == it))
+        );
+    }
+}

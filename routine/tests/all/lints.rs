@@ -1,0 +1,153 @@
+//! What is odd in a file that can be read.
+
+use selvedge_core::NodeId;
+use selvedge_routine::Catalogue;
+use selvedge_routine::file::{Format, Home, Lint, Oddity};
+
+fn lints(text: &str, catalogue: Catalogue) -> Vec<Lint> {
+    let (home, lints) = Home::lint(Format::Yaml, text.as_bytes(), catalogue.clone()).unwrap();
+    let plain = Home::read_as(Format::Yaml, text.as_bytes(), catalogue);
+    assert_eq!(plain, Ok(home), "it reads the same");
+    lints
+}
+
+fn said(text: &str) -> Vec<String> {
+    lints(text, Catalogue::new())
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn states_that_differ_in_case_or_type_alone_are_told() {
+    let found = said(
+        "
+devices: [{DevID: lamp, initial: 'on'}, {DevID: heater}]
+scenes: {s: {lamp: 'On'}}
+routines:
+  - RoutineName: r
+    CommandList:
+      - {DevID: lamp, Action: on, undo: off}
+      - {DevID: heater, Action: 21}
+      - {DevID: heater, Action: 21, if: {DevID: heater, not_equal: '21'}}
+",
+    );
+    assert_eq!(
+        found,
+        [
+            "scenes.s.lamp: device \"lamp\" has the state \"On\" here and \"on\" elsewhere, which are two states: write both alike, at line 3 column 20",
+            "routines[0].CommandList[2].if: device \"heater\" has the state \"21\" here and 21 elsewhere, which are two states: write both alike, at line 9 column 41",
+        ]
+    );
+}
+
+#[test]
+fn devices_that_nothing_knows_or_names_are_told() {
+    let text = "
+routines:
+  - RoutineName: r
+    CommandList: [{DevID: lapm, Action: on}, {DevID: lamp, Action: on}]
+";
+    assert!(said(text).is_empty(), "nobody knows better");
+    let mut catalogue = Catalogue::new();
+    catalogue.assign("lamp", NodeId(7)).unwrap();
+    let [lint] = &lints(text, catalogue)[..] else {
+        panic!("one is known");
+    };
+    let near = Some("lamp".into());
+    let device = "lapm".into();
+    assert_eq!(lint.oddity, Oddity::UnknownDevice { device, near });
+    assert_eq!(
+        (lint.line, lint.path.as_str()),
+        (4, "routines[0].CommandList[0]")
+    );
+    let unused = "devices: [{DevID: lamp}, {DevID: fan}]\ngroups: {g: [lamp]}";
+    assert_eq!(
+        said(unused),
+        ["devices[1]: nothing names device \"fan\": use it, or remove it, at line 1 column 26"]
+    );
+}
+
+fn odd(clause: &str) -> Option<Oddity> {
+    let text = format!(
+        "
+routines: [{{RoutineName: r, CommandList: [{{DevID: d, Action: 1}}]}}]
+triggers: [{{RoutineName: r, when: {clause}}}]
+"
+    );
+    let mut found = lints(&text, Catalogue::new());
+    assert!(found.len() < 2, "{found:?}");
+    let lint = found.pop()?;
+    assert_eq!((lint.path.as_str(), lint.line), ("triggers[0]", 3));
+    Some(lint.oddity)
+}
+
+#[test]
+fn triggers_that_never_fire_are_told() {
+    let is = |key: &str, value: i32| format!("{{DevID: d, {key}: {value}}}");
+    let two = |list: &str, a: String, b: String| format!("{{{list}: [{a}, {b}]}}");
+    let not = |it: String| format!("{{not: {it}}}");
+    for never in [
+        two("all", is("less", 5), is("greater", 5)),
+        two("all", is("equal", 5), is("not_equal", 5)),
+        two("all", is("equal", 5), is("less", 5)),
+        two("all", is("equal", 5), not(is("less", 6))),
+        two("all", not(is("greater", 4)), is("equal", 5)),
+        two(
+            "all",
+            is("equal", 5),
+            two("all", is("greater", 7), is("less", 9)),
+        ),
+        not(two("any", is("equal", 5), is("not_equal", 5))),
+        two(
+            "any",
+            two("all", is("less", 5), is("greater", 5)),
+            two("all", is("less", 1), is("greater", 1)),
+        ),
+    ] {
+        assert_eq!(odd(&never), Some(Oddity::NeverFires), "{never}");
+    }
+    for always in [
+        two("any", is("equal", 5), is("not_equal", 5)),
+        two("any", is("equal", 5), not(is("equal", 5))),
+        not(two("all", is("less", 5), is("greater", 5))),
+    ] {
+        assert_eq!(odd(&always), Some(Oddity::AlwaysTrue), "{always}");
+    }
+    for fine in [
+        is("equal", 5),
+        two("all", is("less", 5), is("greater", 4)),
+        two("all", is("greater", 4), is("not_equal", 5)),
+        two("any", is("less", 5), is("greater", 5)),
+        two("all", not(is("less", 5)), not(is("greater", 5))),
+        two("all", is("equal", 5), not(is("less", 5))),
+        two(
+            "all",
+            two("any", is("equal", 1), is("equal", 2)),
+            is("less", 9),
+        ),
+    ] {
+        assert_eq!(odd(&fine), None, "{fine}");
+    }
+}
+
+#[test]
+fn commands_that_are_never_done_and_routines_without_a_trigger_are_told() {
+    let found = said(
+        "
+location: {latitude: 69.6, longitude: 18.9}
+routines:
+  - RoutineName: r
+    if: {DevID: d, less: 5}
+    CommandList: [{DevID: d, Action: 1, if: {DevID: d, greater: 5}}]
+  - RoutineName: s
+    CommandList: [{DevID: d, Action: 1}]
+triggers:
+  - {RoutineName: r, at: sunrise}
+",
+    );
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(found[0].starts_with("routines[0]: the condition is never true"));
+    assert!(found[1].starts_with("routines[1]: routine \"s\" has no trigger"));
+    assert!(found[2].starts_with("triggers[0]: at this latitude the sun does not rise or set"));
+}
