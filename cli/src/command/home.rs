@@ -276,15 +276,19 @@ impl Home {
                 };
                 let extension = path.extension().and_then(OsStr::to_str);
                 let format = extension.and_then(Format::of_extension).unwrap_or_default();
-                HomeFile::read_as(format, &bytes, Catalogue::new())
-                    .map_err(|why| Failure::RoutineFile { path, why })?
+                HomeFile::read_as(format, &bytes, Catalogue::new()).map_err(|why| {
+                    Failure::RoutineFile {
+                        path,
+                        why: why.into(),
+                    }
+                })?
             }
             None => self
                 .scenario()
                 .home(rng)
                 .map_err(|why| Failure::RoutineFile {
                     path: self.scenario().name().into(),
-                    why,
+                    why: why.into(),
                 })?,
         };
         let mut arrivals = Vec::new();

@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     #[error("{}: {why}", path.display())]
     RoutineFile {
         path: PathBuf,
-        why: selvedge_routine::file::FileError,
+        why: Box<selvedge_routine::file::FileError>,
     },
     /// No device has that name.
     #[error("there is no device {0:?}: take one of the DevIDs of the routines")]

@@ -7,8 +7,10 @@ use chacha20::rand_core::SeedableRng as _;
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_hub::device::Report;
 use selvedge_hub::house::{End, Happening, House, Memory, Moment, Refusal, Todo, Undone};
-use selvedge_routine::State;
 use selvedge_routine::file::Home;
+use selvedge_routine::sun::Date;
+use selvedge_routine::trigger::TimeOfDay;
+use selvedge_routine::{Location, Number, State};
 use selvedge_safehome::{Config, Outcome, RoutineId};
 
 use crate::support::HOME;
@@ -246,6 +248,47 @@ fn runs_have_the_mode_of_the_file_and_triggers_cool_down() {
         lights, 1,
         "the second one came while its trigger cools down"
     );
+}
+
+#[test]
+fn days_and_the_sun_are_known_where_the_file_says_where_the_home_is() {
+    let date = Date {
+        year: 2026,
+        month: 6,
+        day: 21,
+    };
+    let degrees = |it| Number::from_thousandths(it).unwrap();
+    let berlin = Location {
+        latitude: degrees(52_520),
+        longitude: degrees(13_405),
+    };
+    let sunset = date.at(berlin, 7_200).unwrap().sunset.unwrap();
+    let before = |seconds| TimeOfDay::from_seconds(sunset.seconds() - seconds).unwrap();
+    let mut world = World::of(&format!(
+        r#"{{
+      "devices": [{{"DevID": "lamp"}}],
+      "location": {{"latitude": 52.52, "longitude": 13.405}},
+      "routines": [
+        {{"RoutineName": "sunset", "CommandList": [{{"DevID": "lamp", "Action": "on"}}]}},
+        {{"RoutineName": "sunday", "CommandList": [{{"DevID": "lamp", "Action": "on"}}]}},
+        {{"RoutineName": "monday", "CommandList": [{{"DevID": "lamp", "Action": "on"}}]}}],
+      "triggers": [
+        {{"RoutineName": "sunset", "at": "sunset", "offset_ms": -1000}},
+        {{"RoutineName": "sunday", "at": "{at}", "days": ["sun"]}},
+        {{"RoutineName": "monday", "at": "{at}", "days": ["mon"]}}]
+    }}"#,
+        at = before(2)
+    ));
+    let clock = Happening::Clock(before(5), date, 7_200);
+    world.house.take(clock, world.moment());
+    world.settle();
+    while !world.reports.is_empty() || world.house.deadline() < Some(Time(60_000_000)) {
+        assert!(world.go_on());
+    }
+    let records = world.house.records().latest();
+    let mut names: Vec<_> = records.map(|it| it.1.name.clone()).collect();
+    names.sort();
+    assert_eq!(names, ["sunday", "sunset"]);
 }
 
 #[test]
