@@ -365,6 +365,7 @@ fn a_device_with_late_commands_is_restored_when_they_are_over() {
                 from: Time::ZERO + Span::millis(10),
                 until: Time::ZERO + Span::millis(1_500),
             }],
+            hands: Vec::new(),
             config: Config::default(),
             clock: None,
             length: Span::secs(600),

@@ -124,7 +124,13 @@ fn a_relay_that_comes_back_does_nothing_of_what_it_missed() {
         let sleeper = Listener::with(options(false), &["cmnd/two/POWER"]);
         let _first = Relay::start("one", broker);
         sleeper.retain("tele/two/LWT", "Online");
-        sleeper.say("stat/two/POWER", "OFF");
+        // The hub may hear it a moment later.
+        let until = Instant::now() + PATIENCE;
+        while hub.get("/api/home")["devices"][1]["up"] != true {
+            assert!(Instant::now() < until, "it is never up");
+            sleeper.say("stat/two/POWER", "OFF");
+            thread::sleep(Duration::from_millis(100));
+        }
         wait_until_all_are_up(&hub);
         sleeper.client.disconnect().unwrap();
         drop(sleeper);
