@@ -1,0 +1,273 @@
+//! Devices that hang, lie down and say things by themselves, and what is told of them.
+
+use core::future;
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use selvedge_core::Span;
+use selvedge_hub::device::{Care, Device, Heard, Order, Report, attend};
+use selvedge_routine::State;
+use selvedge_safehome::Outcome;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+/// What a device does with a command or a question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mood {
+    Obeys,
+    Refuses,
+    /// It takes longer than the hub waits, and does it then.
+    Slow,
+    Hangs,
+    /// It does it at once, and does not say so.
+    Mute,
+}
+
+struct Thing {
+    state: State,
+    mood: Mood,
+    /// When it was commanded, and by when that was to be done.
+    sets: Vec<(Instant, Instant)>,
+}
+
+/// A device, in the hands of the test and of what attends to it.
+struct Rude {
+    thing: Arc<Mutex<Thing>>,
+    says: mpsc::UnboundedReceiver<Heard>,
+}
+
+impl Rude {
+    fn mood(&self) -> Mood {
+        self.thing.lock().unwrap().mood
+    }
+}
+
+impl Device for Rude {
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
+    async fn set(&mut self, state: &State, until: std::time::Instant) -> Outcome {
+        let sets = (Instant::now(), until.into());
+        self.thing.lock().unwrap().sets.push(sets);
+        let mood = self.mood();
+        match mood {
+            Mood::Obeys | Mood::Refuses => sleep(Duration::from_millis(30)).await,
+            Mood::Slow => sleep(Duration::from_secs(9)).await,
+            Mood::Hangs => future::pending().await,
+            Mood::Mute => {}
+        }
+        if mood == Mood::Refuses {
+            return Outcome::Refused;
+        }
+        self.thing.lock().unwrap().state = state.clone();
+        if mood == Mood::Mute {
+            future::pending().await
+        }
+        Outcome::Done
+    }
+
+    async fn ask(&mut self) -> Option<State> {
+        match self.mood() {
+            Mood::Slow => sleep(Duration::from_secs(9)).await,
+            Mood::Hangs => future::pending().await,
+            Mood::Refuses => return None,
+            Mood::Obeys | Mood::Mute => {}
+        }
+        Some(self.thing.lock().unwrap().state.clone())
+    }
+
+    async fn hear(&mut self) -> Heard {
+        match self.says.recv().await {
+            Some(it) => it,
+            None => future::pending().await,
+        }
+    }
+}
+
+/// A device that is attended to, and all that was told of it and when.
+struct Desk {
+    thing: Arc<Mutex<Thing>>,
+    says: mpsc::UnboundedSender<Heard>,
+    orders: mpsc::UnboundedSender<Order>,
+    told: Arc<Mutex<Vec<(Instant, Report)>>>,
+    token: u64,
+}
+
+impl Desk {
+    fn open(mood: Mood) -> Self {
+        let (says, hears) = mpsc::unbounded_channel();
+        let (orders, takes) = mpsc::unbounded_channel();
+        let thing = Thing {
+            state: "off".into(),
+            mood,
+            sets: Vec::new(),
+        };
+        let (thing, told) = (Arc::new(Mutex::new(thing)), Arc::<Mutex<Vec<_>>>::default());
+        let rude = Rude {
+            thing: Arc::clone(&thing),
+            says: hears,
+        };
+        let tells = Arc::clone(&told);
+        let tell = move |it| tells.lock().unwrap().push((Instant::now(), it));
+        tokio::spawn(attend(rude, Care::default(), takes, tell));
+        Self {
+            thing,
+            says,
+            orders,
+            told,
+            token: 0,
+        }
+    }
+
+    fn mood(&self, mood: Mood) {
+        self.thing.lock().unwrap().mood = mood;
+    }
+
+    fn set(&mut self, state: &str, within: Duration) -> u64 {
+        self.token += 1;
+        let until = (Instant::now() + within).into_std();
+        let (token, state) = (self.token, state.into());
+        self.orders
+            .send(Order::Set {
+                token,
+                state,
+                until,
+            })
+            .unwrap();
+        token
+    }
+
+    fn ask(&mut self) -> u64 {
+        self.token += 1;
+        self.orders.send(Order::Ask { token: self.token }).unwrap();
+        self.token
+    }
+
+    fn told(&self) -> Vec<Report> {
+        self.told
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|it| it.1.clone())
+            .collect()
+    }
+
+    /// What became of a command, and when; of one that was told once.
+    fn outcome(&self, of: u64) -> (Instant, Outcome) {
+        let told = self.told.lock().unwrap();
+        let mut all = told.iter().filter_map(|(at, it)| match it {
+            Report::Outcome { token, outcome } if *token == of => Some((*at, *outcome)),
+            _ => None,
+        });
+        let first = all.next().expect("no outcome");
+        assert_eq!(all.next(), None);
+        first
+    }
+}
+
+fn paused(test: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(test);
+}
+
+const fn secs(of: u64) -> Duration {
+    Duration::from_secs(of)
+}
+
+#[test]
+fn each_command_has_one_outcome_in_time() {
+    paused(async {
+        for mood in [
+            Mood::Obeys,
+            Mood::Refuses,
+            Mood::Slow,
+            Mood::Hangs,
+            Mood::Mute,
+        ] {
+            let mut desk = Desk::open(mood);
+            sleep(secs(3)).await;
+            let began = Instant::now();
+            let first = desk.set("on", secs(5));
+            let second = desk.set("dim", secs(5));
+            sleep(secs(30)).await;
+            let (at, outcome) = desk.outcome(first);
+            assert!(
+                at - began <= Duration::from_millis(5_002),
+                "{mood:?} {:?}",
+                at - began
+            );
+            let proven = match mood {
+                Mood::Obeys => Outcome::Done,
+                Mood::Refuses => Outcome::Refused,
+                Mood::Slow | Mood::Hangs | Mood::Mute => Outcome::Unknown,
+            };
+            assert_eq!(outcome, proven, "{mood:?}");
+            // Where the first one took all the time, the second one is not sent.
+            let is_sent = matches!(mood, Mood::Obeys | Mood::Refuses);
+            let proven = if is_sent { proven } else { Outcome::Refused };
+            assert_eq!(desk.outcome(second).1, proven, "{mood:?}");
+            let thing = desk.thing.lock().unwrap();
+            assert_eq!(thing.sets.len(), 1 + usize::from(is_sent));
+            assert!(thing.sets.iter().all(|it| it.0 < it.1));
+            // A command that was given up does not go on.
+            let end = match mood {
+                Mood::Obeys => "dim",
+                Mood::Mute => "on",
+                Mood::Refuses | Mood::Slow | Mood::Hangs => "off",
+            };
+            assert_eq!(thing.state, State::from(end), "{mood:?}");
+        }
+    });
+}
+
+#[test]
+fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
+    paused(async {
+        for mood in [Mood::Refuses, Mood::Slow, Mood::Hangs] {
+            let mut desk = Desk::open(Mood::Obeys);
+            sleep(secs(1)).await;
+            assert_eq!(desk.told(), [Report::Up, Report::Observed("off".into())]);
+            desk.mood(mood);
+            let asked = desk.ask();
+            sleep(secs(7)).await;
+            assert_eq!(desk.outcome(asked).1, Outcome::Unknown);
+            assert_eq!(desk.told()[3..], [Report::Down], "{mood:?}");
+            desk.mood(Mood::Obeys);
+            let asked = desk.ask();
+            sleep(secs(3)).await;
+            let state = State::from("off");
+            let answered = Report::Answered {
+                token: asked,
+                state,
+            };
+            let told = desk.told();
+            assert!(
+                told[4..].contains(&answered) && told[4..].contains(&Report::Up),
+                "{told:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_a_device_says_before_a_command_is_told_before_its_outcome() {
+    paused(async {
+        let mut desk = Desk::open(Mood::Obeys);
+        sleep(secs(1)).await;
+        desk.says.send(Heard::State("dim".into())).unwrap();
+        let token = desk.set("on", secs(5));
+        sleep(Duration::from_millis(500)).await;
+        let outcome = Outcome::Done;
+        let told = [
+            Report::Observed("dim".into()),
+            Report::Outcome { token, outcome },
+        ];
+        assert_eq!(desk.told()[2..], told);
+    });
+}
