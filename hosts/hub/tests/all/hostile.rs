@@ -11,7 +11,7 @@ use selvedge_core::{NodeId, Span, Time};
 use selvedge_hub::device::Report;
 use selvedge_hub::file::HomeFile;
 use selvedge_hub::house::{
-    End, Happening, House, KEPT, Memory, Moment, Record, Refusal, Todo, Undone,
+    End, Happening, House, KEPT, Memory, Moment, PreviewView, Record, Refusal, Todo, Undone,
 };
 use selvedge_routine::trigger::TimeOfDay;
 use selvedge_routine::{Catalogue, Number, State};
@@ -93,6 +93,8 @@ impl Faults {
 #[derive(Clone)]
 struct Sheet {
     devices: BTreeMap<&'static str, u64>,
+    /// Those that are not in the file now: one that comes back is no faster than before.
+    gone: BTreeMap<&'static str, u64>,
     /// The device whose state is not known at the start.
     unknown: &'static str,
     routines: Vec<Value>,
@@ -105,6 +107,7 @@ impl Sheet {
         let devices = NAMES.map(|it| (it, if faults.late { lateness(dice) } else { 0 }));
         let mut sheet = Self {
             devices: devices.into(),
+            gone: BTreeMap::new(),
             unknown: if faults.hands {
                 NAMES[dice.below(4) as usize]
             } else {
@@ -132,14 +135,22 @@ impl Sheet {
         let name = NAMES[dice.below(4) as usize];
         match dice.below(3) {
             0 if self.devices.len() > 2 && self.devices.contains_key(name) => {
-                self.devices.remove(name);
+                let late = self.devices.remove(name);
+                self.gone.extend(late.map(|it| (name, it)));
             }
             0 | 1 => {
                 let longer = if faults.late { 2_000 } else { 0 };
-                *self.devices.entry(name).or_default() += longer;
+                let late = self.gone.remove(name);
+                *self.devices.entry(name).or_insert(late.unwrap_or_default()) += longer;
             }
             _ => self.routines[0] = routine(dice, 0),
         }
+    }
+
+    /// What a new run of this routine does about earlier ones.
+    fn mode(&self, name: &str) -> &str {
+        let found = self.routines.iter().find(|it| it["RoutineName"] == name);
+        found.and_then(|it| it["mode"].as_str()).unwrap_or_default()
     }
 
     fn text(&self) -> String {
@@ -184,6 +195,9 @@ fn routine(dice: &mut Dice, nth: usize) -> Value {
         }
         if dice.one_in(4) {
             it["hold_ms"] = (1 + dice.below(4_000)).into();
+            if dice.one_in(3) {
+                it["preemptible"] = true.into();
+            }
         }
         if dice.one_in(4) {
             it["timeout_ms"] = (1_000 + dice.below(9_000)).into();
@@ -193,7 +207,20 @@ fn routine(dice: &mut Dice, nth: usize) -> Value {
         }
         it
     });
-    json!({"RoutineName": format!("r{nth}"), "CommandList": steps.collect::<Vec<_>>()})
+    let mut it = json!({"RoutineName": format!("r{nth}"), "CommandList": steps.collect::<Vec<_>>()});
+    match dice.below(7) {
+        0 => it["mode"] = "single".into(),
+        1 => it["mode"] = "restart".into(),
+        2 => {
+            it["mode"] = "queued".into();
+            it["limit"] = (1 + dice.below(3)).into();
+        }
+        _ => {}
+    }
+    if dice.one_in(4) {
+        it["urgency"] = (1 + dice.below(3)).into();
+    }
+    it
 }
 
 /// A device, and what attends to it.
@@ -260,6 +287,10 @@ struct Tally {
     refused: usize,
     exact: usize,
     conditions: usize,
+    previews: usize,
+    at_once: usize,
+    given_up: usize,
+    cut_short: usize,
 }
 
 impl Tally {
@@ -273,6 +304,10 @@ impl Tally {
         self.refused += other.refused;
         self.exact += other.exact;
         self.conditions += other.conditions;
+        self.previews += other.previews;
+        self.at_once += other.at_once;
+        self.given_up += other.given_up;
+        self.cut_short += other.cut_short;
     }
 }
 
@@ -389,24 +424,77 @@ impl World {
 
     fn run(&mut self, name: &str) -> Option<RoutineId> {
         let before = self.house.saved().clone();
+        let open = self.open();
+        let preview = self.house.preview(name, self.moment());
+        assert_eq!(*self.house.saved(), before, "a preview changed the hub");
         match self.house.run(name, self.moment()) {
             Ok(id) => {
                 self.unanswered.push(id);
+                let preview = preview.expect("a preview that is refused is not run");
+                self.compare(id, &preview, &open);
                 Some(id)
             }
             Err(refusal) => {
+                assert_eq!(preview, Err(refusal.clone()));
                 let is_known = self.house.routines().any(|it| it == name);
                 assert_eq!(
                     matches!(refusal, Refusal::Unknown(_)),
                     !is_known,
                     "{refusal}"
                 );
-                assert!(!is_known || self.faults.limits, "{refusal}");
+                let mode = self.sheet.mode(name);
+                assert!(
+                    !is_known || self.faults.limits || mode == "single" || mode == "queued",
+                    "{refusal}"
+                );
                 assert_eq!(*self.house.saved(), before, "a refusal changed the hub");
                 self.tally.refused += 1;
                 None
             }
         }
+    }
+
+    /// The runs that are going on, and are not about to be undone.
+    fn open(&self) -> BTreeSet<RoutineId> {
+        let runs = self.house.records().latest();
+        let open = runs.filter(|it| it.1.ended.is_none() && it.1.aborting.is_none());
+        open.map(|it| it.0).collect()
+    }
+
+    /// What was said of a run before it came is what happened when it came.
+    fn compare(&mut self, id: RoutineId, preview: &PreviewView, open: &BTreeSet<RoutineId>) {
+        let records = self.house.records();
+        let record = records.get(id).unwrap();
+        let is_at_once = preview.waits.is_none();
+        assert!(
+            record.started.is_some() == is_at_once || record.ended.is_some(),
+            "{preview:?} {record:?} {:?}",
+            self.house.run_view(id, record)
+        );
+        if !self.sheet.triggers.is_empty() {
+            return; // Others may have come with it.
+        }
+        let mut given_up = BTreeSet::new();
+        for it in open {
+            let record = records.get(*it).unwrap();
+            let ended = record.ended.as_ref();
+            let why = match ended {
+                Some((_, End::Aborted { why, .. })) => Some(why),
+                Some((_, End::Committed)) => None,
+                None => record.aborting.as_ref(),
+            };
+            // Another one may be undone because of what the new one made known.
+            if why.is_some_and(|it| it.contains(&format!("routine {id} "))) {
+                given_up.insert(it.0);
+            }
+        }
+        let taken = preview.preempted.iter().map(|it| it.run);
+        let told: BTreeSet<u64> = preview.superseded.iter().copied().chain(taken).collect();
+        assert_eq!(told, given_up, "{id}: {preview:?}");
+        self.tally.previews += 1;
+        self.tally.given_up += told.len();
+        self.tally.cut_short += preview.cut_short.len();
+        self.tally.at_once += usize::from(is_at_once);
     }
 
     fn cancel(&mut self, id: RoutineId) {
@@ -445,12 +533,8 @@ impl World {
         if was.0 != Some(is_up) {
             self.tell(id, self.now, if is_up { Report::Up } else { Report::Down });
         }
-        let is_new = was.1 != Some(state);
-        for _ in 0..if is_up {
-            u8::from(is_new) + u8::from(is_double)
-        } else {
-            0
-        } {
+        // A state is told each time that it is looked at.
+        for _ in 0..if is_up { 1 + u8::from(is_double) } else { 0 } {
             self.tell(id, self.now, Report::Observed(number(state)));
         }
     }
@@ -929,7 +1013,8 @@ impl World {
         }
         self.sheet.triggers.clear();
         for name in NAMES {
-            self.sheet.devices.entry(name).or_default();
+            let late = self.sheet.gone.remove(name).unwrap_or_default();
+            self.sheet.devices.entry(name).or_insert(late);
         }
         if !faults.is_kind() || faults.triggers {
             self.kill();
@@ -948,8 +1033,13 @@ impl World {
                 continue;
             };
             self.tally.aborted += 1;
-            let is_usual =
-                why.contains("condition did not hold") || why.contains("longer than it was lent");
+            let usual = [
+                "condition did not hold",
+                "longer than it was lent",
+                "takes its place",
+                "more urgent",
+            ];
+            let is_usual = usual.iter().any(|it| why.contains(it));
             assert!(
                 !faults.is_kind() || is_usual,
                 "{id} for no reason: {record:?}"
