@@ -247,7 +247,7 @@ impl House {
     }
 
     fn named(&self, device: NodeId) -> String {
-        self.catalogue
+        self.names
             .name(device)
             .map_or_else(|| device.to_string(), Into::into)
     }
