@@ -13,7 +13,7 @@ use selvedge_core::Span;
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
 use tokio::sync::mpsc;
-use tokio::time::{sleep_until, timeout_at};
+use tokio::time::{self, sleep_until, timeout_at};
 
 /// A device, as its own protocol has it.
 ///
@@ -123,7 +123,6 @@ impl Default for Care {
 /// Carries out orders one by one, and tells what the device says, until there are no more orders to come.
 ///
 /// What the device said before it did a command is told before the outcome of that command.
-#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 pub async fn attend<D: Device>(
     mut device: D,
     care: Care,
@@ -135,7 +134,7 @@ pub async fn attend<D: Device>(
         misses: 0,
         is_up: None,
     };
-    let mut next = Instant::now();
+    let mut next = now();
     loop {
         enum Turn {
             Order(Option<Order>),
@@ -144,8 +143,9 @@ pub async fn attend<D: Device>(
         }
         let turn = tokio::select! {
             biased;
-            order = orders.recv() => Turn::Order(order),
+            // What it has said by now comes before what it is told next.
             heard = device.hear() => Turn::Heard(heard),
+            order = orders.recv() => Turn::Order(order),
             () = sleep_until(next.into()) => Turn::Look,
         };
         match turn {
@@ -155,7 +155,7 @@ pub async fn attend<D: Device>(
                 state,
                 until,
             })) => {
-                let outcome = if Instant::now() >= until {
+                let outcome = if now() >= until {
                     // The hub has given it up: nothing is sent.
                     Outcome::Refused
                 } else {
@@ -164,12 +164,12 @@ pub async fn attend<D: Device>(
                 };
                 if outcome != Outcome::Done {
                     // Whether it answers at all is known soon, and in which state it is.
-                    next = Instant::now();
+                    next = now();
                 }
                 (view.tell)(Report::Outcome { token, outcome });
             }
             Turn::Order(Some(Order::Ask { token })) => {
-                let state = timeout_at((Instant::now() + care.answer).into(), device.ask()).await;
+                let state = timeout_at((now() + care.answer).into(), device.ask()).await;
                 match state.ok().flatten() {
                     Some(state) => (view.tell)(Report::Answered { token, state }),
                     None => {
@@ -181,7 +181,7 @@ pub async fn attend<D: Device>(
             Turn::Heard(Heard::State(state)) => view.on_state(state),
             Turn::Heard(Heard::Gone) => view.on_gone(),
             Turn::Look => {
-                let asked = Instant::now();
+                let asked = now();
                 let state = timeout_at((asked + care.answer).into(), device.look()).await;
                 match state.ok().flatten() {
                     Some(state) => view.on_state(state),
@@ -191,6 +191,11 @@ pub async fn attend<D: Device>(
             }
         }
     }
+}
+
+/// On the clock that tokio waits by, which stands still in tests.
+fn now() -> Instant {
+    time::Instant::now().into_std()
 }
 
 /// What the hub was told of the device.

@@ -156,6 +156,8 @@ pub struct House {
     hub: Driver<DurableHub<State>>,
     dispatcher: Driver<Dispatcher<State>>,
     catalogue: Catalogue,
+    /// The names of all devices, also of those that are gone and which a run that is kept had.
+    names: Catalogue,
     /// On which terms each routine runs, by its name.
     terms: BTreeMap<String, Terms>,
     /// Where the sun rises.
@@ -205,6 +207,7 @@ impl House {
             hub: Driver::new(hub),
             dispatcher: Driver::new(dispatcher.map_err(trigger::Reject::from)?),
             catalogue: home.catalogue.clone(),
+            names: Catalogue::new(),
             terms: BTreeMap::new(),
             location: home.location,
             records: Records::new(runs),
@@ -232,6 +235,10 @@ impl House {
             }
         }
         house.catalogue = without(&home.catalogue, &taken_out);
+        // Another device with this number would be taken for it.
+        let known = house.records.devices();
+        taken_out.retain(|it| !known.contains(it));
+        house.names = without(&home.catalogue, &taken_out);
         for (device, _) in home.catalogue.iter().filter(|it| !gone.contains(&it.0)) {
             let state = home.initial.get(&device).cloned();
             match house.command(Command::Device { device, state }, moment) {
@@ -276,6 +283,13 @@ impl House {
     #[must_use]
     pub const fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    /// The devices by name, and those that are gone and which a run that is kept had: their numbers are not
+    /// free yet.
+    #[must_use]
+    pub const fn names(&self) -> &Catalogue {
+        &self.names
     }
 
     /// What became of runs.

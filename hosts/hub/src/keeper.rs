@@ -230,7 +230,9 @@ impl Keeper {
                 Some(Answer::Run(to, told))
             }
             Request::Cancel(id, to) => Some(Answer::Cancel(to, self.house.cancel(id, moment))),
-            Request::Preview(name, to) => Some(Answer::Preview(to, self.house.preview(&name))),
+            Request::Preview(name, to) => {
+                Some(Answer::Preview(to, self.house.preview(&name, moment)))
+            }
             Request::Show(id, to) => {
                 let record = self.house.records().get(id);
                 Some(Answer::Show(

@@ -148,7 +148,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (config, now) = (Config::default(), moment(start));
     let mut house = House::new(home, config, lateness, &gone, found.memory, rng, now)?;
     store.begin(
-        &house.catalogue().clone(),
+        &house.names().clone(),
         &house.take_changes(),
         house.saved(),
     )?;

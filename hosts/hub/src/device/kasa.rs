@@ -216,9 +216,10 @@ impl Device for Kasa {
                 Ok::<_, KasaError>(TcpStream::connect(&self.address).await?)
             };
             match timeout_at(last.into(), ready).await {
-                Ok(Ok(stream)) => break stream,
+                // The host may have slept meanwhile.
+                Ok(Ok(stream)) if Instant::now() < until => break stream,
                 Ok(Err(_)) if Instant::now() < last => sleep(RETRY).await,
-                Ok(Err(_)) | Err(_) => return Outcome::Refused,
+                Ok(_) | Err(_) => return Outcome::Refused,
             }
         };
         let context = match &self.child {

@@ -228,10 +228,10 @@ impl House {
     ///
     /// # Errors
     /// When there is no such routine, or the hub would refuse it.
-    pub fn preview(&self, name: &str) -> Result<PreviewView, Refusal> {
+    pub fn preview(&self, name: &str, moment: Moment) -> Result<PreviewView, Refusal> {
         let routine = self.routine(name)?;
         let terms = self.terms.get(name).cloned().unwrap_or_default();
-        let found = self.hub().preview(self.latest.now, routine, terms);
+        let found = self.hub().preview(moment.now, routine, terms);
         let found = found.map_err(|it| Refusal::Hub(it.explain(&self.catalogue)))?;
         let taken = |(id, device): &(RoutineId, NodeId)| TakenView {
             run: id.0,
@@ -247,7 +247,7 @@ impl House {
     }
 
     fn named(&self, device: NodeId) -> String {
-        self.catalogue
+        self.names
             .name(device)
             .map_or_else(|| device.to_string(), Into::into)
     }

@@ -11,12 +11,14 @@
     reason = "tests may panic, and watch the program from outside"
 )]
 
+mod attend;
 mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
 mod esphome;
 mod file;
 mod fuzz;
+mod hostile;
 mod house;
 mod kasa;
 mod mqtt;
