@@ -120,6 +120,9 @@ impl Default for Care {
     }
 }
 
+/// How much a device may say before it is told something.
+const TALK: u32 = 64;
+
 /// Carries out orders one by one, and tells what the device says, until there are no more orders to come.
 ///
 /// What the device said before it did a command is told before the outcome of that command.
@@ -135,6 +138,7 @@ pub async fn attend<D: Device>(
         is_up: None,
     };
     let mut next = now();
+    let mut heard_before_order = 0;
     loop {
         enum Turn {
             Order(Option<Order>),
@@ -143,10 +147,14 @@ pub async fn attend<D: Device>(
         }
         let turn = tokio::select! {
             biased;
-            // What it has said by now comes before what it is told next.
-            heard = device.hear() => Turn::Heard(heard),
+            // What it has said by now comes before what it is told next, unless it does not stop.
+            heard = device.hear(), if heard_before_order < TALK => Turn::Heard(heard),
             order = orders.recv() => Turn::Order(order),
             () = sleep_until(next.into()) => Turn::Look,
+        };
+        heard_before_order = match turn {
+            Turn::Heard(_) => heard_before_order + 1,
+            Turn::Order(_) | Turn::Look => 0,
         };
         match turn {
             Turn::Order(None) => return,

@@ -356,3 +356,60 @@ fn a_command_that_finds_no_room_is_not_refused_at_once() {
         assert!(waited > Duration::from_millis(200), "{waited:?}");
     });
 }
+
+/// A device that has always something more to say, up to a thousand times.
+struct Chatter(u32);
+
+impl Device for Chatter {
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
+    async fn set(&mut self, _: &State, _: std::time::Instant) -> Outcome {
+        match self.0 < 200 {
+            true => Outcome::Done,
+            false => Outcome::Refused,
+        }
+    }
+
+    async fn ask(&mut self) -> Option<State> {
+        Some("on".into())
+    }
+
+    async fn hear(&mut self) -> Heard {
+        if self.0 == 1_000 {
+            return future::pending().await;
+        }
+        self.0 += 1;
+        Heard::State("on".into())
+    }
+}
+
+#[test]
+fn a_device_that_does_not_stop_talking_is_told_something() {
+    paused(async {
+        let (orders, takes) = mpsc::unbounded_channel();
+        let until = (Instant::now() + secs(5)).into_std();
+        let (token, state) = (1, "on".into());
+        let order = Order::Set {
+            token,
+            state,
+            until,
+        };
+        orders.send(order).unwrap();
+        let told = Arc::<Mutex<Vec<Report>>>::default();
+        let tells = Arc::clone(&told);
+        let tell = move |it| tells.lock().unwrap().push(it);
+        tokio::spawn(attend(Chatter(0), Care::default(), takes, tell));
+        sleep(secs(60)).await;
+        let outcome = Outcome::Done;
+        let report = Report::Outcome { token, outcome };
+        assert!(told.lock().unwrap().contains(&report));
+        let states = Report::Observed("on".into());
+        let all = told.lock().unwrap();
+        assert!(
+            all.iter().filter(|it| **it == states).count() >= 1_000,
+            "all that it said is told"
+        );
+    });
+}

@@ -8,6 +8,7 @@
     clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     reason = "tests may panic, and watch the program from outside"
 )]
 

@@ -394,7 +394,11 @@ fn a_flood_of_presses_is_answered_or_refused_and_holds_up_nothing() {
         for _ in 0..20 {
             let asked = Instant::now();
             hub.get("/api/home");
-            assert!(asked.elapsed() < Duration::from_secs(3), "{:?}", asked.elapsed());
+            assert!(
+                asked.elapsed() < Duration::from_secs(3),
+                "{:?}",
+                asked.elapsed()
+            );
             thread::sleep(Duration::from_millis(100));
         }
     });
@@ -408,7 +412,10 @@ fn a_flood_of_presses_is_answered_or_refused_and_holds_up_nothing() {
         }
     }
     let after = memory(&hub);
-    println!("{taken} taken, {refused} refused, {before} kB before, {after} after, {:?}", said.elapsed());
+    println!(
+        "{taken} taken, {refused} refused, {before} kB before, {after} after, {:?}",
+        said.elapsed()
+    );
     assert!(after < before + 60_000, "{before} {after}");
     let until = Instant::now() + Duration::from_secs(60);
     loop {
