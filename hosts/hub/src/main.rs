@@ -145,11 +145,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let rng = ChaCha12Rng::seed_from_u64(getrandom::u64().map_err(|_| NoChance)?);
     let (config, now) = (Config::default(), moment(start));
     let mut house = House::new(home, config, lateness, &gone, found.memory, rng, now)?;
-    store.begin(
-        &house.names().clone(),
-        &house.take_changes(),
-        house.saved(),
-    )?;
+    store.begin(&house.names().clone(), &house.take_changes(), house.saved())?;
 
     let (to_keeper, requests) = channel();
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -161,9 +161,11 @@ impl Desk {
     /// What became of a command, and when; of one that was told once.
     fn outcome(&self, of: u64) -> (Instant, Outcome) {
         let told = self.told.lock().unwrap();
-        let mut all = told.iter().filter_map(|(at, it)| match it {
-            Report::Outcome { token, outcome } if *token == of => Some((*at, *outcome)),
-            _ => None,
+        let mut all = told.iter().filter_map(|(at, it)| {
+            let Report::Outcome { token, outcome } = it else {
+                return None;
+            };
+            (*token == of).then_some((*at, *outcome))
         });
         let first = all.next().expect("no outcome");
         assert_eq!(all.next(), None);

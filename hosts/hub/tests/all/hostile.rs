@@ -1,6 +1,7 @@
 //! Homes in which all goes wrong that may go wrong: devices, people, the clock, the process, the file.
 //!
-//! What is known of a hub here is what it promises, and what it had stored.
+//! What is known of a hub here is what it promises, and what it had stored. `SELVEDGE_HUB_SEED` says with which
+//! seed it begins, and `SELVEDGE_HUB_SEEDS` how many there are; one that fails is printed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{env, mem, thread};
@@ -207,7 +208,8 @@ fn routine(dice: &mut Dice, nth: usize) -> Value {
         }
         it
     });
-    let mut it = json!({"RoutineName": format!("r{nth}"), "CommandList": steps.collect::<Vec<_>>()});
+    let mut it =
+        json!({"RoutineName": format!("r{nth}"), "CommandList": steps.collect::<Vec<_>>()});
     match dice.below(7) {
         0 => it["mode"] = "single".into(),
         1 => it["mode"] = "restart".into(),
@@ -328,8 +330,16 @@ fn value(of: &State) -> u64 {
 
 /// Whether an end is the one that was told before. What was to be brought back may have been meanwhile.
 fn goes_on(old: &Option<(u64, End)>, new: &Option<(u64, End)>) -> bool {
-    let (Some((at, End::Aborted { why, undo })), Some((then, End::Aborted { why: still, undo: now }))) =
-        (old, new)
+    let (
+        Some((at, End::Aborted { why, undo })),
+        Some((
+            then,
+            End::Aborted {
+                why: still,
+                undo: now,
+            },
+        )),
+    ) = (old, new)
     else {
         return old == new;
     };

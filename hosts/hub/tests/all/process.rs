@@ -154,8 +154,12 @@ fn a_device_that_is_gone_from_the_file_keeps_its_name_in_what_was_told() {
     let told = hub.wait_for(id, "done");
     drop(hub);
     let other = |devices: [&str; 2]| {
-        let named = devices.map(|it| format!(r#"{{"DevID": "{it}"}}"#)).join(", ");
-        let drivers = devices.map(|it| format!(r#""{it}": {{"dummy": {{}}}}"#)).join(", ");
+        let named = devices
+            .map(|it| format!(r#"{{"DevID": "{it}"}}"#))
+            .join(", ");
+        let drivers = devices
+            .map(|it| format!(r#""{it}": {{"dummy": {{}}}}"#))
+            .join(", ");
         format!(r#"{{"devices": [{named}], "hub": {{"devices": {{{drivers}}}}}}}"#)
     };
     // Without the one that came last, and with another one after that.
