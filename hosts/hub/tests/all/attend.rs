@@ -242,7 +242,7 @@ fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
             assert_eq!(desk.told(), [Report::Up, Report::Observed("off".into())]);
             desk.mood(mood);
             let asked = desk.ask();
-            sleep(secs(7)).await;
+            sleep(secs(5)).await;
             assert_eq!(desk.outcome(asked).1, Outcome::Unknown);
             assert_eq!(desk.told()[3..], [Report::Down], "{mood:?}");
             desk.mood(Mood::Obeys);
