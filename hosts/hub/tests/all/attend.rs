@@ -161,9 +161,11 @@ impl Desk {
     /// What became of a command, and when; of one that was told once.
     fn outcome(&self, of: u64) -> (Instant, Outcome) {
         let told = self.told.lock().unwrap();
-        let mut all = told.iter().filter_map(|(at, it)| match it {
-            Report::Outcome { token, outcome } if *token == of => Some((*at, *outcome)),
-            _ => None,
+        let mut all = told.iter().filter_map(|(at, it)| {
+            let Report::Outcome { token, outcome } = it else {
+                return None;
+            };
+            (*token == of).then_some((*at, *outcome))
         });
         let first = all.next().expect("no outcome");
         assert_eq!(all.next(), None);
@@ -240,7 +242,7 @@ fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
             assert_eq!(desk.told(), [Report::Up, Report::Observed("off".into())]);
             desk.mood(mood);
             let asked = desk.ask();
-            sleep(secs(7)).await;
+            sleep(secs(5)).await;
             assert_eq!(desk.outcome(asked).1, Outcome::Unknown);
             assert_eq!(desk.told()[3..], [Report::Down], "{mood:?}");
             desk.mood(Mood::Obeys);

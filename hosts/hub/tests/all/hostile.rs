@@ -1,6 +1,7 @@
 //! Homes in which all goes wrong that may go wrong: devices, people, the clock, the process, the file.
 //!
-//! What is known of a hub here is what it promises, and what it had stored.
+//! What is known of a hub here is what it promises, and what it had stored. `SELVEDGE_HUB_SEED` says with which
+//! seed it begins, and `SELVEDGE_HUB_SEEDS` how many there are; one that fails is printed.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::{env, mem, thread};
