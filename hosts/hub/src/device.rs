@@ -239,6 +239,12 @@ impl<T: Fn(Report)> View<T> {
     }
 }
 
+/// Half-way from now until then, and at most half of so long before.
+fn half_way(until: Instant, most: Duration) -> Instant {
+    let left = until.saturating_duration_since(now());
+    until.checked_sub(left.min(most) / 2).unwrap_or(until)
+}
+
 /// What a state is for a relay.
 fn relay(state: &State) -> Option<bool> {
     match state {

@@ -17,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout_at};
 
 use self::wire::{Authenticated, Codec, Entity, Hello, Packet, Relay, SetLight, WireError, kind};
-use super::{Device, Heard, relay, shown};
+use super::{Device, Heard, half_way, relay, shown};
 
 /// How long to wait before a device that does not accept a connection is tried again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -234,11 +234,12 @@ impl Device for Esphome {
             return Outcome::Refused;
         };
         // Until something is sent, it can be tried again.
-        let left = until.saturating_duration_since(Instant::now());
-        let last = until.checked_sub(left.min(4 * RETRY) / 2).unwrap_or(until);
+        let last = half_way(until, 4 * RETRY);
         let mut session = loop {
             // One that was kept may be dead: a question finds out.
             match timeout_at(last.into(), self.question()).await {
+                // The host may have slept meanwhile.
+                Ok(Ok(_)) if Instant::now() >= until => return Outcome::Refused,
                 Ok(Ok(_)) => match self.session.take() {
                     Some(it) => break it,
                     None => return Outcome::Refused,
@@ -258,8 +259,7 @@ impl Device for Esphome {
             }
             Ok::<_, WireError>(session)
         };
-        let left = until.saturating_duration_since(Instant::now());
-        let half = until.checked_sub(left / 2).unwrap_or(until);
+        let half = half_way(until, Duration::MAX);
         if let Ok(Ok(session)) = timeout_at(half.into(), told).await {
             self.session = Some(session);
             self.was_on = Some(is_on);

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout_at};
 
-use super::{Device, Heard};
+use super::{Device, Heard, half_way};
 
 /// How long to wait before a device that does not answer is asked again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -311,8 +311,7 @@ impl Device for Mqtt {
 
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     async fn set(&mut self, state: &State, until: Instant) -> Outcome {
-        let left = until.saturating_duration_since(Instant::now());
-        let last = until.checked_sub(left.min(2 * MARGIN) / 2).unwrap_or(until);
+        let last = half_way(until, 2 * MARGIN);
         let command = self.how.command_for(state);
         // Until something is sent, it can be waited for: for the device, and for room among what is said.
         let said = loop {
@@ -331,8 +330,7 @@ impl Device for Mqtt {
         };
         // This may be dropped at any point from here on.
         self.doubt = Some(said);
-        let left = until.saturating_duration_since(Instant::now());
-        let mut next = until.checked_sub(left / 2).unwrap_or(until);
+        let mut next = half_way(until, Duration::MAX);
         while Instant::now() < until {
             let says = |it: &Known| it.said > said && it.state.as_ref() == Some(state);
             if let Ok(Ok(_)) = timeout_at(next.into(), self.known.wait_for(says)).await {
