@@ -21,6 +21,7 @@ pub mod announce;
 mod office;
 pub mod topic;
 
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,6 +30,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
 use selvedge_mqtt::access::{Access, Address};
+#[cfg(feature = "broker")]
 use selvedge_mqtt::broker::{self, Settings};
 use selvedge_mqtt::link::{Dialect, Link, LinkEvent, Session, Setup, Will};
 use selvedge_mqtt::tls::{Identity, TlsError, Trust};
@@ -85,7 +87,10 @@ pub enum PostError {
     Password,
     /// The broker inside does not start.
     #[error("hub.mqtt.listen: cannot listen at {0}: {1}: choose another address")]
-    Listen(core::net::SocketAddr, io::Error),
+    Listen(SocketAddr, io::Error),
+    /// This program has no broker.
+    #[error("hub.mqtt.listen: this program was built without a broker: name one with \"broker\"")]
+    NoBroker,
     /// Two names that are one in a topic.
     #[error("{0:?} and {1:?} are one name in a topic of MQTT: rename one of them")]
     Twice(String, String),
@@ -140,28 +145,34 @@ impl Way {
     fn broker(&self) -> Result<Address, PostError> {
         match self.shape.place()? {
             Place::At(address) => Ok(address),
-            Place::Inside(listen) => {
-                let settings = Settings {
-                    listen,
-                    access: &self.access,
-                    users: self.users.as_ref(),
-                    identity: self.identity.as_ref(),
-                    packet_max: PACKET_MAX,
-                    // What a device missed it does not do later.
-                    keeps_sessions: false,
-                };
-                let inside = broker::start(settings);
-                let inside = inside.map_err(|it| PostError::Listen(listen, it))?;
-                Ok(inside.unwrap_or_else(|| Address {
-                    host: match listen.ip().is_unspecified() {
-                        true if listen.is_ipv6() => "::1".into(),
-                        true => "127.0.0.1".into(),
-                        false => listen.ip().to_string(),
-                    },
-                    port: listen.port(),
-                }))
-            }
+            Place::Inside(listen) => self.start_broker(listen),
         }
+    }
+
+    #[cfg(not(feature = "broker"))]
+    fn start_broker(&self, _: SocketAddr) -> Result<Address, PostError> {
+        let _unused = (&self.users, &self.identity);
+        Err(PostError::NoBroker)
+    }
+
+    #[cfg(feature = "broker")]
+    fn start_broker(&self, listen: SocketAddr) -> Result<Address, PostError> {
+        let settings = Settings {
+            listen,
+            access: &self.access,
+            users: self.users.as_ref(),
+            identity: self.identity.as_ref(),
+            packet_max: PACKET_MAX,
+            // What a device missed it does not do later.
+            keeps_sessions: false,
+        };
+        let inside = broker::start(settings);
+        let inside = inside.map_err(|it| PostError::Listen(listen, it))?;
+        // Behind its front it is elsewhere.
+        Ok(inside.unwrap_or_else(|| Address {
+            host: listen.ip().to_string(),
+            port: listen.port(),
+        }))
     }
 }
 
