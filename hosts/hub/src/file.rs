@@ -12,7 +12,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use selvedge_core::NodeId;
-use selvedge_routine::file::{FileError, Format, Home, section};
+use selvedge_routine::file::{FileError, Format, Home, Lint, section};
 use selvedge_routine::trigger::{Clause, Trigger};
 use selvedge_routine::{Catalogue, State};
 use serde::de::Error as _;
@@ -186,6 +186,14 @@ impl HomeFile {
         let extension = path.extension().and_then(OsStr::to_str);
         let format = extension.and_then(Format::of_extension);
         format.ok_or(HomeError::Format)
+    }
+
+    /// What in a file is odd: what can be read, and is perhaps not meant.
+    ///
+    /// # Errors
+    /// When it is not as the format says.
+    pub fn odd(format: Format, bytes: &[u8]) -> Result<Vec<Lint>, HomeError> {
+        Ok(Home::lint(format, bytes, Catalogue::new())?.1)
     }
 
     /// Reads the file of a home. Devices that the catalogue knows keep their ids.

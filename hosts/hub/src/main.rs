@@ -7,9 +7,9 @@
     reason = "hosts have the standard library"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::env::VarError;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,27 +22,25 @@ use chacha20::rand_core::SeedableRng as _;
 use clap::Parser;
 use selvedge_core::{NodeId, Span};
 use selvedge_door::{Door, DoorError, NoChance, Token};
-use selvedge_hub::device::dummy::Dummy;
-use selvedge_hub::device::esphome::Esphome;
-use selvedge_hub::device::kasa::Kasa;
-use selvedge_hub::device::mqtt::{Ear, Unlinked};
-use selvedge_hub::device::{Care, Device, Order, Report, attend};
-use selvedge_hub::file::{DriverShape, EsphomeShape, HomeError, HomeFile};
+use selvedge_hub::file::{HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
 use selvedge_hub::keeper::{Keeper, Request, Tell, moment};
 use selvedge_hub::mqtt::{self, Post, PostError, Told, Way};
 use selvedge_hub::store::{Store, StoreError};
-use selvedge_routine::State;
+use selvedge_routine::Catalogue;
+use selvedge_routine::file::{FileError, Format, home_assistant};
 use selvedge_safehome::Config;
 use thiserror::Error;
-use tokio::runtime::Runtime;
-use tokio::sync::mpsc;
 use tracing_appender::non_blocking::NonBlockingBuilder;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
+
+mod start;
+
+use start::{Devices, lateness};
 
 /// Run a home: routines over its devices, that end as some order explains and are undone when they fail.
 #[derive(Debug, Parser)]
@@ -50,6 +48,13 @@ use tracing_subscriber::prelude::*;
 struct Arguments {
     /// The file of the home, in JSON or YAML: devices and how they are reached, routines, triggers
     home: PathBuf,
+    /// Read the file, say what in it is odd, and do nothing else
+    #[arg(long)]
+    check: bool,
+    /// The file has scripts or automations of Home Assistant: write them as a home's file in YAML to the standard
+    /// output, and do nothing else. What is not understood is named
+    #[arg(long, conflicts_with = "check")]
+    from_home_assistant: bool,
     /// The folder for what must not be forgotten
     #[arg(long, value_name = "DIR", default_value = "selvedge-hub")]
     state: PathBuf,
@@ -75,6 +80,10 @@ enum Failure {
     Read(PathBuf, io::Error),
     #[error("{path}: {0}", path = .1.display())]
     Home(Box<HomeError>, PathBuf),
+    #[error("{path}: {all}", path = .1.display(), all = lines(.0))]
+    Scripts(Vec<FileError>, PathBuf),
+    #[error("cannot write to the standard output: {0}: run it with an open one")]
+    Output(io::Error),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -89,6 +98,12 @@ enum Failure {
     Password,
     #[error("cannot start a thread: {0}: see how many this process may have")]
     Thread(io::Error),
+}
+
+/// One after the other, each in a line of its own.
+fn lines(all: &[FileError]) -> String {
+    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+    all.join("\n  ")
 }
 
 /// How many lines of the log may wait for their reader.
@@ -127,7 +142,18 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.home;
     let bytes = fs::read(path).map_err(|it| Failure::Read(path.clone(), it))?;
     let wrong = |it| Failure::Home(Box::new(it), path.clone());
+    if arguments.from_home_assistant {
+        return convert(path, &bytes);
+    }
     let format = HomeFile::format(path).map_err(wrong)?;
+    for it in HomeFile::odd(format, &bytes).map_err(wrong)? {
+        eprintln!("selvedge-hub: {}: {it}", path.display());
+    }
+    if arguments.check {
+        return HomeFile::read(format, &bytes, Default::default())
+            .map(drop)
+            .map_err(wrong);
+    }
     let door = Door::new(arguments.http, arguments.http_token.clone())?;
     // Before anything is opened: a file that is wrong changes nothing.
     let file = HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
@@ -219,6 +245,17 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(ended?)
 }
 
+/// Writes scripts of Home Assistant as a home's file.
+fn convert(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let scripts = home_assistant::read(bytes, Catalogue::new());
+    let scripts = scripts.map_err(|it| Failure::Scripts(it, path.to_owned()))?;
+    let written = scripts.write_as(Format::Yaml);
+    let written = written.map_err(|it| Failure::Home(Box::new(it.into()), path.to_owned()))?;
+    io::stdout()
+        .write_all(written.as_bytes())
+        .map_err(Failure::Output)
+}
+
 /// How the broker is gone to, if there is one.
 fn way(file: &HomeFile, path: &Path) -> Result<Option<Way>, Failure> {
     let Some(shape) = &file.mqtt else {
@@ -240,96 +277,6 @@ fn names(house: &House, file: &HomeFile) -> (BTreeSet<String>, BTreeSet<String>)
     let devices = file.drivers.keys().cloned().collect();
     let routines = house.routines().map(Into::into).collect();
     (devices, routines)
-}
-
-/// For how long a command of a device may still act after its outcome came back unknown.
-fn lateness(driver: &DriverShape) -> Span {
-    match driver {
-        DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),
-        DriverShape::Kasa(it) => Kasa::new(it.address.to_string(), it.outlet).lateness(),
-        DriverShape::Esphome(it) => esphome(it).lateness(),
-        DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {
-            Unlinked::lateness()
-        }
-    }
-}
-
-fn esphome(it: &EsphomeShape) -> Esphome {
-    Esphome::new(it.address.to_string(), it.entity.clone(), it.key)
-}
-
-/// The devices of a home, as they are started.
-struct Devices<'a> {
-    house: &'a House,
-    file: &'a HomeFile,
-    to_keeper: &'a Sender<Request>,
-    orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
-    ears: Vec<Ear>,
-    /// Those that wait for the link to the broker.
-    unlinked: Vec<(NodeId, Unlinked, mpsc::UnboundedReceiver<Order>)>,
-}
-impl<'a> Devices<'a> {
-    const fn new(house: &'a House, file: &'a HomeFile, to_keeper: &'a Sender<Request>) -> Self {
-        Self {
-            house,
-            file,
-            to_keeper,
-            orders: BTreeMap::new(),
-            ears: Vec::new(),
-            unlinked: Vec::new(),
-        }
-    }
-
-    /// Starts all that need no broker.
-    fn start_local(&mut self, runtime: &Runtime) -> Result<(), PostError> {
-        for (id, name) in self.file.home.catalogue.iter() {
-            let Some(driver) = self.file.drivers.get(name) else {
-                continue;
-            };
-            let (to, from) = mpsc::unbounded_channel();
-            self.orders.insert(id, to);
-            if let Some(how) = driver.conventions(name).transpose()? {
-                let (device, ear) = Unlinked::new(how);
-                self.ears.push(ear);
-                self.unlinked.push((id, device, from));
-                continue;
-            }
-            match driver {
-                DriverShape::Dummy(it) => {
-                    let state = self.house.hub().state(id).cloned();
-                    let state = state.unwrap_or_else(|| State::from("off"));
-                    self.start(runtime, id, Dummy::new(state, it.takes()), from);
-                }
-                DriverShape::Kasa(it) => {
-                    let plug = Kasa::new(it.address.to_string(), it.outlet);
-                    self.start(runtime, id, plug, from);
-                }
-                DriverShape::Esphome(it) => self.start(runtime, id, esphome(it), from),
-                DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Starts those that go by the broker.
-    fn start_remote(&mut self, runtime: &Runtime, post: &Post) {
-        for (id, device, from) in core::mem::take(&mut self.unlinked) {
-            self.start(runtime, id, device.link(post.link()), from);
-        }
-    }
-
-    fn start<D: Device>(
-        &self,
-        runtime: &Runtime,
-        id: NodeId,
-        device: D,
-        orders: mpsc::UnboundedReceiver<Order>,
-    ) {
-        let to = self.to_keeper.clone();
-        // A keeper that has stopped hears nothing, and the process ends.
-        let tell = move |report: Report| drop(to.send(Request::Report(id, report)));
-        runtime.spawn(attend(device, Care::default(), orders, tell));
-    }
 }
 
 /// Runs devices until the process is asked to end.

@@ -173,3 +173,55 @@ fn a_device_that_is_gone_from_the_file_keeps_its_name_in_what_was_told() {
         assert_eq!(names, devices);
     }
 }
+
+fn only_reads(arguments: &[&str], text: &str) -> (bool, String, String) {
+    let dir = Dir::new("reads");
+    let path = dir.path().join("home.yaml");
+    fs::write(&path, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge-hub"));
+    let output = command.arg(&path).args(arguments).current_dir(dir.path());
+    let output = output.output().unwrap();
+    assert_eq!(
+        fs::read_dir(dir.path()).unwrap().count(),
+        1,
+        "it makes nothing"
+    );
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.success(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn what_is_odd_in_a_file_is_told_and_what_is_wrong_ends_it() {
+    const HOME: &str = "devices: [{DevID: lamp}]\nroutines:\n\
+        - {RoutineName: a, CommandList: [{DevID: lamp, Action: \"on\"}]}\n\
+        - {RoutineName: b, CommandList: [{DevID: lamp, Action: \"On\"}]}\n\
+        hub: {devices: {lamp: {dummy: {}}}}\n";
+    let (is_fine, out, told) = only_reads(&["--check"], HOME);
+    assert!(is_fine && out.is_empty(), "{told}");
+    assert!(
+        told.contains("home.yaml: routines[1].CommandList[0]"),
+        "{told}"
+    );
+    assert!(told.contains("\"On\""), "{told}");
+    let (is_fine, _, told) = only_reads(&["--check"], &HOME.replace("dummy", "dumy"));
+    assert!(!is_fine && told.contains("dumy"), "{told}");
+}
+
+#[test]
+fn scripts_of_home_assistant_become_a_homes_file() {
+    const SCRIPTS: &str = "evening:\n  mode: restart\n  sequence:\n  - action: switch.turn_on\n    \
+        target: {entity_id: switch.lamp}\n";
+    let (is_fine, out, told) = only_reads(&["--from-home-assistant"], SCRIPTS);
+    assert!(is_fine && told.is_empty(), "{told}");
+    for part in ["evening", "switch.lamp", "restart"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let missed = SCRIPTS.replace("switch.turn_on", "notify.all");
+    let (is_fine, out, told) = only_reads(&["--from-home-assistant"], &missed);
+    assert!(!is_fine && out.is_empty());
+    assert!(told.contains("notify.all"), "{told}");
+}

@@ -1,0 +1,112 @@
+//! Devices as they are started, each with its driver.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+
+use selvedge_core::{NodeId, Span};
+use selvedge_hub::device::dummy::Dummy;
+use selvedge_hub::device::esphome::Esphome;
+use selvedge_hub::device::kasa::Kasa;
+use selvedge_hub::device::mqtt::{Ear, Unlinked};
+use selvedge_hub::device::{Care, Device, Order, Report, attend};
+use selvedge_hub::file::{DriverShape, EsphomeShape, HomeFile};
+use selvedge_hub::house::House;
+use selvedge_hub::keeper::Request;
+use selvedge_hub::mqtt::{Post, PostError};
+use selvedge_routine::State;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+/// For how long a command of a device may still act after its outcome came back unknown.
+pub(crate) fn lateness(driver: &DriverShape) -> Span {
+    match driver {
+        DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),
+        DriverShape::Kasa(it) => Kasa::new(it.address.to_string(), it.outlet).lateness(),
+        DriverShape::Esphome(it) => esphome(it).lateness(),
+        DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {
+            Unlinked::lateness()
+        }
+    }
+}
+
+fn esphome(it: &EsphomeShape) -> Esphome {
+    Esphome::new(it.address.to_string(), it.entity.clone(), it.key)
+}
+
+/// The devices of a home, as they are started.
+pub(crate) struct Devices<'a> {
+    house: &'a House,
+    file: &'a HomeFile,
+    to_keeper: &'a Sender<Request>,
+    pub(crate) orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
+    pub(crate) ears: Vec<Ear>,
+    /// Those that wait for the link to the broker.
+    unlinked: Vec<(NodeId, Unlinked, mpsc::UnboundedReceiver<Order>)>,
+}
+impl<'a> Devices<'a> {
+    pub(crate) const fn new(
+        house: &'a House,
+        file: &'a HomeFile,
+        to_keeper: &'a Sender<Request>,
+    ) -> Self {
+        Self {
+            house,
+            file,
+            to_keeper,
+            orders: BTreeMap::new(),
+            ears: Vec::new(),
+            unlinked: Vec::new(),
+        }
+    }
+
+    /// Starts all that need no broker.
+    pub(crate) fn start_local(&mut self, runtime: &Runtime) -> Result<(), PostError> {
+        for (id, name) in self.file.home.catalogue.iter() {
+            let Some(driver) = self.file.drivers.get(name) else {
+                continue;
+            };
+            let (to, from) = mpsc::unbounded_channel();
+            self.orders.insert(id, to);
+            if let Some(how) = driver.conventions(name).transpose()? {
+                let (device, ear) = Unlinked::new(how);
+                self.ears.push(ear);
+                self.unlinked.push((id, device, from));
+                continue;
+            }
+            match driver {
+                DriverShape::Dummy(it) => {
+                    let state = self.house.hub().state(id).cloned();
+                    let state = state.unwrap_or_else(|| State::from("off"));
+                    self.start(runtime, id, Dummy::new(state, it.takes()), from);
+                }
+                DriverShape::Kasa(it) => {
+                    let plug = Kasa::new(it.address.to_string(), it.outlet);
+                    self.start(runtime, id, plug, from);
+                }
+                DriverShape::Esphome(it) => self.start(runtime, id, esphome(it), from),
+                DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts those that go by the broker.
+    pub(crate) fn start_remote(&mut self, runtime: &Runtime, post: &Post) {
+        for (id, device, from) in core::mem::take(&mut self.unlinked) {
+            self.start(runtime, id, device.link(post.link()), from);
+        }
+    }
+
+    fn start<D: Device>(
+        &self,
+        runtime: &Runtime,
+        id: NodeId,
+        device: D,
+        orders: mpsc::UnboundedReceiver<Order>,
+    ) {
+        let to = self.to_keeper.clone();
+        // A keeper that has stopped hears nothing, and the process ends.
+        let tell = move |report: Report| drop(to.send(Request::Report(id, report)));
+        runtime.spawn(attend(device, Care::default(), orders, tell));
+    }
+}
