@@ -185,6 +185,7 @@ mod late;
 mod lineage;
 mod machine;
 mod mode;
+mod place;
 mod preempt;
 mod preview;
 mod published;
@@ -205,6 +206,7 @@ pub use event::{
 };
 pub use id::RoutineId;
 pub use machine::Hub;
+pub use place::{Place, PlaceStage};
 pub use preview::Preview;
 #[cfg(feature = "check")]
 pub use published::Published;

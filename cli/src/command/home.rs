@@ -12,9 +12,9 @@ use rand_core::SeedableRng;
 use selvedge_core::{Span, Time};
 use selvedge_home::term::Colour;
 use selvedge_home::{Outage, Plan, Report, Scenario, Watch, page, run, write_report};
-use selvedge_routine::Catalogue;
 use selvedge_routine::file::{Format, Home as HomeFile};
 use selvedge_routine::trigger::TimeOfDay;
+use selvedge_routine::{Catalogue, State};
 use selvedge_safehome::{Config, Scheduler, Visibility};
 use selvedge_udp::Clock;
 
@@ -47,6 +47,13 @@ pub(crate) struct Home {
     /// times of one device that overlap are one
     #[arg(long, value_name = "DEVICE@FROM..TO", value_parser = outage)]
     fail: Vec<Down>,
+    /// A device comes into a state by hand at a second, as in "motion=on@600": a sensor sees something, a button
+    /// is pressed; may be repeated
+    #[arg(long, value_name = "DEVICE=STATE@SECOND", value_parser = hand)]
+    set: Vec<Hand>,
+    /// A person runs a routine at a second, as in "good night@3600"; may be repeated
+    #[arg(long, value_name = "ROUTINE@SECOND", value_parser = press)]
+    press: Vec<Press>,
     /// Run the triggers of the file instead of the scenario's arrivals; the local clock shows this
     /// at the start, as in 06:00. It is a Monday, and the sun rises at 06:00 and sets at 18:00
     #[arg(long, value_name = "TIME", value_parser = clock, requires = "routines")]
@@ -129,6 +136,19 @@ struct Down {
     until: u64,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hand {
+    device: String,
+    state: State,
+    at: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Press {
+    routine: String,
+    at: u64,
+}
+
 /// The last second of virtual time that can be named: some thirty years.
 const LATEST: u64 = 1_000_000_000;
 
@@ -155,6 +175,39 @@ fn outage(text: &str) -> Result<Down, String> {
             until,
         })
     };
+    parse().ok_or_else(|| wrong().to_owned())
+}
+
+/// What happens, and at which second.
+fn at_second(text: &str) -> Option<(&str, u64)> {
+    let (what, at) = text.rsplit_once('@')?;
+    let at = at.parse().ok().filter(|it| *it <= LATEST)?;
+    (!what.is_empty()).then_some((what, at))
+}
+
+fn hand(text: &str) -> Result<Hand, String> {
+    let parse = || {
+        let (what, at) = at_second(text)?;
+        let (device, state) = what.split_once('=')?;
+        let state = match state.parse::<i32>() {
+            Ok(number) => number.into(),
+            Err(_) if state.is_empty() => return None,
+            Err(_) => state.into(),
+        };
+        let device = device.to_owned();
+        Some(Hand { device, state, at })
+    };
+    let wrong = || "write DEVICE=STATE@SECOND with a second up to 1000000000, as in motion=on@600";
+    parse().ok_or_else(|| wrong().to_owned())
+}
+
+fn press(text: &str) -> Result<Press, String> {
+    let parse = || {
+        let (routine, at) = at_second(text)?;
+        let routine = routine.to_owned();
+        Some(Press { routine, at })
+    };
+    let wrong = || "write ROUTINE@SECOND with a second up to 1000000000, as in good night@3600";
     parse().ok_or_else(|| wrong().to_owned())
 }
 
@@ -239,9 +292,21 @@ impl Home {
                 })?,
         };
         let mut arrivals = Vec::new();
-        if self.clock.is_none() {
+        if self.clock.is_none() && self.press.is_empty() {
             let rule = self.scenario().arrivals(home.routines.len());
             arrivals = rule.draw(&home.routines, rng);
+        }
+        for it in &self.press {
+            let mut names = home.routines.iter().map(|it| &it.name);
+            let nth = names.position(|name| *name == it.routine);
+            let nth = nth.ok_or_else(|| Failure::NoRoutine(it.routine.clone()))?;
+            arrivals.push((Time::ZERO + Span::secs(it.at), nth));
+        }
+        let mut hands = Vec::new();
+        for it in &self.set {
+            let device = home.catalogue.id(&it.device);
+            let device = device.ok_or_else(|| Failure::NoDevice(it.device.clone()))?;
+            hands.push((Time::ZERO + Span::secs(it.at), device, it.state.clone()));
         }
         let mut outages = Vec::new();
         for down in &self.fail {
@@ -269,6 +334,7 @@ impl Home {
             home,
             arrivals,
             outages,
+            hands,
             config,
             clock: self.clock,
             length: Span::secs(self.length),

@@ -59,6 +59,8 @@ pub(crate) enum Failure {
     /// No device has that name.
     #[error("there is no device {0:?}: take one of the DevIDs of the routines")]
     NoDevice(String),
+    #[error("the home has no routine {0:?}: see its names in the file")]
+    NoRoutine(String),
     /// The hub refused what it was given.
     #[error("the hub refuses: {why}")]
     Hub { why: String },
@@ -89,7 +91,7 @@ impl Failure {
     /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
-            Self::NoDevice(_) | Self::NoKey => ExitCode::from(2),
+            Self::NoDevice(_) | Self::NoRoutine(_) | Self::NoKey => ExitCode::from(2),
             Self::Host(_)
             | Self::KeyFile(_)
             | Self::Node(_)

@@ -27,6 +27,7 @@ pub fn morning(seed: u64, watch: &mut impl Watch) -> Option<Report> {
     });
     let plan = Plan {
         outages: outages.collect(),
+        hands: Vec::new(),
         arrivals,
         config: Config::default(),
         clock: None,

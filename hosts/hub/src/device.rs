@@ -1,6 +1,7 @@
 //! What stands between the hub and a device: orders in, reports out, and what counts as proof.
 
 pub mod dummy;
+pub mod esphome;
 pub mod kasa;
 pub mod mqtt;
 
@@ -12,7 +13,7 @@ use selvedge_core::Span;
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
 use tokio::sync::mpsc;
-use tokio::time::{sleep_until, timeout_at};
+use tokio::time::{self, sleep_until, timeout_at};
 
 /// A device, as its own protocol has it.
 ///
@@ -119,10 +120,12 @@ impl Default for Care {
     }
 }
 
+/// How much a device may say before it is told something.
+const TALK: u32 = 64;
+
 /// Carries out orders one by one, and tells what the device says, until there are no more orders to come.
 ///
 /// What the device said before it did a command is told before the outcome of that command.
-#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 pub async fn attend<D: Device>(
     mut device: D,
     care: Care,
@@ -134,7 +137,8 @@ pub async fn attend<D: Device>(
         misses: 0,
         is_up: None,
     };
-    let mut next = Instant::now();
+    let mut next = now();
+    let mut heard_before_order = 0;
     loop {
         enum Turn {
             Order(Option<Order>),
@@ -143,9 +147,14 @@ pub async fn attend<D: Device>(
         }
         let turn = tokio::select! {
             biased;
+            // What it has said by now comes before what it is told next, unless it does not stop.
+            heard = device.hear(), if heard_before_order < TALK => Turn::Heard(heard),
             order = orders.recv() => Turn::Order(order),
-            heard = device.hear() => Turn::Heard(heard),
             () = sleep_until(next.into()) => Turn::Look,
+        };
+        heard_before_order = match turn {
+            Turn::Heard(_) => heard_before_order + 1,
+            Turn::Order(_) | Turn::Look => 0,
         };
         match turn {
             Turn::Order(None) => return,
@@ -154,7 +163,7 @@ pub async fn attend<D: Device>(
                 state,
                 until,
             })) => {
-                let outcome = if Instant::now() >= until {
+                let outcome = if now() >= until {
                     // The hub has given it up: nothing is sent.
                     Outcome::Refused
                 } else {
@@ -163,12 +172,12 @@ pub async fn attend<D: Device>(
                 };
                 if outcome != Outcome::Done {
                     // Whether it answers at all is known soon, and in which state it is.
-                    next = Instant::now();
+                    next = now();
                 }
                 (view.tell)(Report::Outcome { token, outcome });
             }
             Turn::Order(Some(Order::Ask { token })) => {
-                let state = timeout_at((Instant::now() + care.answer).into(), device.ask()).await;
+                let state = timeout_at((now() + care.answer).into(), device.ask()).await;
                 match state.ok().flatten() {
                     Some(state) => (view.tell)(Report::Answered { token, state }),
                     None => {
@@ -180,7 +189,7 @@ pub async fn attend<D: Device>(
             Turn::Heard(Heard::State(state)) => view.on_state(state),
             Turn::Heard(Heard::Gone) => view.on_gone(),
             Turn::Look => {
-                let asked = Instant::now();
+                let asked = now();
                 let state = timeout_at((asked + care.answer).into(), device.look()).await;
                 match state.ok().flatten() {
                     Some(state) => view.on_state(state),
@@ -190,6 +199,11 @@ pub async fn attend<D: Device>(
             }
         }
     }
+}
+
+/// On the clock that tokio waits by, which stands still in tests.
+fn now() -> Instant {
+    time::Instant::now().into_std()
 }
 
 /// What the hub was told of the device.
@@ -223,4 +237,23 @@ impl<T: Fn(Report)> View<T> {
             (self.tell)(Report::Down);
         }
     }
+}
+
+/// Half-way from now until then, and at most half of so long before.
+fn half_way(until: Instant, most: Duration) -> Instant {
+    let left = until.saturating_duration_since(now());
+    until.checked_sub(left.min(most) / 2).unwrap_or(until)
+}
+
+/// What a state is for a relay.
+fn relay(state: &State) -> Option<bool> {
+    match state {
+        State::Word(word) if word == "on" => Some(true),
+        State::Word(word) if word == "off" => Some(false),
+        State::Word(_) | State::Number(_) => None,
+    }
+}
+
+fn shown(is_on: bool) -> State {
+    if is_on { "on" } else { "off" }.into()
 }

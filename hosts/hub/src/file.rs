@@ -2,17 +2,21 @@
 
 mod mqtt;
 
+use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use selvedge_core::NodeId;
 use selvedge_routine::file::{FileError, Format, Home, section};
 use selvedge_routine::trigger::{Clause, Trigger};
 use selvedge_routine::{Catalogue, State};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 pub use self::mqtt::{BrokerShape, MqttError, MqttShape, Place, TasmotaShape, ZigbeeShape};
@@ -37,6 +41,8 @@ pub enum DriverShape {
     Dummy(DummyShape),
     /// It is a plug of TP-Link's Kasa family.
     Kasa(KasaShape),
+    /// It is a switch or a light of an ESPHome device.
+    Esphome(EsphomeShape),
     /// It speaks MQTT, as it is said here.
     Mqtt(MqttShape),
     /// It speaks MQTT, as Tasmota does.
@@ -52,7 +58,7 @@ impl DriverShape {
     /// When that makes no sense.
     pub fn conventions(&self, device: &str) -> Option<Result<Conventions, MqttError>> {
         match self {
-            Self::Dummy(_) | Self::Kasa(_) => None,
+            Self::Dummy(_) | Self::Kasa(_) | Self::Esphome(_) => None,
             Self::Mqtt(it) => Some(it.conventions(device)),
             Self::Tasmota(it) => Some(it.conventions(device)),
             Self::Zigbee2mqtt(it) => Some(it.conventions(device)),
@@ -90,6 +96,40 @@ pub struct KasaShape {
     /// Which outlet of a strip, from 0.
     #[serde(default)]
     pub outlet: Option<u8>,
+}
+
+/// A switch or a light of an ESPHome device.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EsphomeShape {
+    /// The device's address and port, as in `192.168.1.30:6053`.
+    pub address: SocketAddr,
+    /// The name of its switch or light.
+    pub entity: String,
+    /// Its `api.encryption.key`, if it has one.
+    #[serde(default, deserialize_with = "key")]
+    pub key: Option<[u8; 32]>,
+}
+
+impl fmt::Debug for EsphomeShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            address, entity, ..
+        } = self;
+        f.debug_struct("EsphomeShape")
+            .field("address", address)
+            .field("entity", entity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// 32 bytes, in base 64.
+fn key<'de, D: Deserializer<'de>>(from: D) -> Result<Option<[u8; 32]>, D::Error> {
+    let text = String::deserialize(from)?;
+    let bytes = BASE64.decode(text.trim()).ok();
+    let key = bytes.and_then(|it| <[u8; 32]>::try_from(it).ok());
+    let why = "it is no key: write the 44 letters and digits of the device's api.encryption.key";
+    key.map(Some).ok_or_else(|| D::Error::custom(why))
 }
 
 #[derive(Default, Deserialize)]
@@ -222,7 +262,7 @@ impl HomeFile {
         let device = self.home.catalogue.name(id).unwrap_or_default();
         let is_plug = matches!(
             self.drivers.get(device),
-            Some(DriverShape::Kasa(_) | DriverShape::Tasmota(_))
+            Some(DriverShape::Kasa(_) | DriverShape::Esphome(_) | DriverShape::Tasmota(_))
         );
         let is_known = matches!(state, State::Word(word) if word == "on" || word == "off");
         if is_plug && !is_known {

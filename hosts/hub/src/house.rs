@@ -24,7 +24,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use record::{Cause, End, KEPT, Record, Records, Undone};
-pub use view::{DeviceView, RunView, View};
+pub use view::{DeviceView, PlaceView, PreviewView, RunView, TakenView, View};
 
 use crate::device::Report;
 
@@ -156,6 +156,8 @@ pub struct House {
     hub: Driver<DurableHub<State>>,
     dispatcher: Driver<Dispatcher<State>>,
     catalogue: Catalogue,
+    /// The names of all devices, also of those that are gone and which a run that is kept had.
+    names: Catalogue,
     /// On which terms each routine runs, by its name.
     terms: BTreeMap<String, Terms>,
     /// Where the sun rises.
@@ -171,6 +173,8 @@ pub struct House {
     todo: Vec<Todo>,
     refused: u64,
     counts: Counts,
+    /// When it last moved.
+    latest: Moment,
 }
 
 impl House {
@@ -203,6 +207,7 @@ impl House {
             hub: Driver::new(hub),
             dispatcher: Driver::new(dispatcher.map_err(trigger::Reject::from)?),
             catalogue: home.catalogue.clone(),
+            names: Catalogue::new(),
             terms: BTreeMap::new(),
             location: home.location,
             records: Records::new(runs),
@@ -214,6 +219,7 @@ impl House {
             todo: Vec::new(),
             refused: 0,
             counts: Counts::default(),
+            latest: moment,
         };
         if !is_new {
             house.command(Command::Resume, moment)?;
@@ -229,6 +235,10 @@ impl House {
             }
         }
         house.catalogue = without(&home.catalogue, &taken_out);
+        // Another device with this number would be taken for it.
+        let known = house.records.devices();
+        taken_out.retain(|it| !known.contains(it));
+        house.names = without(&home.catalogue, &taken_out);
         for (device, _) in home.catalogue.iter().filter(|it| !gone.contains(&it.0)) {
             let state = home.initial.get(&device).cloned();
             match house.command(Command::Device { device, state }, moment) {
@@ -275,6 +285,13 @@ impl House {
         &self.catalogue
     }
 
+    /// The devices by name, and those that are gone and which a run that is kept had: their numbers are not
+    /// free yet.
+    #[must_use]
+    pub const fn names(&self) -> &Catalogue {
+        &self.names
+    }
+
     /// What became of runs.
     #[must_use]
     pub const fn records(&self) -> &Records {
@@ -297,12 +314,17 @@ impl House {
     /// # Errors
     /// When there is no such routine, or the hub refuses it. Nothing changed.
     pub fn run(&mut self, name: &str, moment: Moment) -> Result<RoutineId, Refusal> {
-        let Some(routine) = self.dispatcher.machine().routine(name).cloned() else {
-            let why = format!("there is no routine {name:?}: see /api/home for their names");
-            return Err(Refusal::Unknown(why));
-        };
+        let routine = self.routine(name)?;
         let submitted = self.submit(name.into(), Cause::Hand, routine, moment);
         submitted.map_err(|it| Refusal::Hub(it.explain(&self.catalogue)))
+    }
+
+    fn routine(&self, name: &str) -> Result<Routine<State>, Refusal> {
+        let found = self.dispatcher.machine().routine(name).cloned();
+        found.ok_or_else(|| {
+            let why = format!("there is no routine {name:?}: see /api/home for their names");
+            Refusal::Unknown(why)
+        })
     }
 
     /// Undoes a run that is not finished.
@@ -395,6 +417,7 @@ impl House {
 
     /// Time has passed.
     pub fn expire(&mut self, moment: Moment) {
+        self.latest = moment;
         let mut events = Vec::new();
         self.hub
             .expire(moment.now, &mut self.rng, |Effect::Event(it)| {
@@ -432,6 +455,7 @@ impl House {
     }
 
     fn hub_step(&mut self, input: Input<DurableHub<State>>, moment: Moment) -> Moved {
+        self.latest = moment;
         let mut events = Vec::new();
         let effects = |Effect::Event(it)| events.push(it);
         self.hub.step(moment.now, &mut self.rng, input, effects)?;

@@ -7,6 +7,7 @@
 //! | `GET /metrics` | [numbers](metrics), in the text format of Prometheus |
 //! | `GET /api/events` | the same each time that something changes, five times a second at most, as server-sent events |
 //! | `POST /api/routines/NAME/run` | 202 and `{"id":7}`: the run is stored, and runs |
+//! | `GET /api/routines/NAME/preview` | a [`PreviewView`](crate::house::PreviewView): what would become of it, and of others |
 //! | `GET /api/runs/7` | a [`RunView`] |
 //! | `POST /api/runs/7/cancel` | 202 and `{"id":7}`: the run is being undone |
 //!
@@ -72,6 +73,7 @@ pub fn router(
         .route("/api/events", get(events))
         .route("/metrics", get(numbers))
         .route("/api/routines/{name}/run", post(run))
+        .route("/api/routines/{name}/preview", get(preview))
         .route("/api/runs/{id}", get(one))
         .route("/api/runs/{id}/cancel", post(cancel))
         .fallback(nothing)
@@ -127,6 +129,14 @@ fn stopped() -> Response {
 async fn run(State(shared): State<Shared>, Path(name): Path<String>) -> Response {
     match ask(&shared, |to| Request::Run(name, to)).await {
         Some(Ok(RoutineId(id))) => json(StatusCode::ACCEPTED, &Id { id }),
+        Some(Err(refusal)) => refused(refusal),
+        None => stopped(),
+    }
+}
+
+async fn preview(State(shared): State<Shared>, Path(name): Path<String>) -> Response {
+    match ask(&shared, |to| Request::Preview(name, to)).await {
+        Some(Ok(found)) => json(StatusCode::OK, &found),
         Some(Err(refusal)) => refused(refusal),
         None => stopped(),
     }

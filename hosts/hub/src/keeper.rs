@@ -18,7 +18,7 @@ use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::device::{Order, Report};
-use crate::house::{Changes, Happening, House, Moment, Refusal, RunView, Todo, View};
+use crate::house::{Changes, Happening, House, Moment, PreviewView, Refusal, RunView, Todo, View};
 use crate::store::{Store, StoreError};
 
 /// How often the local clock is told.
@@ -43,6 +43,8 @@ pub enum Request {
         Option<u64>,
         oneshot::Sender<Result<RoutineId, Refusal>>,
     ),
+    /// A person asks what would become of a routine.
+    Preview(String, oneshot::Sender<Result<PreviewView, Refusal>>),
     /// A person asks for a run.
     Show(RoutineId, oneshot::Sender<Option<RunView>>),
     /// The process is to end.
@@ -57,6 +59,10 @@ enum Answer {
     ),
     Cancel(oneshot::Sender<Result<(), Refusal>>, Result<(), Refusal>),
     Show(oneshot::Sender<Option<RunView>>, Option<RunView>),
+    Preview(
+        oneshot::Sender<Result<PreviewView, Refusal>>,
+        Result<PreviewView, Refusal>,
+    ),
 }
 
 impl Answer {
@@ -66,6 +72,7 @@ impl Answer {
             Self::Run(to, answer) => drop(to.send(answer)),
             Self::Cancel(to, answer) => drop(to.send(answer)),
             Self::Show(to, answer) => drop(to.send(answer)),
+            Self::Preview(to, answer) => drop(to.send(answer)),
         }
     }
 }
@@ -223,6 +230,9 @@ impl Keeper {
                 Some(Answer::Run(to, told))
             }
             Request::Cancel(id, to) => Some(Answer::Cancel(to, self.house.cancel(id, moment))),
+            Request::Preview(name, to) => {
+                Some(Answer::Preview(to, self.house.preview(&name, moment)))
+            }
             Request::Show(id, to) => {
                 let record = self.house.records().get(id);
                 Some(Answer::Show(

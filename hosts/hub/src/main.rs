@@ -23,10 +23,11 @@ use clap::Parser;
 use selvedge_core::{NodeId, Span};
 use selvedge_door::{Door, DoorError, NoChance, Token};
 use selvedge_hub::device::dummy::Dummy;
+use selvedge_hub::device::esphome::Esphome;
 use selvedge_hub::device::kasa::Kasa;
 use selvedge_hub::device::mqtt::{Ear, Unlinked};
 use selvedge_hub::device::{Care, Device, Order, Report, attend};
-use selvedge_hub::file::{DriverShape, HomeError, HomeFile};
+use selvedge_hub::file::{DriverShape, EsphomeShape, HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
@@ -73,7 +74,7 @@ enum Failure {
     #[error("{path}: {source}: name a file that can be read", path = .0.display(), source = .1)]
     Read(PathBuf, io::Error),
     #[error("{path}: {0}", path = .1.display())]
-    Home(HomeError, PathBuf),
+    Home(Box<HomeError>, PathBuf),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -125,7 +126,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let start = Instant::now();
     let path = &arguments.home;
     let bytes = fs::read(path).map_err(|it| Failure::Read(path.clone(), it))?;
-    let wrong = |it| Failure::Home(it, path.clone());
+    let wrong = |it| Failure::Home(Box::new(it), path.clone());
     let format = HomeFile::format(path).map_err(wrong)?;
     let door = Door::new(arguments.http, arguments.http_token.clone())?;
     // Before anything is opened: a file that is wrong changes nothing.
@@ -146,11 +147,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let rng = ChaCha12Rng::seed_from_u64(getrandom::u64().map_err(|_| NoChance)?);
     let (config, now) = (Config::default(), moment(start));
     let mut house = House::new(home, config, lateness, &gone, found.memory, rng, now)?;
-    store.begin(
-        &house.catalogue().clone(),
-        &house.take_changes(),
-        house.saved(),
-    )?;
+    store.begin(&house.names().clone(), &house.take_changes(), house.saved())?;
 
     let (to_keeper, requests) = channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -250,10 +247,15 @@ fn lateness(driver: &DriverShape) -> Span {
     match driver {
         DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),
         DriverShape::Kasa(it) => Kasa::new(it.address.to_string(), it.outlet).lateness(),
+        DriverShape::Esphome(it) => esphome(it).lateness(),
         DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {
             Unlinked::lateness()
         }
     }
+}
+
+fn esphome(it: &EsphomeShape) -> Esphome {
+    Esphome::new(it.address.to_string(), it.entity.clone(), it.key)
 }
 
 /// The devices of a home, as they are started.
@@ -302,6 +304,7 @@ impl<'a> Devices<'a> {
                     let plug = Kasa::new(it.address.to_string(), it.outlet);
                     self.start(runtime, id, plug, from);
                 }
+                DriverShape::Esphome(it) => self.start(runtime, id, esphome(it), from),
                 DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {}
             }
         }

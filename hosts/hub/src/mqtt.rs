@@ -21,6 +21,7 @@ pub mod announce;
 mod office;
 pub mod topic;
 
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ use selvedge_mqtt::users::{Users, UsersError};
 use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::time::sleep;
 
 use self::office::Office;
 use self::topic::{Asked, Topics};
@@ -49,6 +51,10 @@ pub const ASKED: usize = 64;
 const PACKET_MAX: usize = 64 * 1024;
 /// How much may wait to be said; what is more is left out, and counted.
 const WAITING: usize = 1_024;
+
+/// How long to wait before an answer that found no room is said again, and how often.
+const FULL: Duration = Duration::from_millis(20);
+const TRIES: usize = 250;
 
 /// The environment's name for the password.
 pub const PASSWORD: &str = "SELVEDGE_HUB_MQTT_PASSWORD";
@@ -375,10 +381,17 @@ impl Hearing {
         let name = String::from(name);
         self.runtime.spawn(async move {
             let answer = answer.await;
-            drop(permit);
-            if let Some((answer, link)) = answer.ok().zip(link.get()) {
-                say_answer(link, &topics, &name, answer.as_ref().map(|it| it.0));
+            let Some((answer, link)) = answer.ok().zip(link.get()) else {
+                return;
+            };
+            // What is stored is not left out for others that are refused: no more is taken until it is said.
+            for _ in 0..TRIES {
+                if say_answer(link, &topics, &name, answer.as_ref().map(|it| it.0)) {
+                    break;
+                }
+                sleep(FULL).await;
             }
+            drop(permit);
         });
     }
 
@@ -389,11 +402,12 @@ impl Hearing {
     }
 }
 
-fn say_answer(link: &Link, topics: &Topics, name: &str, answer: Result<u64, &Refusal>) {
+/// Returns whether there was room for it.
+fn say_answer(link: &Link, topics: &Topics, name: &str, answer: Result<u64, &Refusal>) -> bool {
     let payload = match answer {
         Ok(id) => serde_json::json!({ "id": id }),
         Err(refusal) => serde_json::json!({ "error": refusal.to_string() }),
     };
     // Who does not hear it sees what the run does.
-    link.publish(&topics.answer(name), payload.to_string().into_bytes());
+    link.publish(&topics.answer(name), payload.to_string().into_bytes())
 }

@@ -28,7 +28,7 @@ const CONNECT_SECS: u64 = 2;
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long to wait before a broker that was lost is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// How many messages may wait for the broker.
+/// How many messages may wait for the broker, beside what the link wants to hear.
 const QUEUE: usize = 1_024;
 
 /// What the broker keeps for a client that is away.
@@ -279,8 +279,8 @@ fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
     options
 }
 
-fn event_loop(options: MqttOptions) -> (AsyncClient, EventLoop) {
-    let (client, mut events) = AsyncClient::new(options, QUEUE);
+fn event_loop(options: MqttOptions, queue: usize) -> (AsyncClient, EventLoop) {
+    let (client, mut events) = AsyncClient::new(options, queue);
     // Each packet is waited for: without it, the second of two waits 40 ms.
     events.network_options.set_tcp_nodelay(true);
     events.network_options.set_connection_timeout(CONNECT_SECS);
@@ -289,9 +289,10 @@ fn event_loop(options: MqttOptions) -> (AsyncClient, EventLoop) {
 
 /// Each connection begins with an empty queue: nothing is said late.
 fn connection(setup: &Setup) -> (AsyncClient, EventLoop) {
-    let (client, events) = event_loop(options(setup, setup.session == Session::Clean));
+    let options = options(setup, setup.session == Session::Clean);
+    let (client, events) = event_loop(options, QUEUE + setup.filters.len());
     for filter in &setup.filters {
-        // The queue is empty, and longer than the list.
+        // The queue is empty, and has room for all of them.
         let _queued = client.try_subscribe(filter, QoS::AtLeastOnce);
     }
     (client, events)
@@ -327,7 +328,7 @@ async fn empty(setup: &Setup) -> Result<(), Lost> {
     if setup.session != Session::Emptied {
         return Ok(());
     }
-    let (client, mut events) = event_loop(options(setup, true));
+    let (client, mut events) = event_loop(options(setup, true), QUEUE);
     let mut is_up = false;
     loop {
         match events

@@ -13,7 +13,7 @@ use crate::home;
 use home::{Home, at, if_it_is, long, maybe, set};
 use selvedge_core::{Driver, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Event, Hub, Outcome, RoutineId, Scheduler, Step, Timer, Visibility,
+    Command, Config, Event, Hub, Outcome, PlaceStage, RoutineId, Scheduler, Step, Timer, Visibility,
 };
 
 const A: u64 = 0;
@@ -228,4 +228,31 @@ fn who_asks_about_a_device_waits_for_the_outcome_of_its_rollback() {
     home.wait(Span::secs(1));
     assert_eq!(home.issued(C as usize), [(7, true)]);
     assert!(home.committed(asks).is_some());
+}
+
+/// One has B, one comes next there, and what the first one did at A may still be undone.
+#[test]
+fn places_on_a_device_are_in_their_order() {
+    let mut home = Home::new(Config::default(), 4);
+    let first = home.submit(vec![set(A, 1), long(B, 1, Span::secs(100))]);
+    home.pass(at(1_000));
+    let second = home.submit(vec![set(B, 2)]);
+    let hub: &Hub<u8> = home.hub.machine();
+    let places = |device| {
+        let places = hub.lineage(selvedge_core::NodeId(device));
+        places.map(|it| (it.routine, it.stage)).collect::<Vec<_>>()
+    };
+    assert_eq!(places(A), [(first, PlaceStage::Over)]);
+    let at_b = [(first, PlaceStage::Begun), (second, PlaceStage::Planned)];
+    assert_eq!(places(B), at_b);
+    assert_eq!(places(C), []);
+    assert_eq!(places(99), []);
+    let planned: Vec<_> = hub.lineage(selvedge_core::NodeId(B)).collect();
+    assert!(planned[0].start + planned[0].length <= planned[1].start);
+    assert!(planned[0].length >= Span::secs(100));
+    home.rest();
+    assert_eq!(
+        home.hub.machine().lineage(selvedge_core::NodeId(B)).count(),
+        0
+    );
 }

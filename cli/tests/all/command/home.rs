@@ -69,6 +69,12 @@ fn a_wrong_outage_speed_or_device_is_named_and_the_status_is_2() {
             "up to 1000000000",
         ),
         ("--fail", "piano@1..2", "no device \"piano\""),
+        ("--set", "motion=on", "write DEVICE=STATE@SECOND"),
+        ("--set", "motion=@5", "write DEVICE=STATE@SECOND"),
+        ("--set", "piano=on@5", "no device \"piano\""),
+        ("--press", "night", "write ROUTINE@SECOND"),
+        ("--press", "night@1000000001", "write ROUTINE@SECOND"),
+        ("--press", "night@5", "no routine \"night\""),
         ("--speed", "0", "give a number from 1 to 1000000, or max"),
     ] {
         let output = selvedge(&["home", "--out", &out, flag, value]);
@@ -87,4 +93,46 @@ fn a_page_from_before_stays_when_a_run_does_not_begin() {
     let output = selvedge(&["home", "--out", &out, "--fail", "piano@1..2"]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::read_to_string(&page).unwrap(), "from before");
+}
+
+#[test]
+fn a_sensor_is_set_and_a_routine_is_pressed() {
+    let folder = Folder::new("home-hand");
+    let (file, out) = (folder.path("home.json"), folder.path("out"));
+    fs::write(
+        &file,
+        r#"{"devices": [{"DevID": "motion", "initial": "clear"}, {"DevID": "lamp", "initial": "off"}],
+          "routines": [
+            {"RoutineName": "light", "CommandList": [{"DevID": "lamp", "Action": "on"}]},
+            {"RoutineName": "good night", "CommandList": [{"DevID": "lamp", "Action": "off"}]}],
+          "triggers": [{"RoutineName": "light", "when": {"DevID": "motion", "equal": "seen"}}]}"#,
+    )
+    .unwrap();
+    let mut arguments = vec![
+        "home",
+        "--routines",
+        &file,
+        "--clock",
+        "21:00",
+        "--length",
+        "900",
+    ];
+    arguments.extend(["--speed", "max", "--json", "--out", &out]);
+    let lamp = |more: &[&str]| {
+        let output = selvedge(&[&arguments, more].concat());
+        assert!(output.status.success(), "{}", complaint(&output));
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told["explained"], true, "{told}");
+        let devices = told["devices"].as_array().unwrap();
+        let lamp = devices.iter().find(|it| it["name"] == "lamp").unwrap();
+        let routines = told["routines"].as_array().unwrap().len();
+        (lamp["state"].as_str().unwrap().to_owned(), routines)
+    };
+    assert_eq!(lamp(&[]), ("off".into(), 0));
+    let seen = ["--set", "motion=seen@60"];
+    assert_eq!(lamp(&seen), ("on".into(), 1));
+    let night = [&seen[..], &["--press", "good night@600"]].concat();
+    assert_eq!(lamp(&night), ("off".into(), 2));
+    let gone = [&seen[..], &["--fail", "motion@50..70"]].concat();
+    assert_eq!(lamp(&gone), ("off".into(), 0), "it has no power then");
 }

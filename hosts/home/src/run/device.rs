@@ -77,6 +77,21 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         Ok(())
     }
 
+    /// Somebody sets the device, and it says so.
+    pub(super) fn by_hand(&mut self, device: NodeId, state: State) -> Result<(), Reject> {
+        let name = self.plan.home.catalogue.shown(device);
+        let Some(thing) = self.things.get_mut(&device).filter(|it| it.is_up) else {
+            let what = format!("{name} is down, and is not set by hand");
+            self.watch.say(self.now, &what);
+            return Ok(());
+        };
+        thing.state = Some(state.clone());
+        self.watch
+            .say(self.now, &format!("{name} is {state} by hand"));
+        self.observed.push_back((device, state.clone()));
+        self.input(Input::Command(Command::Observed { device, state }))
+    }
+
     /// The device gets a command, and carries it out soon if it is up.
     pub(super) fn told(&mut self, device: NodeId, token: u64, state: State) {
         if let Some(thing) = self.things.get_mut(&device)

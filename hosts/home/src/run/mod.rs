@@ -45,6 +45,7 @@ enum Due {
     NoticeRestarted(NodeId),
     Lands(NodeId, u64),
     Arrives(usize),
+    Hand(NodeId, State),
 }
 
 /// Runs the plan to its end and says what happened.
@@ -137,6 +138,9 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         for &(at, nth) in &self.plan.arrivals {
             self.after(at, Due::Arrives(nth));
         }
+        for (at, device, state) in &self.plan.hands {
+            self.after(*at, Due::Hand(*device, state.clone()));
+        }
         Ok(())
     }
 
@@ -178,6 +182,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                     self.submit(name, routine, terms)?;
                 }
             }
+            Due::Hand(device, state) => self.by_hand(device, state)?,
             Due::Fails(device) => self.fails(device),
             Due::Restarts(device) => self.restarts(device),
             Due::NoticeFailed(device) => self.notice_failed(device)?,

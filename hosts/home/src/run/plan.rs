@@ -1,6 +1,7 @@
 //! What is to happen.
 
 use selvedge_core::{NodeId, Span, Time};
+use selvedge_routine::State;
 use selvedge_routine::file::Home;
 use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::Config;
@@ -14,6 +15,9 @@ pub struct Plan {
     pub arrivals: Vec<(Time, usize)>,
     /// Which devices are down when. A device is down as long as any outage says so.
     pub outages: Vec<Outage>,
+    /// Which devices come into which states by hand when: a sensor sees something, a button is pressed. A device
+    /// that is down stays as it is.
+    pub hands: Vec<(Time, NodeId, State)>,
     /// The hub's settings.
     pub config: Config,
     /// What the local clock shows at the start. With it the triggers of the home run.

@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout_at};
 
-use super::Device;
+use super::{Device, half_way, relay, shown};
 
 /// What the first byte is combined with.
 const KEY: u8 = 171;
@@ -195,19 +195,6 @@ async fn exchange(stream: &mut TcpStream, text: &str) -> Result<Vec<u8>, KasaErr
     Ok(decode(&body))
 }
 
-/// What a state is for a relay.
-fn relay(state: &State) -> Option<bool> {
-    match state {
-        State::Word(word) if word == "on" => Some(true),
-        State::Word(word) if word == "off" => Some(false),
-        State::Word(_) | State::Number(_) => None,
-    }
-}
-
-fn shown(is_on: bool) -> State {
-    if is_on { "on" } else { "off" }.into()
-}
-
 impl Device for Kasa {
     fn lateness(&self) -> Span {
         LATENESS
@@ -219,8 +206,7 @@ impl Device for Kasa {
             return Outcome::Refused;
         };
         // Until something is sent, it can be tried again.
-        let left = until.saturating_duration_since(Instant::now());
-        let last = until.checked_sub(left.min(4 * RETRY) / 2).unwrap_or(until);
+        let last = half_way(until, 4 * RETRY);
         let mut stream = loop {
             let ready = async {
                 if self.outlet.is_some() && self.child.is_none() {
@@ -229,9 +215,10 @@ impl Device for Kasa {
                 Ok::<_, KasaError>(TcpStream::connect(&self.address).await?)
             };
             match timeout_at(last.into(), ready).await {
-                Ok(Ok(stream)) => break stream,
+                // The host may have slept meanwhile.
+                Ok(Ok(stream)) if Instant::now() < until => break stream,
                 Ok(Err(_)) if Instant::now() < last => sleep(RETRY).await,
-                Ok(Err(_)) | Err(_) => return Outcome::Refused,
+                Ok(_) | Err(_) => return Outcome::Refused,
             }
         };
         let context = match &self.child {
@@ -252,8 +239,7 @@ impl Device for Kasa {
         // What is known from before counts once: this may be dropped at any point from here on.
         let was_on = self.was_on.take();
         let was_other = was_on == Some(!is_on);
-        let left = until.saturating_duration_since(Instant::now());
-        let half = until.checked_sub(left / 2).unwrap_or(until);
+        let half = half_way(until, Duration::MAX);
         match timeout_at(half.into(), told).await {
             Ok(Ok(0)) => {
                 self.was_on = Some(is_on);

@@ -15,12 +15,14 @@ use selvedge_routine::{Number, State};
 use selvedge_safehome::Outcome;
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout_at};
 
-use super::{Device, Heard};
+use super::{Device, Heard, half_way};
 
 /// How long to wait before a device that does not answer is asked again.
 const RETRY: Duration = Duration::from_millis(500);
+/// How long to wait before a command that found no room is tried again.
+const FULL: Duration = Duration::from_millis(20);
 /// How much of the time before the hub gives up is left for saying so.
 const MARGIN: Duration = Duration::from_millis(400);
 /// How long a command may still act that was published and not answered: a guess, which a file may overrule. A
@@ -309,21 +311,26 @@ impl Device for Mqtt {
 
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     async fn set(&mut self, state: &State, until: Instant) -> Outcome {
-        let left = until.saturating_duration_since(Instant::now());
-        let last = until.checked_sub(left.min(2 * MARGIN) / 2).unwrap_or(until);
-        // Until something is sent, it can be waited for.
-        let ready = timeout_at(last.into(), self.known.wait_for(Known::is_here)).await;
-        let Ok(Ok(said)) = ready.map(|it| it.map(|it| it.said)) else {
-            return Outcome::Refused;
-        };
+        let last = half_way(until, 2 * MARGIN);
         let command = self.how.command_for(state);
-        if !self.link.publish_once(&self.how.command, command) {
-            return Outcome::Refused;
-        }
+        // Until something is sent, it can be waited for: for the device, and for room among what is said.
+        let said = loop {
+            let ready = timeout_at(last.into(), self.known.wait_for(Known::is_here)).await;
+            let Ok(Ok(said)) = ready.map(|it| it.map(|it| it.said)) else {
+                return Outcome::Refused;
+            };
+            // The host may have slept meanwhile.
+            if Instant::now() >= last {
+                return Outcome::Refused;
+            }
+            if self.link.publish_once(&self.how.command, command.clone()) {
+                break said;
+            }
+            sleep(FULL).await;
+        };
         // This may be dropped at any point from here on.
         self.doubt = Some(said);
-        let left = until.saturating_duration_since(Instant::now());
-        let mut next = until.checked_sub(left / 2).unwrap_or(until);
+        let mut next = half_way(until, Duration::MAX);
         while Instant::now() < until {
             let says = |it: &Known| it.said > said && it.state.as_ref() == Some(state);
             if let Ok(Ok(_)) = timeout_at(next.into(), self.known.wait_for(says)).await {
@@ -341,8 +348,9 @@ impl Device for Mqtt {
         if self.question() {
             return self.next(said).await;
         }
-        // It cannot be asked: what it said since counts.
-        self.state()
+        // It cannot be asked: what it said since counts, and what a broker retained proves nothing.
+        let is_fresh = self.known.borrow().is_fresh;
+        self.state().filter(|_| is_fresh)
     }
 
     async fn look(&mut self) -> Option<State> {

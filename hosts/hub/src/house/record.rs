@@ -1,6 +1,6 @@
 //! What became of a run, for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::NodeId;
 use selvedge_routine::State;
@@ -178,6 +178,12 @@ impl Records {
     #[must_use]
     pub fn get(&self, id: RoutineId) -> Option<&Record> {
         self.runs.get(&id)
+    }
+
+    /// The devices of all that are kept.
+    pub(super) fn devices(&self) -> BTreeSet<NodeId> {
+        let routines = self.runs.values().map(|it| &it.routine);
+        routines.flat_map(Routine::devices).collect()
     }
 
     pub(super) fn insert(&mut self, id: RoutineId, record: Record) {

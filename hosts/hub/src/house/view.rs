@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_core::{NodeId, Time};
 use selvedge_routine::State;
-use selvedge_safehome::RoutineId;
+use selvedge_safehome::{Place, PlaceStage, RoutineId};
 use serde::Serialize;
 
-use super::{Cause, Counts, End, House, Record, Undone};
+use super::{Cause, Counts, End, House, Moment, Record, Refusal, Undone};
 
 /// How many runs are shown.
 const SHOWN: usize = 50;
@@ -35,6 +36,21 @@ pub struct DeviceView {
     pub state: Option<String>,
     /// Whether it is up.
     pub up: bool,
+    /// Who has it, and who comes next, in their order.
+    pub lineage: Vec<PlaceView>,
+}
+
+/// The place of a run in the order of a device. Times are milliseconds since 1970, as is planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlaceView {
+    /// The number of the run.
+    pub run: u64,
+    /// `planned`, `begun`, or `over` where it may still be undone.
+    pub stage: &'static str,
+    /// From when.
+    pub start: u64,
+    /// Until when.
+    pub end: u64,
 }
 
 /// A run at a moment. Times are milliseconds since 1970.
@@ -54,8 +70,12 @@ pub struct RunView {
     pub ended: Option<u64>,
     /// `waits`, `runs`, `aborting`, `done` or `undone`.
     pub what: &'static str,
-    /// Why it is undone.
+    /// Why it is undone, or what it waits for.
     pub why: Option<String>,
+    /// Since when it waits for that.
+    pub since: Option<u64>,
+    /// Until when at most, as is planned.
+    pub until: Option<u64>,
     /// What became of its devices after it was undone, or of commands that were passed over.
     pub notes: Vec<String>,
     /// What it does, one command after the other.
@@ -64,6 +84,30 @@ pub struct RunView {
     pub at: Option<u16>,
     /// Its place in the order that explains the end.
     pub place: Option<u64>,
+}
+
+/// What would become of a run, and of others for its sake.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PreviewView {
+    /// What it would wait for; `null` if it began at once.
+    pub waits: Option<String>,
+    /// Until when at most, as is planned: milliseconds since 1970.
+    pub until: Option<u64>,
+    /// The runs that it would supersede: they would be undone.
+    pub superseded: Vec<u64>,
+    /// The runs from which it would take a device: they would be undone.
+    pub preempted: Vec<TakenView>,
+    /// The runs whose hold it would cut short.
+    pub cut_short: Vec<TakenView>,
+}
+
+/// A run, and the device that would be taken from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TakenView {
+    /// The number of the run.
+    pub run: u64,
+    /// The name of the device.
+    pub device: String,
 }
 
 const fn words(undone: Undone) -> &'static str {
@@ -90,6 +134,7 @@ impl House {
             name: name.into(),
             state: hub.state(id).map(shown),
             up: hub.is_up(id),
+            lineage: hub.lineage(id).map(|it| self.placed(it)).collect(),
         });
         let mut devices: Vec<_> = devices.collect();
         devices.sort_by(|a, b| a.name.cmp(&b.name));
@@ -122,6 +167,11 @@ impl House {
         let skipped = record.skipped.iter();
         let skipped = skipped.map(|(step, why)| format!("command {}: {why}", u32::from(*step) + 1));
         let mut notes: Vec<String> = skipped.collect();
+        let wait = match record.ended {
+            Some(_) => None,
+            None => self.hub().wait(id),
+        };
+        let waits = || wait.map(|it| it.explain(&self.catalogue));
         let (what, why) = match &record.ended {
             Some((_, End::Committed)) => ("done", None),
             Some((_, End::Aborted { why, undo })) => {
@@ -132,8 +182,8 @@ impl House {
                 ("undone", Some(why.clone()))
             }
             None if record.aborting.is_some() => ("aborting", record.aborting.clone()),
-            None if record.started.is_some() => ("runs", None),
-            None => ("waits", None),
+            None if record.started.is_some() => ("runs", waits()),
+            None => ("waits", waits()),
         };
         RunView {
             id: id.0,
@@ -144,6 +194,8 @@ impl House {
             ended: record.ended.as_ref().map(|it| it.0),
             what,
             why,
+            since: wait.map(|it| self.wall(it.since)),
+            until: wait.and_then(|it| it.until).map(|it| self.wall(it)),
             notes,
             steps: steps.collect(),
             at,
@@ -151,8 +203,51 @@ impl House {
         }
     }
 
-    fn named(&self, device: selvedge_core::NodeId) -> String {
-        self.catalogue
+    fn placed(&self, place: Place) -> PlaceView {
+        PlaceView {
+            run: place.routine.0,
+            stage: match place.stage {
+                PlaceStage::Planned => "planned",
+                PlaceStage::Begun => "begun",
+                PlaceStage::Over => "over",
+            },
+            start: self.wall(place.start),
+            end: self.wall(place.start + place.length),
+        }
+    }
+
+    /// A time, on the clock that people read.
+    fn wall(&self, time: Time) -> u64 {
+        let Moment { now, wall } = self.latest;
+        let (past, future) = (now.since(time), time.since(now));
+        let shown = wall.saturating_add(future.0 / 1_000);
+        shown.saturating_sub(past.0 / 1_000)
+    }
+
+    /// What would become of a routine, if it were run now.
+    ///
+    /// # Errors
+    /// When there is no such routine, or the hub would refuse it.
+    pub fn preview(&self, name: &str, moment: Moment) -> Result<PreviewView, Refusal> {
+        let routine = self.routine(name)?;
+        let terms = self.terms.get(name).cloned().unwrap_or_default();
+        let found = self.hub().preview(moment.now, routine, terms);
+        let found = found.map_err(|it| Refusal::Hub(it.explain(&self.catalogue)))?;
+        let taken = |(id, device): &(RoutineId, NodeId)| TakenView {
+            run: id.0,
+            device: self.named(*device),
+        };
+        Ok(PreviewView {
+            waits: found.wait.map(|it| it.explain(&self.catalogue)),
+            until: found.wait.and_then(|it| it.until).map(|it| self.wall(it)),
+            superseded: found.superseded.iter().map(|it| it.0).collect(),
+            preempted: found.preempted.iter().map(taken).collect(),
+            cut_short: found.cut_short.iter().map(taken).collect(),
+        })
+    }
+
+    fn named(&self, device: NodeId) -> String {
+        self.names
             .name(device)
             .map_or_else(|| device.to_string(), Into::into)
     }

@@ -53,7 +53,7 @@ impl Mosquitto {
         };
         let config = dir.join("mosquitto.conf");
         let text = format!(
-            "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\nlog_type error\n",
+            "listener {} {}\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\nlog_type error\nmax_queued_messages 10000\n",
             at.port(),
             at.ip()
         );

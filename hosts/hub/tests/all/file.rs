@@ -201,3 +201,19 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         HomeFile::read(Format::Json, text.as_bytes(), Catalogue::new()).unwrap();
     }
 }
+
+#[test]
+fn homes_that_are_examples_are_read() {
+    let homes = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("homes");
+    let mut found = 0;
+    for entry in std::fs::read_dir(homes).unwrap() {
+        let path = entry.unwrap().path();
+        let extension = path.extension().unwrap().to_str().unwrap();
+        let format = Format::of_extension(extension).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let file = HomeFile::read(format, &bytes, Catalogue::new()).unwrap();
+        assert!(file.home.routines.len() > 1, "{path:?}");
+        found += 1;
+    }
+    assert!(found >= 2);
+}

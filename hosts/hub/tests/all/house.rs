@@ -386,3 +386,29 @@ fn a_device_that_refuses_to_be_brought_back_is_said_to() {
     assert!(undo.contains(&("lamp".into(), Undone::Stuck)), "{undo:?}");
     assert_eq!(world.memory.runs[&id], *record);
 }
+
+/// There is less room for it when the routine before it has held its device for a while.
+#[test]
+fn what_is_said_of_a_run_beforehand_is_what_happens_then() {
+    let mut world = World::of(
+        r#"{
+      "devices": [{"DevID": "lamp", "initial": "off"}, {"DevID": "lock", "initial": "open"}, {"DevID": "fan", "initial": 0}],
+      "routines": [
+        {"RoutineName": "long", "CommandList": [
+          {"DevID": "fan", "Action": 2, "hold_ms": 10000}, {"DevID": "lamp", "Action": "on"}]},
+        {"RoutineName": "short", "CommandList": [{"DevID": "lamp", "Action": "dim", "hold_ms": 4000}]}]
+    }"#,
+    );
+    for (later, begins) in [(0, true), (9, false)] {
+        world.run("long");
+        world.step();
+        world.settle();
+        world.now = world.now + Span::secs(later);
+        let preview = world.house.preview("short", world.moment()).unwrap();
+        let id = world.run("short");
+        let record = world.house.records().get(id).unwrap();
+        assert_eq!(record.started.is_some(), begins, "{record:?}");
+        assert_eq!(preview.waits.is_none(), begins, "{preview:?}");
+        world.end();
+    }
+}

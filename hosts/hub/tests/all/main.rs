@@ -8,14 +8,18 @@
     clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,
     clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
     reason = "tests may panic, and watch the program from outside"
 )]
 
+mod attend;
 mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
+mod esphome;
 mod file;
 mod fuzz;
+mod hostile;
 mod house;
 mod kasa;
 mod mqtt;
@@ -24,5 +28,6 @@ mod parts;
 mod plug;
 mod process;
 mod program;
+mod soak;
 mod store;
 mod support;

@@ -1,6 +1,7 @@
 //! Devices, requests and announcements at a broker.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -124,7 +125,13 @@ fn a_relay_that_comes_back_does_nothing_of_what_it_missed() {
         let sleeper = Listener::with(options(false), &["cmnd/two/POWER"]);
         let _first = Relay::start("one", broker);
         sleeper.retain("tele/two/LWT", "Online");
-        sleeper.say("stat/two/POWER", "OFF");
+        // The hub may hear it a moment later.
+        let until = Instant::now() + PATIENCE;
+        while hub.get("/api/home")["devices"][1]["state"] != "off" {
+            assert!(Instant::now() < until, "it is never heard");
+            sleeper.say("stat/two/POWER", "OFF");
+            thread::sleep(Duration::from_millis(100));
+        }
         wait_until_all_are_up(&hub);
         sleeper.client.disconnect().unwrap();
         drop(sleeper);
@@ -275,4 +282,160 @@ fn a_broker_that_goes_and_comes_back_is_gone_to_again() {
     let id = hub.run("both%2Fon");
     hub.wait_for(id, "done");
     assert!(relays.iter().all(|it| it.is_on.load(Ordering::SeqCst)));
+}
+
+/// So many devices, each of which is the next one's namesake but for its number.
+fn many(mqtt: &str, devices: usize, routines: usize) -> String {
+    let device = |it| {
+        format!(
+            r#""d{it}": {{"mqtt": {{"command_topic": "set/{it}", "state_topic": "is/{it}", "availability_topic": "there/{it}"}}}}"#
+        )
+    };
+    let routine = |it| {
+        format!(
+            r#"{{"RoutineName": "r{it}", "CommandList": [{{"DevID": "d{}", "Action": "on", "timeout_ms": 3000}}]}}"#,
+            it % devices
+        )
+    };
+    let named: Vec<_> = (0..devices)
+        .map(|it| format!(r#"{{"DevID": "d{it}", "lateness_ms": 500}}"#))
+        .collect();
+    let devices: Vec<_> = (0..devices).map(device).collect();
+    let routines: Vec<_> = (0..routines).map(routine).collect();
+    format!(
+        r#"{{"devices": [{}], "routines": [{}], "hub": {{"mqtt": {mqtt}, "devices": {{{}}}}}}}"#,
+        named.join(", "),
+        routines.join(", "),
+        devices.join(", ")
+    )
+}
+
+#[test]
+fn many_devices_are_heard_and_many_routines_are_announced() {
+    const DEVICES: usize = 700;
+    const ROUTINES: usize = 500;
+    let dir = Dir::new("many");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let devices = Listener::new("devices", broker.at, &[]);
+    for it in 0..DEVICES {
+        devices.retain(&format!("is/{it}"), "off");
+        devices.retain(&format!("there/{it}"), "online");
+    }
+    let client = Listener::new("client", broker.at, &["homeassistant/button/#"]);
+    fs::write(
+        dir.path().join("home.json"),
+        many(&at(broker.at), DEVICES, ROUTINES),
+    )
+    .unwrap();
+    let hub = Hub::start(dir.path());
+    // While all is announced.
+    let id = hub.run("r0");
+    let run = hub.wait_for(id, "undone");
+    assert!(
+        run["why"].as_str().unwrap().contains("no answer"),
+        "it was told: {run}"
+    );
+    devices.say("is/0", "off");
+    wait_until_all_are_up(&hub);
+    let all = client.all(Duration::from_secs(2));
+    let topics: BTreeSet<_> = all.iter().map(|it| &it.topic).collect();
+    assert_eq!(topics.len(), ROUTINES);
+}
+
+#[test]
+fn what_a_broker_retained_is_no_proof_after_a_restart_either() {
+    let dir = Dir::new("no-proof");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    // It was on once, and lost its power; it does not hear what it is told.
+    let device = Listener::new("device", broker.at, &["set/0"]);
+    device.retain("is/0", "on");
+    device.retain("there/0", "online");
+    fs::write(dir.path().join("home.json"), many(&at(broker.at), 1, 1)).unwrap();
+    let hub = Hub::start(dir.path());
+    wait_until_all_are_up(&hub);
+    let id = hub.run("r0");
+    device.wait_for("it is told", |it| it.topic == "set/0");
+    drop(hub);
+    let hub = Hub::start(dir.path());
+    let run = hub.wait_for(id, "undone");
+    assert!(run["why"].as_str().unwrap().contains("no answer"), "{run}");
+}
+
+/// Memory in use, in kB.
+fn memory(hub: &Hub) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", hub.pid())).unwrap();
+    let line = status.lines().find(|it| it.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_flood_of_presses_is_answered_or_refused_and_holds_up_nothing() {
+    const PRESSES: usize = 10_000;
+    let dir = Dir::new("flood");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let hub = start(&dir, &at(broker.at));
+    let _relays = ["one", "two"].map(|it| Relay::start(it, broker.at));
+    wait_until_all_are_up(&hub);
+    let before = memory(&hub);
+    let client = Listener::new("client", broker.at, &["selvedge/routine/off/answer"]);
+    let said = Instant::now();
+    thread::scope(|scope| {
+        let presser = Listener::new("presser", broker.at, &[]);
+        scope.spawn(move || {
+            for _ in 0..PRESSES {
+                presser.say("selvedge/routine/off/run", "PRESS");
+            }
+        });
+        for _ in 0..20 {
+            let asked = Instant::now();
+            hub.get("/api/home");
+            assert!(
+                asked.elapsed() < Duration::from_secs(3),
+                "{:?}",
+                asked.elapsed()
+            );
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let (mut taken, mut refused) = (0, 0);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        for it in client.all(Duration::from_secs(1)) {
+            match String::from_utf8_lossy(&it.payload) {
+                it if it.contains("\"id\"") => taken += 1,
+                it if it.contains("error") => refused += 1,
+                it => panic!("{it}"),
+            }
+        }
+        // Each run that is stored is answered.
+        let accepted = hub.get("/api/home")["counts"]["accepted"].as_u64().unwrap();
+        if accepted == taken {
+            break;
+        }
+        assert!(Instant::now() < until, "{taken} answers of {accepted}");
+    }
+    let after = memory(&hub);
+    println!(
+        "{taken} taken, {refused} refused, {before} kB before, {after} after, {:?}",
+        said.elapsed()
+    );
+    assert!(after < before + 60_000, "{before} {after}");
+    assert!(taken > 0 && refused > 0, "{taken} {refused}");
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let home = hub.get("/api/home");
+        let runs = home["runs"].as_array().unwrap();
+        if runs.iter().all(|it| it["what"] == "done") {
+            break;
+        }
+        assert!(Instant::now() < until, "{}", runs.len());
+        thread::sleep(Duration::from_millis(100));
+    }
+    println!("all ended after {:?}, {} kB", said.elapsed(), memory(&hub));
 }

@@ -64,6 +64,23 @@ fn a_routine_is_pressed_and_undone_when_its_plug_loses_its_power() {
         browser.text("#devices").contains("kettleon") && browser.text("#devices").contains("lampon")
     });
     assert!(lamp.is_on.load(Ordering::SeqCst) && kettle.is_on.load(Ordering::SeqCst));
+    assert_eq!(
+        browser.text("#lineage"),
+        "kettle<b>tea no. 1lamp<b>tea no. 1"
+    );
+    assert_eq!(browser.text("#lineage .begun"), "<b>tea no. 1");
+    assert_eq!(browser.text("#lineage .over"), "<b>tea no. 1");
+    let waits = browser.text("#open .meta");
+    assert!(
+        waits.starts_with("its command holds \"kettle\", until "),
+        "{waits}"
+    );
+    browser.eval("document.querySelectorAll('#routines button')[1].click()");
+    wait_until("what would become of it is said", || {
+        browser
+            .text("#said")
+            .starts_with("<b>tea: it would begin at once.")
+    });
     *kettle.mood.lock().unwrap() = Mood::Dead;
     wait_until("it is undone", || browser.text("#over .badge") == "undone");
     wait_until("the lamp is off", || {

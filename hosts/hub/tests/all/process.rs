@@ -144,3 +144,32 @@ fn what_ends_by_time_alone_is_shown() {
         thread::sleep(Duration::from_millis(50));
     }
 }
+
+#[test]
+fn a_device_that_is_gone_from_the_file_keeps_its_name_in_what_was_told() {
+    let dir = home("gone");
+    let path = dir.path().join("home.json");
+    let hub = Hub::start(dir.path());
+    let id = hub.run("evening");
+    let told = hub.wait_for(id, "done");
+    drop(hub);
+    let other = |devices: [&str; 2]| {
+        let named = devices
+            .map(|it| format!(r#"{{"DevID": "{it}"}}"#))
+            .join(", ");
+        let drivers = devices
+            .map(|it| format!(r#""{it}": {{"dummy": {{}}}}"#))
+            .join(", ");
+        format!(r#"{{"devices": [{named}], "hub": {{"devices": {{{drivers}}}}}}}"#)
+    };
+    // Without the one that came last, and with another one after that.
+    for devices in [["lamp", "lock"], ["lamp", "siren"]] {
+        fs::write(&path, other(devices)).unwrap();
+        let hub = Hub::start(dir.path());
+        assert_eq!(hub.get(&format!("/api/runs/{id}")), told, "{devices:?}");
+        let shown = hub.get("/api/home");
+        let shown = shown["devices"].as_array().unwrap().iter();
+        let names: Vec<_> = shown.map(|it| it["name"].as_str().unwrap()).collect();
+        assert_eq!(names, devices);
+    }
+}

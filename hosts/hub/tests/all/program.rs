@@ -49,6 +49,10 @@ impl Hub {
         Self { child, address }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end, and waits until it has.
     pub(crate) fn terminate(&mut self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);

@@ -365,6 +365,7 @@ impl Home {
                 | Event::Stuck(_)
                 | Event::GivenUp(_)
                 | Event::Ordered(_)
+                | Event::CutShort { .. }
                 | Event::Incongruent { .. } => {}
                 other => return Err(Fault::Outcome(format!("unknown to the home: {other:?}"))),
             }

@@ -1,0 +1,274 @@
+//! One run: three plugs are switched on one after another, and one of them loses its power.
+
+use core::fmt;
+use core::time::Duration;
+use std::thread;
+use std::time::Instant;
+
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::Rng as _;
+
+use crate::plug::Plug;
+use crate::system::{System, Told, Trio, until};
+
+/// How often plugs and what is shown of them are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+/// The time before the press of the script, in which a plug may be pulled out.
+const LEAD: Duration = Duration::from_millis(500);
+
+/// The lengths of time of all runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Times {
+    /// Between two commands.
+    pub(crate) hold: Duration,
+    /// For how long a plug has no power.
+    pub(crate) away: Duration,
+    /// For how long a system may settle when the plug is back and the script is over.
+    pub(crate) settle: Duration,
+}
+
+/// When a plug is pulled out, beside a command.
+#[derive(Clone, Copy, Debug)]
+enum When {
+    Before,
+    Hold,
+    After,
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Before => "before a command",
+            Self::Hold => "during its hold",
+            Self::After => "after its hold",
+        })
+    }
+}
+
+/// When a plug is pulled out, beside its own command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    Before,
+    Hold,
+    After,
+}
+
+/// Which plug is pulled out when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    command: u32,
+    when: When,
+    victim: usize,
+    pub(crate) own: Own,
+    /// After `LEAD` before the press.
+    pull: Duration,
+}
+
+impl Case {
+    /// Each command, each moment beside it and each plug come in turn; the moment is drawn within bounds.
+    pub(crate) fn draw(nth: u32, hold: Duration, rng: &mut ChaCha12Rng) -> Self {
+        let command = nth % 3;
+        let hold_ms = u32::try_from(hold.as_millis()).unwrap();
+        let (when, from, len) = match (nth / 3) % 3 {
+            0 => (When::Before, -180, 160),
+            1 => (When::Hold, 20, hold_ms - 220),
+            _ => (When::After, i64::from(hold_ms) + 20, 160),
+        };
+        let drawn = from + i64::from(rng.next_u32() % len);
+        let lead = i64::try_from(LEAD.as_millis()).unwrap();
+        let pull = lead + i64::from(command * hold_ms) + drawn;
+        let victim = nth / 9 % 3;
+        let own = match i64::from(command * hold_ms) + drawn - i64::from(victim * hold_ms) {
+            ..0 => Own::Before,
+            it if it < i64::from(hold_ms) => Own::Hold,
+            _ => Own::After,
+        };
+        Self {
+            command,
+            when,
+            victim: victim as usize,
+            own,
+            pull: Duration::from_millis(pull.unsigned_abs()),
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (which, plug) = (self.command + 1, self.victim + 1);
+        let at = self.pull.as_millis().cast_signed() - LEAD.as_millis().cast_signed();
+        write!(f, "{} {which}, at {at} ms, plug {plug} pulled", self.when)
+    }
+}
+
+/// What was seen of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) case: Case,
+    pub(crate) told: Told,
+    /// Which plugs are on at the end, as they say themselves.
+    pub(crate) is_on: [bool; 3],
+    /// And as the system shows.
+    pub(crate) shown: [Option<bool>; 3],
+    /// For how long a plug with power was shown in another state than it was in.
+    pub(crate) wrong: Duration,
+    /// For how long the plug without power was shown as if it were there.
+    pub(crate) blind: Duration,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |is_on: Option<bool>| is_on.map_or("gone", |it| if it { "on" } else { "off" });
+        let is_on = self.is_on.map(|it| word(Some(it))).join(" ");
+        let shown = self.shown.map(word).join(" ");
+        let (told, wrong) = (self.told, self.wrong.as_secs_f64());
+        let (case, blind) = (self.case, self.blind.as_secs_f64());
+        write!(
+            f,
+            "{case}: told {told:?}, plugs {is_on}, shown {shown}, shown wrong for {wrong:.2} s, and as there without power for {blind:.2} s"
+        )
+    }
+}
+
+impl Seen {
+    /// Whether the plugs that were not pulled out are all in this state.
+    pub(crate) fn others_are(&self, is_on: bool) -> bool {
+        let mut others = (0..3).filter(|it| *it != self.case.victim);
+        others.all(|it| self.is_on[it] == is_on)
+    }
+
+    pub(crate) fn all_are(&self, is_on: bool) -> bool {
+        self.is_on == [is_on; 3]
+    }
+
+    /// Whether a plug is shown in a state that it is not in.
+    pub(crate) fn shows_wrong(&self) -> bool {
+        let mut both = self.shown.iter().zip(self.is_on);
+        both.any(|(shown, is_on)| shown.is_some_and(|it| it != is_on))
+    }
+
+    /// Whether a plug is shown as gone, or in no state.
+    pub(crate) fn lacks(&self) -> bool {
+        self.shown.contains(&None)
+    }
+}
+
+/// A trio of plugs, at one system.
+pub(crate) struct Bench<'a> {
+    system: &'a dyn System,
+    pub(crate) nth: usize,
+    trio: Trio,
+    plugs: Vec<Plug>,
+    times: Times,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(system: &'a dyn System, nth: usize, plugs: Vec<Plug>, times: Times) -> Self {
+        Self {
+            system,
+            nth,
+            trio: core::array::from_fn(|it| plugs[it].address.clone()),
+            plugs,
+            times,
+        }
+    }
+
+    pub(crate) fn run(&mut self, case: Case) -> Seen {
+        self.reset();
+        let (system, script) = (self.system, format!("on{}", self.nth));
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let told = scope.spawn(move || {
+                thread::sleep(LEAD);
+                system.run(&script)
+            });
+            let mut watch = Watch::default();
+            self.watch_until(start + case.pull, &mut watch);
+            self.plugs[case.victim].pull_out();
+            let pulled = Instant::now();
+            self.watch_until(pulled + self.times.away, &mut watch);
+            self.plugs[case.victim].plug_in();
+            while !told.is_finished() {
+                self.watch_until(Instant::now() + 4 * LOOK, &mut watch);
+            }
+            self.watch_until(Instant::now() + self.times.settle, &mut watch);
+            let is_on = self.is_on().map(|it| it.expect("all have power"));
+            let shown = system.shown(&self.trio);
+            let told = told.join().unwrap();
+            let (wrong, blind) = (watch.wrong.into_iter().max().unwrap(), watch.blind);
+            Seen {
+                case,
+                told,
+                is_on,
+                shown,
+                wrong,
+                blind,
+            }
+        })
+    }
+
+    /// All are off, and shown so.
+    fn reset(&self) {
+        let script = format!("off{}", self.nth);
+        until("the plugs are not off", 120, || {
+            let shown = self.system.shown(&self.trio);
+            if shown.contains(&None) {
+                return None;
+            }
+            if shown == [Some(false); 3] && self.is_on() == shown {
+                return Some(());
+            }
+            self.system.run(&script);
+            thread::sleep(LOOK);
+            None
+        });
+    }
+
+    fn is_on(&self) -> [Option<bool>; 3] {
+        core::array::from_fn(|it| self.plugs[it].is_on())
+    }
+
+    fn watch_until(&self, end: Instant, watch: &mut Watch) {
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            thread::sleep(left.min(LOOK));
+            if left <= LOOK {
+                watch.last = None; // It takes time to pull one out, or to plug it in.
+                return;
+            }
+            let before = self.is_on();
+            let shown = self.system.shown(&self.trio);
+            // What changes meanwhile is not compared.
+            watch.note(before, shown, self.is_on());
+        }
+    }
+}
+
+#[derive(Default)]
+struct Watch {
+    last: Option<Instant>,
+    wrong: [Duration; 3],
+    blind: Duration,
+}
+
+impl Watch {
+    fn note(
+        &mut self,
+        is_on: [Option<bool>; 3],
+        shown: [Option<bool>; 3],
+        after: [Option<bool>; 3],
+    ) {
+        let now = Instant::now();
+        let since = self.last.map_or(LOOK, |it| now - it);
+        self.last = Some(now);
+        for nth in 0..3 {
+            match (is_on[nth], shown[nth]) {
+                (Some(is), Some(shown)) if is != shown && after[nth] == is_on[nth] => {
+                    self.wrong[nth] += since;
+                }
+                (None, Some(_)) => self.blind += since,
+                _ => {}
+            }
+        }
+    }
+}

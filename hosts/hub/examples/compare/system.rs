@@ -1,0 +1,349 @@
+//! The two systems, as a client sees them.
+
+use core::fmt::Write as _;
+use core::time::Duration;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+use std::{fs, thread};
+
+use serde_json::{Value, json};
+
+use crate::http::request;
+use crate::plug::tied;
+
+/// What a client is told of a script that it had run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Done,
+    Failed,
+}
+
+/// Plugs of one trio.
+pub(crate) type Trio = [String; 3];
+
+pub(crate) trait System: Sync {
+    /// Asks for a script, and comes back as soon as that is answered; with what is to be asked for its end.
+    fn ask(&self, script: &str) -> Result<Ticket, String>;
+
+    /// Waits until the script is over.
+    fn end(&self, ticket: Ticket) -> Told;
+
+    /// Whether these plugs are shown as on; none for one that is shown as not there.
+    fn shown(&self, plugs: &Trio) -> [Option<bool>; 3];
+
+    fn run(&self, script: &str) -> Told {
+        self.ask(script).map_or(Told::Failed, |it| self.end(it))
+    }
+}
+
+/// What is to be asked for the end of a script: nothing where the answer was the end.
+pub(crate) struct Ticket(Option<u64>);
+
+/// The scripts of a trio: all plugs on or off, one after another.
+pub(crate) struct Scripts {
+    pub(crate) trios: Vec<Trio>,
+    /// The time between two commands.
+    pub(crate) hold: Duration,
+}
+
+impl Scripts {
+    /// The name of each script, its plugs, what becomes of them, and how long each is held.
+    fn all(&self) -> impl Iterator<Item = (String, &[String], &'static str, u128)> {
+        let hold = self.hold.as_millis();
+        self.trios.iter().enumerate().flat_map(move |(nth, trio)| {
+            [
+                (format!("on{nth}"), &trio[..], "on", hold),
+                (format!("off{nth}"), &trio[..], "off", 0),
+                (format!("first{nth}"), &trio[..1], "on", 0),
+                (format!("back{nth}"), &trio[..1], "off", 0),
+            ]
+        })
+    }
+}
+
+/// Waits for what is there after a while.
+pub(crate) fn until<T>(what: &str, seconds: u64, mut found: impl FnMut() -> Option<T>) -> T {
+    let last = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        if let Some(it) = found() {
+            return it;
+        }
+        assert!(Instant::now() < last, "{what} after {seconds} s");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// This hub.
+pub(crate) struct Hub {
+    address: String,
+    _process: Process,
+}
+
+impl Hub {
+    pub(crate) fn start(program: &Path, dir: &Path, scripts: &Scripts) -> Self {
+        fs::create_dir_all(dir).unwrap();
+        let routines = scripts.all().map(|(name, plugs, action, hold)| {
+            let commands = plugs
+                .iter()
+                .map(|it| json!({"DevID": it, "Action": action, "hold_ms": hold as u64}));
+            json!({"RoutineName": name, "CommandList": commands.collect::<Value>()})
+        });
+        let drivers = scripts.trios.iter().flatten().map(|it| {
+            let driver = json!({"kasa": {"address": format!("{it}:9999")}});
+            (it.clone(), driver)
+        });
+        let home = json!({
+            "routines": routines.collect::<Value>(),
+            "hub": {"devices": drivers.collect::<serde_json::Map<_, _>>()},
+        });
+        fs::write(dir.join("home.json"), home.to_string()).unwrap();
+        let address = String::from("127.0.0.1:8124");
+        let process = tied(program)
+            .arg(dir.join("home.json"))
+            .arg("--state")
+            .arg(dir.join("state"))
+            .args(["--http", &address])
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let hub = Self {
+            address,
+            _process: Process(process),
+        };
+        until("the hub does not start", 30, || {
+            (request(&hub.address, "GET", "/api/home", "", "").0 == 200).then_some(())
+        });
+        hub
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let (_, body) = request(&self.address, "GET", path, "", "");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+impl System for Hub {
+    fn ask(&self, script: &str) -> Result<Ticket, String> {
+        let path = format!("/api/routines/{script}/run");
+        let (status, body) = request(&self.address, "POST", &path, "", "");
+        if status != 202 {
+            return Err(body);
+        }
+        let told: Value = serde_json::from_str(&body).unwrap();
+        Ok(Ticket(told["id"].as_u64()))
+    }
+
+    fn end(&self, ticket: Ticket) -> Told {
+        let path = format!("/api/runs/{}", ticket.0.unwrap());
+        until(
+            "a run has not ended",
+            60,
+            || match self.get(&path)["what"].as_str().unwrap() {
+                "done" => Some(Told::Done),
+                "undone" => Some(Told::Failed),
+                _ => None,
+            },
+        )
+    }
+
+    fn shown(&self, plugs: &Trio) -> [Option<bool>; 3] {
+        let home = self.get("/api/home");
+        let devices = home["devices"].as_array().unwrap();
+        plugs.each_ref().map(|name| {
+            let device = devices.iter().find(|it| it["name"] == **name).unwrap();
+            let is_on = device["state"].as_str().map(|it| it == "on");
+            is_on.filter(|_| device["up"] == true)
+        })
+    }
+}
+
+/// Home Assistant, with its integration for plugs of this kind and its scripts.
+pub(crate) struct HomeAssistant {
+    address: String,
+    token: Mutex<String>,
+    _process: Process,
+}
+
+impl HomeAssistant {
+    /// `goes_on`: whether a script goes on after a command that failed, which each command says for itself.
+    pub(crate) fn start(
+        program: &Path,
+        dir: &Path,
+        port: u16,
+        scripts: &Scripts,
+        goes_on: bool,
+    ) -> Self {
+        let storage = dir.join(".storage");
+        fs::create_dir_all(&storage).unwrap();
+        fs::write(
+            dir.join("configuration.yaml"),
+            configuration(port, scripts, goes_on),
+        )
+        .unwrap();
+        for (key, data) in [
+            ("auth", users()),
+            ("core.config_entries", entries(scripts)),
+            (
+                "onboarding",
+                json!({"done": ["user", "core_config", "analytics", "integration"]}),
+            ),
+        ] {
+            let version = if key == "onboarding" { 4 } else { 1 };
+            let stored = json!({"version": version, "minor_version": 1, "key": key, "data": data});
+            fs::write(storage.join(key), stored.to_string()).unwrap();
+        }
+        let log = fs::File::create(dir.join("out.log")).unwrap();
+        let process = tied(program)
+            .arg("-c")
+            .arg(dir)
+            .arg("--skip-pip")
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let system = Self {
+            address: format!("127.0.0.1:{port}"),
+            token: Mutex::default(),
+            _process: Process(process),
+        };
+        until("Home Assistant does not start", 180, || {
+            system.login().then_some(())
+        });
+        until("Home Assistant does not show all plugs", 180, || {
+            let mut shown = scripts.trios.iter().flat_map(|it| system.shown(it));
+            shown.all(|it| it.is_some()).then_some(())
+        });
+        system
+    }
+
+    /// A client from this machine is let in; what it gets to show lasts half an hour.
+    fn login(&self) -> bool {
+        let client = format!("http://{}/", self.address);
+        let json_type = "content-type: application/json\r\n";
+        let form_type = "content-type: application/x-www-form-urlencoded\r\n";
+        let asked = json!({"client_id": client, "redirect_uri": client, "handler": ["trusted_networks", null]});
+        let post = |path: &str, of: &str, body: &str| -> Option<Value> {
+            let (status, told) = request(&self.address, "POST", path, of, body);
+            (status == 200).then(|| serde_json::from_str(&told).unwrap())
+        };
+        let Some(flow) = post("/auth/login_flow", json_type, &asked.to_string()) else {
+            return false;
+        };
+        let code = flow["result"].as_str().unwrap();
+        let asked = format!("grant_type=authorization_code&code={code}&client_id={client}");
+        let told = post("/auth/token", form_type, &asked).unwrap();
+        let token = told["access_token"].as_str().unwrap();
+        *self.token.lock().unwrap() = token.into();
+        true
+    }
+
+    fn api(&self, method: &str, path: &str) -> (u16, String) {
+        let header = || format!("authorization: Bearer {}\r\n", self.token.lock().unwrap());
+        let told = request(&self.address, method, path, &header(), "");
+        if told.0 != 401 {
+            return told;
+        }
+        self.login();
+        request(&self.address, method, path, &header(), "")
+    }
+}
+
+fn entity(plug: &str) -> String {
+    format!("switch.plug_at_{}", plug.replace('.', "_"))
+}
+
+fn configuration(port: u16, scripts: &Scripts, goes_on: bool) -> String {
+    let mut text = format!(
+        "homeassistant:
+  name: Home
+  auth_providers:
+    - type: trusted_networks
+      trusted_networks: [127.0.0.0/8]
+      allow_bypass_login: true
+http:
+  server_host: 127.0.0.1
+  server_port: {port}
+api:
+script:
+"
+    );
+    for (name, plugs, action, hold) in scripts.all() {
+        writeln!(text, "  {name}:\n    sequence:").unwrap();
+        for plug in plugs {
+            let entity = entity(plug);
+            writeln!(
+                text,
+                "      - service: switch.turn_{action}
+        target: {{entity_id: {entity}}}
+        continue_on_error: {goes_on}"
+            )
+            .unwrap();
+            if hold > 0 {
+                writeln!(text, "      - delay: {{milliseconds: {hold}}}").unwrap();
+            }
+        }
+    }
+    text
+}
+
+fn users() -> Value {
+    json!({
+        "users": [{"id": "one", "group_ids": ["system-admin"], "is_owner": true, "is_active": true,
+            "name": "one", "system_generated": false, "local_only": false}],
+        "groups": [{"id": "system-admin", "name": "Administrators"}, {"id": "system-users", "name": "Users"},
+            {"id": "system-read-only", "name": "Read Only"}],
+        "credentials": [], "refresh_tokens": [],
+    })
+}
+
+fn entries(scripts: &Scripts) -> Value {
+    let entries = scripts.trios.iter().flatten().map(|plug| {
+        let mut bytes = plug.split('.').skip(2).map(|it| it.parse::<u8>().unwrap());
+        let (c, d) = (bytes.next().unwrap(), bytes.next().unwrap());
+        json!({"entry_id": plug, "version": 1, "minor_version": 1, "domain": "tplink", "title": plug,
+            "data": {"host": plug}, "options": {}, "pref_disable_new_entities": false,
+            "pref_disable_polling": false, "source": "user",
+            "unique_id": format!("50:c7:bf:00:{c:02x}:{d:02x}"), "disabled_by": null})
+    });
+    json!({"entries": entries.collect::<Value>()})
+}
+
+impl System for HomeAssistant {
+    fn ask(&self, script: &str) -> Result<Ticket, String> {
+        // Answered when the script is over.
+        match self.api("POST", &format!("/api/services/script/{script}")) {
+            (200, _) => Ok(Ticket(None)),
+            (_, body) => Err(body),
+        }
+    }
+
+    fn end(&self, _: Ticket) -> Told {
+        Told::Done
+    }
+
+    fn shown(&self, plugs: &Trio) -> [Option<bool>; 3] {
+        let (_, body) = self.api("GET", "/api/states");
+        let states: Value = serde_json::from_str(&body).unwrap_or_default();
+        let states = states.as_array().cloned().unwrap_or_default();
+        plugs.each_ref().map(|plug| {
+            let entity = entity(plug);
+            let state = states.iter().find(|it| it["entity_id"] == *entity)?;
+            match state["state"].as_str()? {
+                "on" => Some(true),
+                "off" => Some(false),
+                _ => None,
+            }
+        })
+    }
+}

@@ -1,0 +1,417 @@
+//! Devices that hang, lie down and say things by themselves, and what is told of them.
+
+use core::future;
+use core::time::Duration;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use selvedge_core::Span;
+use selvedge_hub::device::mqtt::{Availability, Conventions, Ear, Mqtt, Payload, Unlinked};
+use selvedge_hub::device::{Care, Device, Heard, Order, Report, attend};
+use selvedge_mqtt::access::{Access, Address};
+use selvedge_mqtt::link::{Dialect, Link, Session, Setup};
+use selvedge_routine::State;
+use selvedge_safehome::Outcome;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+/// What a device does with a command or a question.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mood {
+    Obeys,
+    Refuses,
+    /// It takes longer than the hub waits, and does it then.
+    Slow,
+    Hangs,
+    /// It does it at once, and does not say so.
+    Mute,
+}
+
+struct Thing {
+    state: State,
+    mood: Mood,
+    /// When it was commanded, and by when that was to be done.
+    sets: Vec<(Instant, Instant)>,
+}
+
+/// A device, in the hands of the test and of what attends to it.
+struct Rude {
+    thing: Arc<Mutex<Thing>>,
+    says: mpsc::UnboundedReceiver<Heard>,
+}
+
+impl Rude {
+    fn mood(&self) -> Mood {
+        self.thing.lock().unwrap().mood
+    }
+}
+
+impl Device for Rude {
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
+    async fn set(&mut self, state: &State, until: std::time::Instant) -> Outcome {
+        let sets = (Instant::now(), until.into());
+        self.thing.lock().unwrap().sets.push(sets);
+        let mood = self.mood();
+        match mood {
+            Mood::Obeys | Mood::Refuses => sleep(Duration::from_millis(30)).await,
+            Mood::Slow => sleep(Duration::from_secs(9)).await,
+            Mood::Hangs => future::pending().await,
+            Mood::Mute => {}
+        }
+        if mood == Mood::Refuses {
+            return Outcome::Refused;
+        }
+        self.thing.lock().unwrap().state = state.clone();
+        if mood == Mood::Mute {
+            future::pending().await
+        }
+        Outcome::Done
+    }
+
+    async fn ask(&mut self) -> Option<State> {
+        match self.mood() {
+            Mood::Slow => sleep(Duration::from_secs(9)).await,
+            Mood::Hangs => future::pending().await,
+            Mood::Refuses => return None,
+            Mood::Obeys | Mood::Mute => {}
+        }
+        Some(self.thing.lock().unwrap().state.clone())
+    }
+
+    async fn hear(&mut self) -> Heard {
+        match self.says.recv().await {
+            Some(it) => it,
+            None => future::pending().await,
+        }
+    }
+}
+
+/// A device that is attended to, and all that was told of it and when.
+struct Desk {
+    thing: Arc<Mutex<Thing>>,
+    says: mpsc::UnboundedSender<Heard>,
+    orders: mpsc::UnboundedSender<Order>,
+    told: Arc<Mutex<Vec<(Instant, Report)>>>,
+    token: u64,
+}
+
+impl Desk {
+    fn open(mood: Mood) -> Self {
+        let (says, hears) = mpsc::unbounded_channel();
+        let (orders, takes) = mpsc::unbounded_channel();
+        let thing = Thing {
+            state: "off".into(),
+            mood,
+            sets: Vec::new(),
+        };
+        let (thing, told) = (Arc::new(Mutex::new(thing)), Arc::<Mutex<Vec<_>>>::default());
+        let rude = Rude {
+            thing: Arc::clone(&thing),
+            says: hears,
+        };
+        let tells = Arc::clone(&told);
+        let tell = move |it| tells.lock().unwrap().push((Instant::now(), it));
+        tokio::spawn(attend(rude, Care::default(), takes, tell));
+        Self {
+            thing,
+            says,
+            orders,
+            told,
+            token: 0,
+        }
+    }
+
+    fn mood(&self, mood: Mood) {
+        self.thing.lock().unwrap().mood = mood;
+    }
+
+    fn set(&mut self, state: &str, within: Duration) -> u64 {
+        self.token += 1;
+        let until = (Instant::now() + within).into_std();
+        let (token, state) = (self.token, state.into());
+        self.orders
+            .send(Order::Set {
+                token,
+                state,
+                until,
+            })
+            .unwrap();
+        token
+    }
+
+    fn ask(&mut self) -> u64 {
+        self.token += 1;
+        self.orders.send(Order::Ask { token: self.token }).unwrap();
+        self.token
+    }
+
+    fn told(&self) -> Vec<Report> {
+        self.told
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|it| it.1.clone())
+            .collect()
+    }
+
+    /// What became of a command, and when; of one that was told once.
+    fn outcome(&self, of: u64) -> (Instant, Outcome) {
+        let told = self.told.lock().unwrap();
+        let mut all = told.iter().filter_map(|(at, it)| {
+            let Report::Outcome { token, outcome } = it else {
+                return None;
+            };
+            (*token == of).then_some((*at, *outcome))
+        });
+        let first = all.next().expect("no outcome");
+        assert_eq!(all.next(), None);
+        first
+    }
+}
+
+fn paused(test: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(test);
+}
+
+const fn secs(of: u64) -> Duration {
+    Duration::from_secs(of)
+}
+
+#[test]
+fn each_command_has_one_outcome_in_time() {
+    paused(async {
+        for mood in [
+            Mood::Obeys,
+            Mood::Refuses,
+            Mood::Slow,
+            Mood::Hangs,
+            Mood::Mute,
+        ] {
+            let mut desk = Desk::open(mood);
+            sleep(secs(3)).await;
+            let began = Instant::now();
+            let first = desk.set("on", secs(5));
+            let second = desk.set("dim", secs(5));
+            sleep(secs(30)).await;
+            let (at, outcome) = desk.outcome(first);
+            assert!(
+                at - began <= Duration::from_millis(5_002),
+                "{mood:?} {:?}",
+                at - began
+            );
+            let proven = match mood {
+                Mood::Obeys => Outcome::Done,
+                Mood::Refuses => Outcome::Refused,
+                Mood::Slow | Mood::Hangs | Mood::Mute => Outcome::Unknown,
+            };
+            assert_eq!(outcome, proven, "{mood:?}");
+            // Where the first one took all the time, the second one is not sent.
+            let is_sent = matches!(mood, Mood::Obeys | Mood::Refuses);
+            let proven = if is_sent { proven } else { Outcome::Refused };
+            assert_eq!(desk.outcome(second).1, proven, "{mood:?}");
+            let thing = desk.thing.lock().unwrap();
+            assert_eq!(thing.sets.len(), 1 + usize::from(is_sent));
+            assert!(thing.sets.iter().all(|it| it.0 < it.1));
+            // A command that was given up does not go on.
+            let end = match mood {
+                Mood::Obeys => "dim",
+                Mood::Mute => "on",
+                Mood::Refuses | Mood::Slow | Mood::Hangs => "off",
+            };
+            assert_eq!(thing.state, State::from(end), "{mood:?}");
+        }
+    });
+}
+
+#[test]
+fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
+    paused(async {
+        for mood in [Mood::Refuses, Mood::Slow, Mood::Hangs] {
+            let mut desk = Desk::open(Mood::Obeys);
+            sleep(secs(1)).await;
+            assert_eq!(desk.told(), [Report::Up, Report::Observed("off".into())]);
+            desk.mood(mood);
+            let asked = desk.ask();
+            sleep(secs(5)).await;
+            assert_eq!(desk.outcome(asked).1, Outcome::Unknown);
+            assert_eq!(desk.told()[3..], [Report::Down], "{mood:?}");
+            desk.mood(Mood::Obeys);
+            let asked = desk.ask();
+            sleep(secs(3)).await;
+            let state = State::from("off");
+            let answered = Report::Answered {
+                token: asked,
+                state,
+            };
+            let told = desk.told();
+            assert!(
+                told[4..].contains(&answered) && told[4..].contains(&Report::Up),
+                "{told:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_a_device_says_before_a_command_is_told_before_its_outcome() {
+    paused(async {
+        let mut desk = Desk::open(Mood::Obeys);
+        sleep(secs(1)).await;
+        desk.says.send(Heard::State("dim".into())).unwrap();
+        let token = desk.set("on", secs(5));
+        sleep(Duration::from_millis(500)).await;
+        let outcome = Outcome::Done;
+        let told = [
+            Report::Observed("dim".into()),
+            Report::Outcome { token, outcome },
+        ];
+        assert_eq!(desk.told()[2..], told);
+    });
+}
+
+/// A device at a broker that accepts a connection and says nothing; where what it says is heard; and the broker.
+fn unanswered() -> (Mqtt, Ear, Arc<Link>, TcpListener) {
+    let broker = TcpListener::bind("127.0.0.1:0").unwrap();
+    let setup = Setup {
+        name: "test".into(),
+        address: Address {
+            host: "127.0.0.1".into(),
+            port: broker.local_addr().unwrap().port(),
+        },
+        access: Access {
+            user: None,
+            password: String::new(),
+            tls: None,
+        },
+        session: Session::Clean,
+        filters: Vec::new(),
+        will: None,
+        stays: true,
+        dialect: Dialect {
+            packet_max: 1_024,
+            takes_retained: |_| true,
+            credentials: "",
+            certificates: "",
+        },
+    };
+    let link = Arc::new(Link::open(setup, |_| true).unwrap());
+    let (device, ear) = Unlinked::new(Conventions {
+        command: "set".into(),
+        state: "is".into(),
+        payload: Payload::Text("{}".into()),
+        question: None,
+        availability: Some(Availability {
+            topic: "there".into(),
+            there: "online".into(),
+            gone: "offline".into(),
+        }),
+        words: [].into(),
+    });
+    ear.on_link(true);
+    (device.link(Arc::clone(&link)), ear, link, broker)
+}
+
+/// The runtime stands still, as it does with its host.
+#[test]
+fn what_a_host_slept_over_is_not_sent_when_the_device_is_there_again() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().unwrap();
+    let (mut device, ear, _link, _broker) = unanswered();
+    ear.on_published("there", b"offline", false);
+    let outcome = runtime.block_on(async {
+        let until = Instant::now() + Duration::from_millis(600);
+        let state = State::from("on");
+        let set = device.set(&state, until.into_std());
+        let sleeper = async {
+            sleep(Duration::from_millis(50)).await;
+            thread::sleep(Duration::from_millis(800));
+            ear.on_published("there", b"online", false);
+        };
+        tokio::join!(set, sleeper).0
+    });
+    assert_eq!(outcome, Outcome::Refused);
+}
+
+/// Announcements fill the queue now and then, and it is emptied soon.
+#[test]
+fn a_command_that_finds_no_room_is_not_refused_at_once() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().unwrap();
+    let (mut device, _ear, link, _broker) = unanswered();
+    while link.publish_once(&"announcement", vec![1]) {}
+    runtime.block_on(async {
+        let begun = Instant::now();
+        let until = begun + Duration::from_millis(600);
+        let outcome = device.set(&"on".into(), until.into_std()).await;
+        assert_eq!(outcome, Outcome::Refused);
+        let waited = begun.elapsed();
+        assert!(waited > Duration::from_millis(200), "{waited:?}");
+    });
+}
+
+/// A device that has always something more to say, up to a thousand times.
+struct Chatter(u32);
+
+impl Device for Chatter {
+    fn lateness(&self) -> Span {
+        Span::ZERO
+    }
+
+    async fn set(&mut self, _: &State, _: std::time::Instant) -> Outcome {
+        match self.0 < 200 {
+            true => Outcome::Done,
+            false => Outcome::Refused,
+        }
+    }
+
+    async fn ask(&mut self) -> Option<State> {
+        Some("on".into())
+    }
+
+    async fn hear(&mut self) -> Heard {
+        if self.0 == 1_000 {
+            return future::pending().await;
+        }
+        self.0 += 1;
+        Heard::State("on".into())
+    }
+}
+
+#[test]
+fn a_device_that_does_not_stop_talking_is_told_something() {
+    paused(async {
+        let (orders, takes) = mpsc::unbounded_channel();
+        let until = (Instant::now() + secs(5)).into_std();
+        let (token, state) = (1, "on".into());
+        let order = Order::Set {
+            token,
+            state,
+            until,
+        };
+        orders.send(order).unwrap();
+        let told = Arc::<Mutex<Vec<Report>>>::default();
+        let tells = Arc::clone(&told);
+        let tell = move |it| tells.lock().unwrap().push(it);
+        tokio::spawn(attend(Chatter(0), Care::default(), takes, tell));
+        sleep(secs(60)).await;
+        let outcome = Outcome::Done;
+        let report = Report::Outcome { token, outcome };
+        assert!(told.lock().unwrap().contains(&report));
+        let states = Report::Observed("on".into());
+        let all = told.lock().unwrap();
+        assert!(
+            all.iter().filter(|it| **it == states).count() >= 1_000,
+            "all that it said is told"
+        );
+    });
+}
