@@ -41,7 +41,7 @@ routines:
     - {delay_ms: 500}
   - choose:
     - if: {any: [{DevID: x, equal: 1}, {not: {DevID: y, greater: 2}}]}
-      then: [{DevID: a, Action: on}]
+      then: [{DevID: e, Action: on}]
     - if: {all_of: g, not_equal: 1}
       then: [{DevID: c, Action: on, if: {any_of: g, equal: 2}}]
     else:
