@@ -124,7 +124,7 @@ fn a_sensor_is_set_and_a_routine_is_pressed() {
         let told: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(told["explained"], true, "{told}");
         let devices = told["devices"].as_array().unwrap();
-        let lamp = devices.iter().find(|it| it["name"] == "lamp").unwrap();
+        let lamp = devices.iter().find(|it| it["device"] == "lamp").unwrap();
         let routines = told["routines"].as_array().unwrap().len();
         (lamp["state"].as_str().unwrap().to_owned(), routines)
     };
