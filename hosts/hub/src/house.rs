@@ -4,7 +4,9 @@
 //! [changes](House::take_changes) first, and then carries out the [orders](House::take_todo); so nothing of a
 //! step is seen before it is stored.
 
+mod events;
 mod record;
+mod triggers;
 mod view;
 
 use std::collections::BTreeMap;
@@ -14,11 +16,11 @@ use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_routine::State;
 use selvedge_routine::file::Home;
 use selvedge_routine::sun::Date;
-use selvedge_routine::trigger::{self, Day, Dispatcher, TimeOfDay, TriggerId};
+use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay, TriggerId};
 use selvedge_routine::{Catalogue, Location, Routine, Terms};
 use selvedge_safehome::{
-    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Event, Hub,
-    Outcome, Placed, Reject, RoutineId, Saved, Timer,
+    Command, Config, ConfigError, Damage, Difference, DurableHub, Hub, Outcome, Reject, RoutineId,
+    Saved,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -482,156 +484,6 @@ impl House {
         self.tell_triggers(moment);
         debug_assert!(accepted.is_some(), "a routine that is taken is accepted");
         accepted.ok_or(Reject::Empty)
-    }
-
-    fn carry_out(&mut self, events: Vec<DurableEvent<State>>, moment: Moment) {
-        for event in events {
-            match event {
-                DurableEvent::Changed(difference) => self.changes.steps.push(difference),
-                DurableEvent::Hub(event) => self.on_event(event, moment),
-                _ => debug_assert!(false, "an event that this host does not carry out"),
-            }
-        }
-    }
-
-    fn on_event(&mut self, event: Event<State>, moment: Moment) {
-        let wall = moment.wall;
-        match event {
-            Event::Accepted(id) => self.on_accepted(id, wall),
-            Event::Issue {
-                device,
-                token,
-                value,
-                ..
-            } => {
-                let mut timers = self.hub.timers();
-                let timeout = timers.find(|(timer, _)| *timer == Timer::Timeout(device));
-                let until = timeout.map_or(moment.now, |(_, until)| until);
-                let state = value;
-                self.todo.push(Todo::Set {
-                    device,
-                    token,
-                    state,
-                    until,
-                });
-            }
-            Event::Ask { device, token } => self.todo.push(Todo::Ask { device, token }),
-            Event::Started(id) => self.note(id, |it, _| it.started = Some(wall)),
-            Event::Skipped { routine, step, why } => {
-                self.note(routine, |it, names| it.on_skipped(step, why, names));
-            }
-            Event::Committed(id) => {
-                self.counts.committed += 1;
-                self.note(id, |it, _| it.ended = Some((wall, End::Committed)));
-            }
-            Event::Aborting { routine, why } => self.note(routine, |it, names| {
-                it.aborting = Some(why.explain(&it.routine, names));
-            }),
-            Event::Aborted { routine, why, undo } => {
-                self.counts.aborted += 1;
-                self.note(routine, |it, names| it.on_aborted(why, &undo, names, wall));
-            }
-            Event::Ordered(placed) => {
-                // What happens to a device is seen by its state.
-                if let Placed::Routine(id) = placed {
-                    let place = self.records.next_place();
-                    self.note(id, |it, _| it.place = Some(place));
-                }
-            }
-            Event::Restored(device) => self.on_undone(device, Undone::Restored),
-            Event::Stuck(device) => self.on_undone(device, Undone::Stuck),
-            Event::GivenUp(device) => self.on_undone(device, Undone::Impossible),
-            // A hold that was cut short counts as done.
-            Event::CutShort { .. } | Event::Incongruent { .. } => {}
-            _ => debug_assert!(false, "an event that this host does not carry out"),
-        }
-    }
-
-    /// What this day is like, here.
-    fn day(&self, date: Date, ahead: i32) -> Option<Day> {
-        match self.location {
-            Some(location) => date.at(location, ahead),
-            None => Some(Day {
-                weekday: date.weekday()?,
-                sunrise: None,
-                sunset: None,
-            }),
-        }
-    }
-
-    fn on_undone(&mut self, device: NodeId, end: Undone) {
-        let name = self.catalogue.name(device);
-        let name = name.map_or_else(|| device.to_string(), Into::into);
-        for id in self.records.undone(&name, end) {
-            if let Some(record) = self.records.get(id) {
-                self.changes.runs.insert(id, record.clone());
-            }
-        }
-    }
-
-    fn note(&mut self, id: RoutineId, change: impl FnOnce(&mut Record, &Catalogue)) {
-        let names = &self.catalogue;
-        if let Some(record) = self.records.note(id, |it| change(it, names)) {
-            self.changes.runs.insert(id, record.clone());
-        }
-    }
-
-    /// The routine that was coming has this number.
-    fn on_accepted(&mut self, id: RoutineId, wall: u64) {
-        self.accepted = Some(id);
-        self.counts.accepted += 1;
-        let Some((name, cause, routine)) = self.coming.take() else {
-            debug_assert!(false, "each routine comes by `submit`");
-            return;
-        };
-        let record = Record::new(name, cause, routine, wall);
-        self.changes.runs.insert(id, record.clone());
-        self.records.insert(id, record);
-    }
-
-    /// Passes changed states to the triggers; clauses ask for them.
-    fn tell_triggers(&mut self, moment: Moment) {
-        let hub = self.hub.machine().hub();
-        let states = self.catalogue.iter().map(|it| (it.0, hub.state(it.0)));
-        let is_new =
-            |it: &(NodeId, Option<&State>)| self.told.get(&it.0).and_then(Option::as_ref) != it.1;
-        let changed = states
-            .filter(is_new)
-            .map(|(id, state)| (id, state.cloned()));
-        let changed: Vec<(NodeId, Option<State>)> = changed.collect();
-        for (device, state) in changed {
-            self.told.insert(device, state.clone());
-            self.trigger(trigger::Command::Observed { device, state }, moment);
-        }
-    }
-
-    fn trigger(&mut self, command: trigger::Command<State>, moment: Moment) {
-        let mut events = Vec::new();
-        let input = Input::Command(command);
-        let effects = |Effect::Event(it)| events.push(it);
-        let told = self
-            .dispatcher
-            .step(moment.now, &mut self.rng, input, effects);
-        self.refused += u64::from(told.is_err());
-        self.on_triggers(events, moment);
-    }
-
-    fn bank(
-        &mut self,
-        command: trigger::Command<State>,
-        moment: Moment,
-    ) -> Result<(), trigger::Reject> {
-        self.dispatcher
-            .step(moment.now, &mut self.rng, Input::Command(command), |_| {})
-    }
-
-    fn on_triggers(&mut self, events: Vec<trigger::Event<State>>, moment: Moment) {
-        for event in events {
-            if let trigger::Event::Submit { name, routine, .. } = event {
-                let told = self.submit(name, Cause::Trigger, routine, moment);
-                self.refused += u64::from(told.is_err());
-            }
-        }
     }
 }
 

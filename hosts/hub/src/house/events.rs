@@ -1,0 +1,102 @@
+//! What the hub says: what is to be stored, to be done, and to be known of runs.
+
+use selvedge_core::NodeId;
+use selvedge_routine::{Catalogue, State};
+use selvedge_safehome::{DurableEvent, Event, Placed, RoutineId, Timer};
+
+use super::{End, House, Moment, Record, Todo, Undone};
+
+impl House {
+    pub(super) fn carry_out(&mut self, events: Vec<DurableEvent<State>>, moment: Moment) {
+        for event in events {
+            match event {
+                DurableEvent::Changed(difference) => self.changes.steps.push(difference),
+                DurableEvent::Hub(event) => self.on_event(event, moment),
+                _ => debug_assert!(false, "an event that this host does not carry out"),
+            }
+        }
+    }
+
+    fn on_event(&mut self, event: Event<State>, moment: Moment) {
+        let wall = moment.wall;
+        match event {
+            Event::Accepted(id) => self.on_accepted(id, wall),
+            Event::Issue {
+                device,
+                token,
+                value,
+                ..
+            } => {
+                let mut timers = self.hub.timers();
+                let timeout = timers.find(|(timer, _)| *timer == Timer::Timeout(device));
+                let until = timeout.map_or(moment.now, |(_, until)| until);
+                let state = value;
+                self.todo.push(Todo::Set {
+                    device,
+                    token,
+                    state,
+                    until,
+                });
+            }
+            Event::Ask { device, token } => self.todo.push(Todo::Ask { device, token }),
+            Event::Started(id) => self.note(id, |it, _| it.started = Some(wall)),
+            Event::Skipped { routine, step, why } => {
+                self.note(routine, |it, names| it.on_skipped(step, why, names));
+            }
+            Event::Committed(id) => {
+                self.counts.committed += 1;
+                self.note(id, |it, _| it.ended = Some((wall, End::Committed)));
+            }
+            Event::Aborting { routine, why } => self.note(routine, |it, names| {
+                it.aborting = Some(why.explain(&it.routine, names));
+            }),
+            Event::Aborted { routine, why, undo } => {
+                self.counts.aborted += 1;
+                self.note(routine, |it, names| it.on_aborted(why, &undo, names, wall));
+            }
+            Event::Ordered(placed) => {
+                // What happens to a device is seen by its state.
+                if let Placed::Routine(id) = placed {
+                    let place = self.records.next_place();
+                    self.note(id, |it, _| it.place = Some(place));
+                }
+            }
+            Event::Restored(device) => self.on_undone(device, Undone::Restored),
+            Event::Stuck(device) => self.on_undone(device, Undone::Stuck),
+            Event::GivenUp(device) => self.on_undone(device, Undone::Impossible),
+            // A hold that was cut short counts as done.
+            Event::CutShort { .. } | Event::Incongruent { .. } => {}
+            _ => debug_assert!(false, "an event that this host does not carry out"),
+        }
+    }
+
+    fn on_undone(&mut self, device: NodeId, end: Undone) {
+        let name = self.catalogue.name(device);
+        let name = name.map_or_else(|| device.to_string(), Into::into);
+        for id in self.records.undone(&name, end) {
+            if let Some(record) = self.records.get(id) {
+                self.changes.runs.insert(id, record.clone());
+            }
+        }
+    }
+
+    fn note(&mut self, id: RoutineId, change: impl FnOnce(&mut Record, &Catalogue)) {
+        let names = &self.catalogue;
+        if let Some(record) = self.records.note(id, |it| change(it, names)) {
+            self.changes.runs.insert(id, record.clone());
+        }
+    }
+
+    /// The routine that was coming has this number.
+    fn on_accepted(&mut self, id: RoutineId, wall: u64) {
+        self.accepted = Some(id);
+        self.counts.accepted += 1;
+        let Some((name, cause, routine)) = self.coming.take() else {
+            debug_assert!(false, "each routine comes by `submit`");
+            return;
+        };
+        let record = Record::new(name, cause, routine, wall);
+        self.changes.runs.insert(id, record.clone());
+        self.records.insert(id, record);
+    }
+}
