@@ -1,7 +1,8 @@
 //! The thread that keeps a house: it takes what comes, stores what changed, and then does what is to be done.
 //!
 //! Its channels have no limit of their own. A connection waits for its answer, and a device has one order at a
-//! time, so what waits there is bounded by the door's connections and by the number of devices.
+//! time. What devices say by themselves is not bounded: one that says another state all the time fills the memory,
+//! if it is faster than the disk.
 
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@
 
 pub mod wire;
 
+use core::fmt;
 use core::time::Duration;
 use std::time::Instant;
 
@@ -25,8 +26,10 @@ const RETRY: Duration = Duration::from_millis(200);
 /// overrule.
 const LATENESS: Span = Span::secs(5);
 
+/// How many others are named where an entity is not there.
+const NAMED: usize = 20;
+
 /// A switch or a light of an ESPHome device.
-#[derive(Debug)]
 pub struct Esphome {
     /// A name or an address, with the port.
     address: String,
@@ -36,6 +39,16 @@ pub struct Esphome {
     session: Option<Session>,
     /// Whether it was on when it said so last.
     was_on: Option<bool>,
+}
+
+impl fmt::Debug for Esphome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Its key is nobody's business.
+        f.debug_struct("Esphome")
+            .field("address", &self.address)
+            .field("entity", &self.entity)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A connection to a device, past its greeting.
@@ -103,17 +116,15 @@ impl Session {
                     let names = [it.object.as_str(), &it.name, &word(&it.name)];
                     match names.contains(&entity) {
                         true => found = Some((it.key, of == kind::LIGHT)),
-                        false => others.push(it.name),
+                        false if others.len() < NAMED => others.push(it.name),
+                        false => {}
                     }
                 }
                 kind::LISTED => break,
                 _ => {}
             }
         }
-        let found = found.ok_or_else(|| {
-            others.truncate(20);
-            WireError::NoEntity(entity.into(), format!("{others:?}"))
-        });
+        let found = found.ok_or_else(|| WireError::NoEntity(entity.into(), format!("{others:?}")));
         (self.key, self.is_light) = found?;
         Ok(())
     }

@@ -243,10 +243,9 @@ impl Mqtt {
     /// The state that it is in, as far as that is known without a question.
     fn state(&self) -> Option<State> {
         let known = self.known.borrow();
-        let is_sure = match self.doubt {
-            Some(said) => known.said > said,
-            None => known.is_fresh || known.is_there == Some(true),
-        };
+        // What a broker retained counts where the device is there, and nothing else is in doubt.
+        let is_said = known.is_fresh || known.is_there == Some(true);
+        let is_sure = is_said && self.doubt.is_none_or(|said| known.said > said);
         known.state.clone().filter(|_| known.is_here() && is_sure)
     }
 
@@ -260,7 +259,8 @@ impl Mqtt {
 
     /// Asks; returns whether that was possible.
     fn question(&self) -> bool {
-        let question = self.how.question.as_ref();
+        let is_here = self.known.borrow().is_here();
+        let question = self.how.question.as_ref().filter(|_| is_here);
         question.is_some_and(|it| self.link.publish_once(&it.topic, it.payload.clone()))
     }
 }

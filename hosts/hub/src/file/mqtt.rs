@@ -88,6 +88,15 @@ pub enum MqttError {
          the clear: leave \"ca\" out"
     )]
     Inside,
+    /// All could come.
+    #[error(
+        "hub.mqtt.listen: {0} could be reached by all, and whoever is there may run routines: choose a loopback \
+         address, as in 127.0.0.1:1883, or say \"user\""
+    )]
+    Open(SocketAddr),
+    /// Others have names, and the hub has none.
+    #[error("hub.mqtt.users: the hub has no name among them: say \"user\", too")]
+    NoOwnName,
     /// A user without a name.
     #[error("hub.mqtt.user: it is empty: say a name, or leave it out")]
     NoName,
@@ -165,6 +174,13 @@ impl BrokerShape {
         }
         if is_inside && self.ca.is_some() {
             return Err(MqttError::Inside);
+        }
+        if self.users.is_some() && self.user.is_none() {
+            return Err(MqttError::NoOwnName);
+        }
+        let open = self.listen.filter(|it| !it.ip().is_loopback());
+        if let Some(listen) = open.filter(|_| self.user.is_none()) {
+            return Err(MqttError::Open(listen));
         }
         if self.user.as_deref() == Some("") {
             return Err(MqttError::NoName);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use selvedge_mqtt::link::Link;
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::topic::Topics;
 use super::{Said, Told, announce};
@@ -50,6 +50,9 @@ impl Office {
                 self.latest.insert(it.name.clone(), it.clone());
             }
         }
+        // It goes on through what happens meanwhile.
+        let mut again = interval(RETRY);
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 event = said.recv() => match event {
@@ -71,7 +74,7 @@ impl Office {
                 changed = view.changed() => if changed.is_err() {
                     return;
                 },
-                () = sleep(RETRY), if self.is_behind => self.say_anew(),
+                _ = again.tick(), if self.is_behind => self.say_anew(),
             }
             for (topic, payload) in announce::house(&self.topics, &view.borrow_and_update()) {
                 self.retain(topic, payload);

@@ -170,6 +170,14 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
             "hub.mqtt.user: it is empty",
         ),
         (
+            with(r#"{"listen": "0.0.0.0:1883"}"#, ZIGBEE),
+            "0.0.0.0:1883 could be reached by all",
+        ),
+        (
+            with(r#"{"listen": "127.0.0.1:1", "users": "u"}"#, ZIGBEE),
+            "the hub has no name among them",
+        ),
+        (
             with(r#"{"broker": "a:1", "topic": "a/#"}"#, ZIGBEE),
             "hub.mqtt.topic: \"a/#\" is no topic",
         ),
