@@ -1,5 +1,6 @@
 #!/bin/sh
-# Gets what is not ours: Home Assistant, which `examples/compare` measures beside this hub.
+# Gets what is not ours: Home Assistant, which `examples/compare` measures beside this hub, and which presses
+# the buttons that it discovered in the tests.
 #
 #   SELVEDGE_PARTS=~/.cache/selvedge hosts/hub/parts/fetch-home-assistant.sh
 #
@@ -22,7 +23,7 @@ from pathlib import Path
 import homeassistant
 
 parts = Path(homeassistant.__file__).parent / "components"
-todo = ["analytics", "backup", "cloud", "dhcp", "file_upload", "frontend", "hardware", "onboarding",
+todo = ["analytics", "backup", "button", "cloud", "dhcp", "file_upload", "frontend", "hardware", "mqtt", "onboarding",
         "recorder", "script", "stream", "switch", "tplink"]
 seen, found = set(), set()
 while todo:

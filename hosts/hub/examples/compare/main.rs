@@ -21,6 +21,8 @@
     reason = "a measurement may panic, and reads clocks"
 )]
 
+#[path = "../shared/home_assistant.rs"]
+mod home_assistant;
 #[path = "../shared/http.rs"]
 mod http;
 mod plug;
@@ -40,7 +42,7 @@ use clap::Parser;
 
 use plug::Plug;
 use run::{Bench, Case, Seen, Times};
-use system::{HomeAssistant, Hub, Scripts, System, Trio};
+use system::{Hub, Scripted, Scripts, System, Trio};
 
 /// That this is the inner process, in a network of its own.
 const INSIDE: &str = "SELVEDGE_COMPARE_INSIDE";
@@ -206,7 +208,7 @@ fn start(
     } else {
         let (port, goes_on) = (8_200 + u16::from(net), net == 3);
         let program = &parts.hass;
-        Box::new(HomeAssistant::start(program, &dir, port, &scripts, goes_on))
+        Box::new(Scripted::start(program, &dir, port, &scripts, goes_on))
     };
     eprintln!("{name}: runs");
     Entry {

@@ -8,8 +8,9 @@ use std::time::Instant;
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::Rng as _;
 
+use crate::home_assistant::until;
 use crate::plug::Plug;
-use crate::system::{System, Told, Trio, until};
+use crate::system::{System, Told, Trio};
 
 /// How often plugs and what is shown of them are looked at.
 const LOOK: Duration = Duration::from_millis(250);

@@ -2,14 +2,13 @@
 
 use core::fmt::Write as _;
 use core::time::Duration;
+use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::sync::Mutex;
-use std::time::Instant;
-use std::{fs, thread};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::home_assistant::{HomeAssistant, Process, until};
 use crate::http::request;
 use crate::plug::tied;
 
@@ -60,27 +59,6 @@ impl Scripts {
                 (format!("back{nth}"), &trio[..1], "off", 0),
             ]
         })
-    }
-}
-
-/// Waits for what is there after a while.
-pub(crate) fn until<T>(what: &str, seconds: u64, mut found: impl FnMut() -> Option<T>) -> T {
-    let last = Instant::now() + Duration::from_secs(seconds);
-    loop {
-        if let Some(it) = found() {
-            return it;
-        }
-        assert!(Instant::now() < last, "{what} after {seconds} s");
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
     }
 }
 
@@ -169,13 +147,9 @@ impl System for Hub {
 }
 
 /// Home Assistant, with its integration for plugs of this kind and its scripts.
-pub(crate) struct HomeAssistant {
-    address: String,
-    token: Mutex<String>,
-    _process: Process,
-}
+pub(crate) struct Scripted(HomeAssistant);
 
-impl HomeAssistant {
+impl Scripted {
     /// `goes_on`: whether a script goes on after a command that failed, which each command says for itself.
     pub(crate) fn start(
         program: &Path,
@@ -184,78 +158,15 @@ impl HomeAssistant {
         scripts: &Scripts,
         goes_on: bool,
     ) -> Self {
-        let storage = dir.join(".storage");
-        fs::create_dir_all(&storage).unwrap();
-        fs::write(
-            dir.join("configuration.yaml"),
-            configuration(port, scripts, goes_on),
-        )
-        .unwrap();
-        for (key, data) in [
-            ("auth", users()),
-            ("core.config_entries", entries(scripts)),
-            (
-                "onboarding",
-                json!({"done": ["user", "core_config", "analytics", "integration"]}),
-            ),
-        ] {
-            let version = if key == "onboarding" { 4 } else { 1 };
-            let stored = json!({"version": version, "minor_version": 1, "key": key, "data": data});
-            fs::write(storage.join(key), stored.to_string()).unwrap();
-        }
-        let log = fs::File::create(dir.join("out.log")).unwrap();
-        let process = tied(program)
-            .arg("-c")
-            .arg(dir)
-            .arg("--skip-pip")
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let system = Self {
-            address: format!("127.0.0.1:{port}"),
-            token: Mutex::default(),
-            _process: Process(process),
-        };
-        until("Home Assistant does not start", 180, || {
-            system.login().then_some(())
-        });
+        let configuration = configuration(scripts, goes_on);
+        let started =
+            HomeAssistant::start(tied(program), dir, port, &configuration, &entries(scripts));
+        let system = Self(started);
         until("Home Assistant does not show all plugs", 180, || {
             let mut shown = scripts.trios.iter().flat_map(|it| system.shown(it));
             shown.all(|it| it.is_some()).then_some(())
         });
         system
-    }
-
-    /// A client from this machine is let in; what it gets to show lasts half an hour.
-    fn login(&self) -> bool {
-        let client = format!("http://{}/", self.address);
-        let json_type = "content-type: application/json\r\n";
-        let form_type = "content-type: application/x-www-form-urlencoded\r\n";
-        let asked = json!({"client_id": client, "redirect_uri": client, "handler": ["trusted_networks", null]});
-        let post = |path: &str, of: &str, body: &str| -> Option<Value> {
-            let (status, told) = request(&self.address, "POST", path, of, body);
-            (status == 200).then(|| serde_json::from_str(&told).unwrap())
-        };
-        let Some(flow) = post("/auth/login_flow", json_type, &asked.to_string()) else {
-            return false;
-        };
-        let code = flow["result"].as_str().unwrap();
-        let asked = format!("grant_type=authorization_code&code={code}&client_id={client}");
-        let told = post("/auth/token", form_type, &asked).unwrap();
-        let token = told["access_token"].as_str().unwrap();
-        *self.token.lock().unwrap() = token.into();
-        true
-    }
-
-    fn api(&self, method: &str, path: &str) -> (u16, String) {
-        let header = || format!("authorization: Bearer {}\r\n", self.token.lock().unwrap());
-        let told = request(&self.address, method, path, &header(), "");
-        if told.0 != 401 {
-            return told;
-        }
-        self.login();
-        request(&self.address, method, path, &header(), "")
     }
 }
 
@@ -263,21 +174,8 @@ fn entity(plug: &str) -> String {
     format!("switch.plug_at_{}", plug.replace('.', "_"))
 }
 
-fn configuration(port: u16, scripts: &Scripts, goes_on: bool) -> String {
-    let mut text = format!(
-        "homeassistant:
-  name: Home
-  auth_providers:
-    - type: trusted_networks
-      trusted_networks: [127.0.0.0/8]
-      allow_bypass_login: true
-http:
-  server_host: 127.0.0.1
-  server_port: {port}
-api:
-script:
-"
-    );
+fn configuration(scripts: &Scripts, goes_on: bool) -> String {
+    let mut text = String::from("script:\n");
     for (name, plugs, action, hold) in scripts.all() {
         writeln!(text, "  {name}:\n    sequence:").unwrap();
         for plug in plugs {
@@ -297,16 +195,6 @@ script:
     text
 }
 
-fn users() -> Value {
-    json!({
-        "users": [{"id": "one", "group_ids": ["system-admin"], "is_owner": true, "is_active": true,
-            "name": "one", "system_generated": false, "local_only": false}],
-        "groups": [{"id": "system-admin", "name": "Administrators"}, {"id": "system-users", "name": "Users"},
-            {"id": "system-read-only", "name": "Read Only"}],
-        "credentials": [], "refresh_tokens": [],
-    })
-}
-
 fn entries(scripts: &Scripts) -> Value {
     let entries = scripts.trios.iter().flatten().map(|plug| {
         let mut bytes = plug.split('.').skip(2).map(|it| it.parse::<u8>().unwrap());
@@ -316,13 +204,16 @@ fn entries(scripts: &Scripts) -> Value {
             "pref_disable_polling": false, "source": "user",
             "unique_id": format!("50:c7:bf:00:{c:02x}:{d:02x}"), "disabled_by": null})
     });
-    json!({"entries": entries.collect::<Value>()})
+    entries.collect()
 }
 
-impl System for HomeAssistant {
+impl System for Scripted {
     fn ask(&self, script: &str) -> Result<Ticket, String> {
         // Answered when the script is over.
-        match self.api("POST", &format!("/api/services/script/{script}")) {
+        match self
+            .0
+            .api("POST", &format!("/api/services/script/{script}"), "")
+        {
             (200, _) => Ok(Ticket(None)),
             (_, body) => Err(body),
         }
@@ -333,7 +224,7 @@ impl System for HomeAssistant {
     }
 
     fn shown(&self, plugs: &Trio) -> [Option<bool>; 3] {
-        let (_, body) = self.api("GET", "/api/states");
+        let (_, body) = self.0.api("GET", "/api/states", "");
         let states: Value = serde_json::from_str(&body).unwrap_or_default();
         let states = states.as_array().cloned().unwrap_or_default();
         plugs.each_ref().map(|plug| {

@@ -16,11 +16,16 @@ mod attend;
 mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
+mod discovered;
 mod esphome;
 mod file;
 mod fuzz;
+#[path = "../../examples/shared/home_assistant.rs"]
+mod home_assistant;
 mod hostile;
 mod house;
+#[path = "../../examples/shared/http.rs"]
+mod http;
 mod kasa;
 mod mqtt;
 mod page;
