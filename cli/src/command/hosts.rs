@@ -1,6 +1,6 @@
 //! `selvedge faas` and `selvedge hub`: hand over to `selvedge-faas` and `selvedge-hub`.
 //!
-//! They are programs of their own, in workspaces of their own, because they have brokers, databases and
+//! They are programs of their own, in a workspace of their own, because they have brokers, databases and
 //! servers inside.
 
 use std::ffi::OsString;
