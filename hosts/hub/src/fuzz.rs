@@ -177,7 +177,7 @@ fn answer(mut house: House, requests: &Receiver<Request>, now: Moment) -> Option
                 drop(to.send(record.map(|it| house.run_view(id, it))));
             }
             Request::Preview(name, to) => drop(to.send(house.preview(&name, now))),
-            Request::Report(..) | Request::Stop => {}
+            Request::Reports(..) | Request::Stop => {}
         }
         drop((house.take_changes(), house.take_todo()));
     }

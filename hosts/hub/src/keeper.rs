@@ -1,8 +1,9 @@
 //! The thread that keeps a house: it takes what comes, stores what changed, and then does what is to be done.
 //!
-//! Its channels have no limit of their own. A connection waits for its answer, and a device has one order at a
-//! time. What devices say by themselves is not bounded: one that says another state all the time fills the memory,
-//! if it is faster than the disk.
+//! Its channels have no limit of their own. A connection waits for its answer, a device has one order at a time,
+//! and what a device says by itself is one mark in the queue, with little behind it ([`reports`]).
+
+pub mod reports;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::reports::Reports;
 use crate::device::{Order, Report};
 use crate::house::{Changes, Happening, House, Moment, PreviewView, Refusal, RunView, Todo, View};
 use crate::store::{Store, StoreError};
@@ -32,8 +34,8 @@ const BATCH: usize = 64;
 /// What comes to a house.
 #[derive(Debug)]
 pub enum Request {
-    /// A device reports.
-    Report(NodeId, Report),
+    /// A device has said something.
+    Reports(NodeId, Arc<Reports>),
     /// A person wants a routine run.
     Run(String, oneshot::Sender<Result<RoutineId, Refusal>>),
     /// A person wants a run undone.
@@ -217,12 +219,10 @@ impl Keeper {
     fn take(&mut self, request: Request) -> Option<Answer> {
         let moment = moment(self.start);
         match request {
-            Request::Report(device, report) => {
-                if matches!(report, Report::Up | Report::Down) {
-                    let name = self.house.catalogue().name(device);
-                    tracing::info!(name, ?report, "device");
+            Request::Reports(device, reports) => {
+                for report in reports.take() {
+                    self.on_report(device, report, moment);
                 }
-                self.house.take(Happening::Report(device, report), moment);
                 None
             }
             Request::Run(name, to) => Some(Answer::Run(to, self.house.run(&name, moment))),
@@ -243,6 +243,14 @@ impl Keeper {
             }
             Request::Stop => None,
         }
+    }
+
+    fn on_report(&mut self, device: NodeId, report: Report, moment: Moment) {
+        if matches!(report, Report::Up | Report::Down) {
+            let name = self.house.catalogue().name(device);
+            tracing::info!(name, ?report, "device");
+        }
+        self.house.take(Happening::Report(device, report), moment);
     }
 
     /// Says of each run what it is now, in the log.

@@ -8,10 +8,11 @@ use selvedge_hub::device::dummy::Dummy;
 use selvedge_hub::device::esphome::Esphome;
 use selvedge_hub::device::kasa::Kasa;
 use selvedge_hub::device::mqtt::{Ear, Unlinked};
-use selvedge_hub::device::{Care, Device, Order, Report, attend};
+use selvedge_hub::device::{Care, Device, Order, attend};
 use selvedge_hub::file::{DriverShape, EsphomeShape, HomeFile};
 use selvedge_hub::house::House;
 use selvedge_hub::keeper::Request;
+use selvedge_hub::keeper::reports::reporter;
 use selvedge_hub::mqtt::{Post, PostError};
 use selvedge_routine::State;
 use tokio::runtime::Runtime;
@@ -104,9 +105,7 @@ impl<'a> Devices<'a> {
         device: D,
         orders: mpsc::UnboundedReceiver<Order>,
     ) {
-        let to = self.to_keeper.clone();
-        // A keeper that has stopped hears nothing, and the process ends.
-        let tell = move |report: Report| drop(to.send(Request::Report(id, report)));
+        let tell = reporter(id, self.to_keeper.clone());
         runtime.spawn(attend(device, Care::default(), orders, tell));
     }
 }

@@ -18,6 +18,7 @@ mod broker;
 mod browser;
 mod esphome;
 mod file;
+mod flood;
 mod fuzz;
 mod hostile;
 mod house;
