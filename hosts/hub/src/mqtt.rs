@@ -49,8 +49,10 @@ use crate::keeper::Request;
 
 /// How many requests may wait for their answers.
 pub const ASKED: usize = 64;
-/// The longest packet, in bytes.
+/// The longest packet that the hub says, in bytes.
 const PACKET_MAX: usize = 64 * 1024;
+/// The longest packet that it takes, in bytes: a longer one ends the connection.
+const INCOMING_MAX: usize = 1024 * 1024;
 /// How much may wait to be said; what is more is left out, and counted.
 const WAITING: usize = 1_024;
 
@@ -63,6 +65,7 @@ pub const PASSWORD: &str = "SELVEDGE_HUB_MQTT_PASSWORD";
 
 const DIALECT: Dialect = Dialect {
     packet_max: PACKET_MAX,
+    incoming_max: INCOMING_MAX,
     // Whether it was retained is looked at where it is heard.
     takes_retained: |_| true,
     credentials: "hub.mqtt.user and SELVEDGE_HUB_MQTT_PASSWORD",
@@ -291,8 +294,13 @@ impl Post {
 
     /// Says that the hub is gone, where it ends by itself.
     pub fn farewell(&self) {
-        self.link
+        let said = self
+            .link
             .retain(&self.topics.status(), announce::OFFLINE.into());
+        if let Err(why) = said {
+            // Then its last will says so.
+            tracing::debug!(%why, "no farewell");
+        }
     }
 }
 
@@ -417,8 +425,12 @@ impl Hearing {
 fn say_answer(link: &Link, topics: &Topics, name: &str, answer: Result<u64, &Refusal>) -> bool {
     let payload = match answer {
         Ok(id) => serde_json::json!({ "id": id }),
-        Err(refusal) => serde_json::json!({ "error": refusal.to_string() }),
+        Err(refusal) => {
+            let why = announce::short(&refusal.to_string(), announce::TEXT_MAX);
+            serde_json::json!({ "error": why })
+        }
     };
     // Who does not hear it sees what the run does.
-    link.publish(&topics.answer(name), payload.to_string().into_bytes())
+    let said = link.publish(&topics.answer(name), payload.to_string().into_bytes());
+    said.is_ok()
 }

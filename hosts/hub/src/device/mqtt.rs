@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use selvedge_core::Span;
-use selvedge_mqtt::link::Link;
+use selvedge_mqtt::link::{Link, Unsaid};
 use selvedge_routine::{Number, State};
 use selvedge_safehome::Outcome;
 use serde_json::Value;
@@ -261,7 +261,8 @@ impl Mqtt {
     fn question(&self) -> bool {
         let is_here = self.known.borrow().is_here();
         let question = self.how.question.as_ref().filter(|_| is_here);
-        question.is_some_and(|it| self.link.publish_once(&it.topic, it.payload.clone()))
+        let asked = question.map(|it| self.link.publish_once(&it.topic, it.payload.clone()));
+        asked.is_some_and(|it| it.is_ok())
     }
 }
 
@@ -323,10 +324,11 @@ impl Device for Mqtt {
             if Instant::now() >= last {
                 return Outcome::Refused;
             }
-            if self.link.publish_once(&self.how.command, command.clone()) {
-                break said;
+            match self.link.publish_once(&self.how.command, command.clone()) {
+                Ok(()) => break said,
+                Err(Unsaid::TooLong { .. }) => return Outcome::Refused,
+                Err(_) => sleep(FULL).await,
             }
-            sleep(FULL).await;
         };
         // This may be dropped at any point from here on.
         self.doubt = Some(said);

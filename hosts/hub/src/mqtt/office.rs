@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use selvedge_mqtt::link::Link;
+use selvedge_mqtt::link::{Link, Unsaid};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -59,7 +59,7 @@ impl Office {
                     Some(Said::Anew) => self.say_anew(),
                     Some(Said::Stale(topic)) => {
                         // One that finds no room is heard of at the next start.
-                        self.link.retain(&topic, Vec::new());
+                        self.link.retain(&topic, Vec::new()).ok();
                         continue;
                     }
                     None => return,
@@ -99,8 +99,8 @@ impl Office {
 
     fn on_run(&mut self, run: RunView) {
         // What is missed of it is in what is retained, and at the hub's page.
-        self.link
-            .publish(&self.topics.one_run(run.id), announce::run(&run));
+        let topic = self.topics.one_run(run.id);
+        self.link.publish(&topic, announce::run(&run)).ok();
         let is_latest = self.latest.get(&run.name).is_none_or(|it| it.id <= run.id);
         if is_latest && self.topics.has_routine(&run.name) {
             self.retain(self.topics.last(&run.name), announce::run(&run));
@@ -114,8 +114,13 @@ impl Office {
             return;
         }
         match self.link.retain(&topic, payload.clone()) {
-            true => drop(self.retained.insert(topic, payload)),
-            false => self.is_behind = true,
+            Ok(()) => drop(self.retained.insert(topic, payload)),
+            Err(why @ Unsaid::TooLong { .. }) => {
+                tracing::warn!(topic, %why, "not announced");
+                // To say it again would not mend it.
+                self.retained.insert(topic, payload);
+            }
+            Err(_) => self.is_behind = true,
         }
     }
 }

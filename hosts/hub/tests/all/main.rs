@@ -24,6 +24,7 @@ mod hostile;
 mod house;
 mod kasa;
 mod mqtt;
+mod packets;
 mod page;
 mod parts;
 mod plug;
