@@ -246,7 +246,7 @@ fn half_way(until: Instant, most: Duration) -> Instant {
 }
 
 /// What a state is for a relay.
-fn relay(state: &State) -> Option<bool> {
+pub(crate) fn relay(state: &State) -> Option<bool> {
     match state {
         State::Word(word) if word == "on" => Some(true),
         State::Word(word) if word == "off" => Some(false),
