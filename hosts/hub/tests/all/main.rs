@@ -13,11 +13,13 @@
 )]
 
 mod attend;
+mod board;
 mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
 mod esphome;
 mod file;
+mod firmware;
 mod flood;
 mod fuzz;
 mod hostile;
