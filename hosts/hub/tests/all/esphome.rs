@@ -192,3 +192,23 @@ async fn a_light_is_set_and_asked_and_heard() {
         .await;
     assert_eq!(outcome, Outcome::Unknown);
 }
+
+#[tokio::test]
+async fn a_state_that_was_on_its_way_when_a_command_was_sent_is_no_proof() {
+    for is_light in [false, true] {
+        let kind = Kind {
+            is_light,
+            ..Kind::default()
+        };
+        let board = Board::of(kind);
+        let mut device = board.device(None);
+        assert_eq!(device.ask().await, Some("off".into()));
+        board.set_mood(Mood::Echoes);
+        let outcome = device.set(&on(), within(Duration::from_secs(2))).await;
+        assert_eq!(outcome, Outcome::Unknown);
+        assert_eq!(board.commands(), 1);
+        board.set_mood(Mood::Obeys);
+        let outcome = device.set(&on(), within(Duration::from_secs(2))).await;
+        assert_eq!(outcome, Outcome::Done);
+    }
+}

@@ -187,9 +187,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// The state behind all that was said to it.
+    /// The state behind all that was said to it. A device does one message after the other: what it says before it
+    /// answers the ping may have been on its way.
     pub(super) async fn ask(&mut self) -> Result<bool, WireError> {
+        self.put(kind::PING, &())?;
         self.say(kind::STATES, &()).await?;
+        while self.hear().await?.0 != kind::PONG {}
         self.state().await
     }
 
