@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_mqtt::link::{Link, Unsaid};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::topic::Topics;
-use super::{Said, Told, announce};
+use super::{Told, announce};
 use crate::house::RunView;
 
 /// How long to wait before what found no room is said again.
@@ -43,7 +43,12 @@ impl Office {
     }
 
     /// Goes on until the house is no more.
-    pub(super) async fn run(mut self, mut said: mpsc::Receiver<Said>, told: Told) {
+    pub(super) async fn run(
+        mut self,
+        anew: Arc<Notify>,
+        mut stale: mpsc::Receiver<String>,
+        told: Told,
+    ) {
         let Told { mut view, mut runs } = told;
         for it in view.borrow_and_update().runs.iter().rev() {
             if self.topics.has_routine(&it.name) {
@@ -55,9 +60,9 @@ impl Office {
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                event = said.recv() => match event {
-                    Some(Said::Anew) => self.say_anew(),
-                    Some(Said::Stale(topic)) => {
+                () = anew.notified() => self.say_anew(),
+                topic = stale.recv() => match topic {
+                    Some(topic) => {
                         // One that finds no room is heard of at the next start.
                         self.link.retain(&topic, Vec::new()).ok();
                         continue;
