@@ -175,6 +175,10 @@ pub struct House {
     todo: Vec<Todo>,
     refused: u64,
     counts: Counts,
+    /// Why devices do not answer.
+    troubles: BTreeMap<NodeId, String>,
+    /// Whether something is to be shown that is not stored.
+    has_news: bool,
     /// When it last moved.
     latest: Moment,
 }
@@ -221,6 +225,8 @@ impl House {
             todo: Vec::new(),
             refused: 0,
             counts: Counts::default(),
+            troubles: BTreeMap::new(),
+            has_news: false,
             latest: moment,
         };
         if !is_new {
@@ -379,6 +385,9 @@ impl House {
 
     fn on_report(&mut self, device: NodeId, report: Report, moment: Moment) -> Moved {
         let member = Member::new(device.0, 0);
+        if matches!(report, Report::Up | Report::Observed(_)) {
+            self.troubles.remove(&device);
+        }
         match report {
             Report::Outcome { token, outcome } => {
                 let command = Command::Outcome {
@@ -407,6 +416,11 @@ impl House {
             Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
             Report::Up => self.step(Input::Membership(Delta::Joined(member)), moment),
             Report::Down => self.step(Input::Membership(Delta::Failed(member)), moment),
+            Report::Trouble(why) => {
+                self.troubles.insert(device, why);
+                self.has_news = true;
+                Ok(())
+            }
         }
     }
 
@@ -439,6 +453,11 @@ impl House {
     pub fn take_changes(&mut self) -> Changes {
         self.changes.forgotten.extend(self.records.take_forgotten());
         core::mem::take(&mut self.changes)
+    }
+
+    /// Whether something is to be shown that is not stored.
+    pub const fn take_news(&mut self) -> bool {
+        core::mem::replace(&mut self.has_news, false)
     }
 
     /// What is to be done.

@@ -246,9 +246,11 @@ impl Keeper {
     }
 
     fn on_report(&mut self, device: NodeId, report: Report, moment: Moment) {
-        if matches!(report, Report::Up | Report::Down) {
-            let name = self.house.catalogue().name(device);
-            tracing::info!(name, ?report, "device");
+        let name = self.house.catalogue().name(device);
+        match &report {
+            Report::Up | Report::Down => tracing::info!(name, ?report, "device"),
+            Report::Trouble(why) => tracing::warn!(name, why, "device"),
+            Report::Outcome { .. } | Report::Answered { .. } | Report::Observed(_) => {}
         }
         self.house.take(Happening::Report(device, report), moment);
     }
@@ -266,8 +268,8 @@ impl Keeper {
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
         let changes = self.house.take_changes();
-        let has_changed = !changes.is_empty();
-        if has_changed {
+        let is_stored = changes.is_empty();
+        if !is_stored {
             let begun = Instant::now();
             self.store.write(&changes, self.house.saved())?;
             self.writes.observe(begun.elapsed().as_secs_f64());
@@ -309,6 +311,6 @@ impl Keeper {
             }
         }
         answers.drain(..).for_each(Answer::give);
-        Ok(has_changed)
+        Ok(self.house.take_news() || !is_stored)
     }
 }

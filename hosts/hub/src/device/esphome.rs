@@ -40,6 +40,8 @@ pub struct Esphome {
     opening: Option<Opening>,
     /// Whether it was on when it said so last.
     was_on: Option<bool>,
+    /// Why it did not answer.
+    trouble: Option<String>,
 }
 
 /// A session, and the state that the device was in when it began.
@@ -66,6 +68,7 @@ impl Esphome {
             session: None,
             opening: None,
             was_on: None,
+            trouble: None,
         }
     }
 
@@ -80,6 +83,7 @@ impl Esphome {
         });
         let opened = opening.as_mut().await;
         self.opening = None;
+        self.trouble = opened.as_ref().err().map(ToString::to_string);
         let (session, is_on) = opened?;
         self.session = Some(session);
         self.was_on = Some(is_on);
@@ -96,7 +100,9 @@ impl Esphome {
         let Some(mut session) = self.session.take() else {
             return Err(WireError::Slow);
         };
-        let is_on = session.ask().await?;
+        let asked = session.ask().await;
+        self.trouble = asked.as_ref().err().map(ToString::to_string);
+        let is_on = asked?;
         self.session = Some(session);
         self.was_on = Some(is_on);
         Ok(is_on)
@@ -167,6 +173,10 @@ impl Device for Esphome {
             None => self.open().await,
         };
         found.ok().map(shown)
+    }
+
+    fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
     }
 
     async fn hear(&mut self) -> Heard {

@@ -104,6 +104,7 @@ impl Waiting {
 struct Since {
     was_down: bool,
     is_up: bool,
+    trouble: Option<String>,
     state: Option<State>,
 }
 
@@ -116,8 +117,9 @@ impl Since {
                     ..Self::default()
                 };
             }
-            Report::Up => self.is_up = true,
-            Report::Observed(state) => self.state = Some(state),
+            Report::Up => (self.is_up, self.trouble) = (true, None),
+            Report::Observed(state) => (self.state, self.trouble) = (Some(state), None),
+            Report::Trouble(why) => self.trouble = Some(why),
             Report::Outcome { .. } | Report::Answered { .. } => {}
         }
     }
@@ -126,7 +128,8 @@ impl Since {
         let down = self.was_down.then_some(Report::Down);
         let up = self.is_up.then_some(Report::Up);
         let state = self.state.map(Report::Observed);
-        down.into_iter().chain(up).chain(state)
+        let trouble = self.trouble.map(Report::Trouble);
+        down.into_iter().chain(up).chain(state).chain(trouble)
     }
 }
 
@@ -142,10 +145,10 @@ mod tests {
     use super::*;
 
     fn taken(request: Request) -> Vec<Report> {
-        match request {
-            Request::Reports(_, reports) => reports.take().into(),
-            other => panic!("{other:?}"),
-        }
+        let Request::Reports(_, reports) = request else {
+            panic!("{request:?}");
+        };
+        reports.take().into()
     }
 
     fn answer(token: u64) -> Report {
@@ -205,7 +208,10 @@ mod tests {
                     all.last_mut().unwrap().1 = true;
                 }
                 Report::Observed(it) => state = Some(it.clone()),
-                answer => all.push((Some(answer.clone()), false, false, None)),
+                Report::Trouble(_) => {}
+                Report::Outcome { .. } | Report::Answered { .. } => {
+                    all.push((Some(it.clone()), false, false, None));
+                }
             }
             let last = all.last_mut().unwrap();
             (last.2, last.3) = (is_up, state.clone());

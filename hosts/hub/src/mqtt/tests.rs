@@ -207,6 +207,10 @@ async fn that_all_is_to_be_said_anew_is_not_lost_behind_what_is_stale() {
 }
 
 /// On a clock that runs ahead when all wait.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the broker has a clock of its own"
+)]
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_finds_no_room_is_counted_and_another_one_is_said() {
     let (link, broker) = a_link_that_is_full();
@@ -214,10 +218,10 @@ async fn an_answer_that_finds_no_room_is_counted_and_another_one_is_said() {
     let press = || {
         desk.hearing
             .hear(published("own/routine/r/run", "PRESS", false));
-        match desk.requests.recv_timeout(PATIENCE).unwrap() {
-            Request::Run(_, to) => to.send(Ok(RoutineId(7))).unwrap(),
-            other => panic!("{other:?}"),
-        }
+        let Request::Run(_, to) = desk.requests.recv_timeout(PATIENCE).unwrap() else {
+            panic!("it asks for a run");
+        };
+        to.send(Ok(RoutineId(7))).unwrap();
     };
     press();
     let asked = &desk.hearing.asked;

@@ -1,8 +1,8 @@
 //! An ESPHome device with a switch or a light, that speaks in a thread of the test.
 
 use core::time::Duration;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -104,6 +104,18 @@ impl Side {
         Ok(())
     }
 
+    /// Says that the other one begins wrongly, as firmware does.
+    fn reject(&mut self, has_key: bool) -> std::io::Result<()> {
+        match has_key {
+            true => self.say_frame(b"\x01Bad indicator byte")?,
+            false => self.stream.write_all(b"\0\x13Bad indicator byte")?,
+        }
+        self.stream.shutdown(Shutdown::Write)?;
+        let moment = Some(Duration::from_secs(1));
+        self.stream.set_read_timeout(moment)?;
+        self.stream.read_to_end(&mut Vec::new()).map(drop)
+    }
+
     /// Whether something has come, or the other side has gone, within a moment.
     fn is_heard(&self) -> std::io::Result<bool> {
         self.stream
@@ -188,10 +200,14 @@ impl Board {
                 let state = Arc::clone(&state);
                 // It ends with its connection.
                 thread::spawn(move || {
-                    if state.mood() == Mood::Dead || (kind.has_key && side.greet().is_err()) {
+                    if state.mood() == Mood::Dead {
                         return;
                     }
-                    state.serve(&mut side).ok();
+                    let greeted = if kind.has_key { side.greet() } else { Ok(()) };
+                    let served = greeted.and_then(|()| state.serve(&mut side));
+                    if served.is_err_and(|it| it.kind() == ErrorKind::InvalidData) {
+                        side.reject(kind.has_key).ok();
+                    }
                 });
             }
         });

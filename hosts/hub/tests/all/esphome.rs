@@ -53,6 +53,15 @@ async fn a_key_that_is_wrong_or_missing_gives_no_answer_and_nothing_is_sent() {
     let board = Board::start(false);
     let mut device = Esphome::new(board.at.to_string(), "heater".into(), None);
     assert_eq!(device.ask().await, None, "it has no such switch");
+    let kind = Kind {
+        others: 2_000,
+        ..Kind::default()
+    };
+    let board = Board::of(kind);
+    let mut device = Esphome::new(board.at.to_string(), "heater".into(), None);
+    assert_eq!(device.ask().await, None);
+    let why = device.trouble().unwrap();
+    assert!(why.ends_with(r#""Other 20"] and 1981 more"#), "{why}");
 }
 
 #[tokio::test]

@@ -35,3 +35,5 @@ mod program;
 mod soak;
 mod store;
 mod support;
+mod topics;
+mod trouble;

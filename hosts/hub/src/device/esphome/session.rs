@@ -54,7 +54,11 @@ impl Session {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    async fn begin(stream: S, key: Option<&[u8; 32]>, entity: &str) -> Result<Self, WireError> {
+    pub(super) async fn begin(
+        stream: S,
+        key: Option<&[u8; 32]>,
+        entity: &str,
+    ) -> Result<Self, WireError> {
         let (codec, out) = Codec::new(key)?;
         let mut it = Self {
             stream,

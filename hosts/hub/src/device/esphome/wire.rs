@@ -119,7 +119,7 @@ pub struct SetLight {
 #[non_exhaustive]
 pub enum WireError {
     /// The connection failed.
-    #[error(transparent)]
+    #[error("no connection ({0}): see whether it has power, and whether this is its address")]
     Connection(#[from] io::Error),
     /// It takes too long.
     #[error(
