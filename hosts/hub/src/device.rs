@@ -183,6 +183,10 @@ pub async fn attend<D: Device>(
                     next = now();
                 }
                 (view.tell)(Report::Outcome { token, outcome });
+                if outcome != Outcome::Done && device.trouble().is_some() {
+                    // It was asked in vain, while it was to be told something.
+                    view.on_silence(care.misses, device.trouble());
+                }
             }
             Turn::Order(Some(Order::Ask { token })) => {
                 let state = timeout_at((now() + care.answer).into(), device.ask()).await;

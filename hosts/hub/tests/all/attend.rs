@@ -264,6 +264,29 @@ fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
 }
 
 #[test]
+fn why_a_device_does_not_answer_is_told_at_each_change_and_a_command_finds_it_out() {
+    paused(async {
+        let mut desk = Desk::open(Mood::Obeys);
+        sleep(secs(1)).await;
+        for _ in 0..2 {
+            let before = desk.told().len();
+            desk.mood(Mood::Away);
+            let token = desk.set("on", secs(5));
+            // The command is one question without an answer, and the look behind it is another one.
+            sleep(Duration::from_millis(100)).await;
+            let outcome = Outcome::Refused;
+            let why = Report::Trouble("nobody is there".into());
+            let told = [Report::Outcome { token, outcome }, why, Report::Down];
+            assert_eq!(desk.told()[before..], told);
+            sleep(secs(30)).await;
+            assert_eq!(desk.told()[before..], told, "it is told once");
+            desk.mood(Mood::Obeys);
+            sleep(secs(3)).await;
+        }
+    });
+}
+
+#[test]
 fn what_a_device_says_before_a_command_is_told_before_its_outcome() {
     paused(async {
         let mut desk = Desk::open(Mood::Obeys);
