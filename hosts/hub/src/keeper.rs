@@ -255,12 +255,16 @@ impl Keeper {
         self.house.take(Happening::Report(device, report), moment);
     }
 
-    /// Says of each run what it is now, in the log.
-    fn log(&self, changes: &Changes) {
+    /// Says of each run that changed what it is now: in the log, and to those that want that.
+    fn tell_runs(&self, changes: &Changes) {
         for (id, record) in &changes.runs {
             let run = self.house.run_view(*id, record);
             let (id, name, what, why) = (run.id, run.name.as_str(), run.what, run.why.as_deref());
             tracing::info!(id, name, what, why, place = run.place, "run");
+            if let Some(runs) = &self.tell.runs {
+                // What finds no room is left out.
+                runs.try_send(run).ok();
+            }
         }
     }
 
@@ -274,12 +278,7 @@ impl Keeper {
             self.store.write(&changes, self.house.saved())?;
             self.writes.observe(begun.elapsed().as_secs_f64());
         }
-        self.log(&changes);
-        if let Some(runs) = &self.tell.runs {
-            for (id, record) in &changes.runs {
-                runs.try_send(self.house.run_view(*id, record)).ok();
-            }
-        }
+        self.tell_runs(&changes);
         for todo in self.house.take_todo() {
             let (device, order) = match todo {
                 Todo::Set {

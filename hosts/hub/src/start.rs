@@ -7,7 +7,7 @@ use selvedge_core::{NodeId, Span};
 use selvedge_hub::device::dummy::Dummy;
 use selvedge_hub::device::esphome::Esphome;
 use selvedge_hub::device::kasa::Kasa;
-use selvedge_hub::device::mqtt::{Ear, Unlinked};
+use selvedge_hub::device::mqtt::{Conventions, Ear, Unlinked};
 use selvedge_hub::device::{Care, Device, Order, attend};
 use selvedge_hub::file::{DriverShape, EsphomeShape, HomeFile};
 use selvedge_hub::house::House;
@@ -44,6 +44,7 @@ pub(crate) struct Devices<'a> {
     /// Those that wait for the link to the broker.
     unlinked: Vec<(NodeId, Unlinked, mpsc::UnboundedReceiver<Order>)>,
 }
+
 impl<'a> Devices<'a> {
     pub(crate) const fn new(
         house: &'a House,
@@ -68,12 +69,6 @@ impl<'a> Devices<'a> {
             };
             let (to, from) = mpsc::unbounded_channel();
             self.orders.insert(id, to);
-            if let Some(how) = driver.conventions(name).transpose()? {
-                let (device, ear) = Unlinked::new(how);
-                self.ears.push(ear);
-                self.unlinked.push((id, device, from));
-                continue;
-            }
             match driver {
                 DriverShape::Dummy(it) => {
                     let state = self.house.hub().state(id).cloned();
@@ -85,10 +80,19 @@ impl<'a> Devices<'a> {
                     self.start(runtime, id, plug, from);
                 }
                 DriverShape::Esphome(it) => self.start(runtime, id, esphome(it), from),
-                DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {}
+                DriverShape::Mqtt(it) => self.keep(id, it.conventions(name)?, from),
+                DriverShape::Tasmota(it) => self.keep(id, it.conventions(name)?, from),
+                DriverShape::Zigbee2mqtt(it) => self.keep(id, it.conventions(name)?, from),
             }
         }
         Ok(())
+    }
+
+    /// Keeps a device that goes by the broker, until there is a link.
+    fn keep(&mut self, id: NodeId, how: Conventions, orders: mpsc::UnboundedReceiver<Order>) {
+        let (device, ear) = Unlinked::new(how);
+        self.ears.push(ear);
+        self.unlinked.push((id, device, orders));
     }
 
     /// Starts those that go by the broker.
