@@ -17,7 +17,7 @@ use selvedge_safehome::Outcome;
 use tokio::time::{sleep, timeout, timeout_at};
 
 use self::session::Session;
-use self::wire::WireError;
+use self::wire::{Codec, Packet, WireError};
 use super::{Device, Heard, half_way, relay, shown};
 
 /// How long to wait before a device that does not accept a connection is tried again.
@@ -107,6 +107,36 @@ impl Esphome {
         self.was_on = Some(is_on);
         Ok(is_on)
     }
+}
+
+/// The messages in what comes in parts of this many bytes, up to one that is none. For the fuzz target.
+pub(crate) fn packets(bytes: &[u8], key: Option<&[u8; 32]>, part: usize) -> Vec<Packet> {
+    let (mut came, mut all) = (Vec::new(), Vec::new());
+    let Ok((mut codec, _)) = Codec::new(key) else {
+        return all;
+    };
+    for part in bytes.chunks(part.min(bytes.len()).max(1)) {
+        came.extend(part);
+        loop {
+            match codec.decode(&mut came) {
+                Ok(Some(packet)) => all.push(packet),
+                Ok(None) => break,
+                Err(_) => return all,
+            }
+        }
+    }
+    all
+}
+
+/// The state that a device says last, of which this is all that it says. For the fuzz target.
+pub(crate) async fn last_state(bytes: &[u8], entity: &str) -> Option<bool> {
+    let stream = tokio::io::join(bytes, tokio::io::sink());
+    let mut session = Session::begin(stream, None, entity).await.ok()?;
+    let mut last = session.ask().await.ok()?;
+    while let Ok(state) = session.state().await {
+        last = state;
+    }
+    Some(last)
 }
 
 impl Device for Esphome {
