@@ -60,14 +60,12 @@ impl Office {
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
+                // What is rare, or comes a few times a second, is not put off by what may come in crowds.
+                biased;
                 () = anew.notified() => self.say_anew(),
-                topic = stale.recv() => match topic {
-                    Some(topic) => {
-                        // One that finds no room is heard of at the next start.
-                        self.link.retain(&topic, Vec::new()).ok();
-                        continue;
-                    }
-                    None => return,
+                _ = again.tick(), if self.is_behind => self.say_anew(),
+                changed = view.changed() => if changed.is_err() {
+                    return;
                 },
                 run = runs.recv() => match run {
                     Some(run) => {
@@ -76,10 +74,14 @@ impl Office {
                     }
                     None => return,
                 },
-                changed = view.changed() => if changed.is_err() {
-                    return;
+                topic = stale.recv() => match topic {
+                    Some(topic) => {
+                        // One that finds no room is heard of at the next start.
+                        self.link.retain(&topic, Vec::new()).ok();
+                        continue;
+                    }
+                    None => return,
                 },
-                _ = again.tick(), if self.is_behind => self.say_anew(),
             }
             for (topic, payload) in announce::house(&self.topics, &view.borrow_and_update()) {
                 self.retain(topic, payload);

@@ -337,7 +337,13 @@ fn many_devices_are_heard_and_many_routines_are_announced() {
         run["why"].as_str().unwrap().contains("no answer"),
         "it was told: {run}"
     );
-    devices.say("is/0", "off");
+    // The hub takes no state of it while the command may still act.
+    let until = Instant::now() + PATIENCE;
+    while hub.get("/api/home")["devices"][0]["state"] != "off" {
+        assert!(Instant::now() < until, "it is never heard");
+        devices.say("is/0", "off");
+        thread::sleep(Duration::from_millis(200));
+    }
     wait_until_all_are_up(&hub);
     let all = client.all(Duration::from_secs(2));
     let topics: BTreeSet<_> = all.iter().map(|it| &it.topic).collect();
