@@ -6,6 +6,7 @@
 
 mod events;
 mod record;
+mod reports;
 mod triggers;
 mod view;
 
@@ -19,8 +20,7 @@ use selvedge_routine::sun::Date;
 use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay, TriggerId};
 use selvedge_routine::{Catalogue, Location, Routine, Terms};
 use selvedge_safehome::{
-    Command, Config, ConfigError, Damage, Difference, DurableHub, Hub, Outcome, Reject, RoutineId,
-    Saved,
+    Command, Config, ConfigError, Damage, Difference, DurableHub, Hub, Reject, RoutineId, Saved,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -381,47 +381,6 @@ impl House {
         };
         // What the hub does not expect any more came after it gave up.
         self.refused += u64::from(moved.is_err());
-    }
-
-    fn on_report(&mut self, device: NodeId, report: Report, moment: Moment) -> Moved {
-        let member = Member::new(device.0, 0);
-        if matches!(report, Report::Up | Report::Observed(_)) {
-            self.troubles.remove(&device);
-        }
-        match report {
-            Report::Outcome { token, outcome } => {
-                let command = Command::Outcome {
-                    device,
-                    token,
-                    outcome,
-                };
-                self.command(command, moment)?;
-                *match outcome {
-                    Outcome::Done => &mut self.counts.done,
-                    Outcome::Refused => &mut self.counts.refused,
-                    Outcome::Unknown => &mut self.counts.unknown,
-                } += 1;
-                Ok(())
-            }
-            Report::Answered { token, state } => {
-                let command = Command::Answered {
-                    device,
-                    token,
-                    state,
-                };
-                self.command(command, moment)
-            }
-            // What is known already is no step, which would be stored.
-            Report::Observed(state) if self.hub().state(device) == Some(&state) => Ok(()),
-            Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
-            Report::Up => self.step(Input::Membership(Delta::Joined(member)), moment),
-            Report::Down => self.step(Input::Membership(Delta::Failed(member)), moment),
-            Report::Trouble(why) => {
-                self.troubles.insert(device, why);
-                self.has_news = true;
-                Ok(())
-            }
-        }
     }
 
     /// When time has to pass next.
