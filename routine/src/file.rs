@@ -41,7 +41,8 @@
 //! deep at most. YAML's anchors, aliases and tags are refused, so no text grows by being read.
 //!
 //! # What is odd
-//! [`Home::lint`] names what can be read and is perhaps not meant: [`Lint`].
+//! [`Home::lint`] names what can be read and is perhaps not meant: [`Lint`]. [`Home::mentions`] says where
+//! which states are named, for hosts whose devices know some states alone.
 
 mod clauses;
 mod commands;
@@ -77,6 +78,21 @@ use near::near;
 #[cfg(feature = "serde")]
 pub use section::section;
 pub use write::write_routine;
+
+/// A state of a device, where a file names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// The device.
+    pub device: NodeId,
+    /// The state.
+    pub state: State,
+    /// Where, as in `routines[2].CommandList[1]`.
+    pub path: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, in characters from 1.
+    pub column: usize,
+}
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]

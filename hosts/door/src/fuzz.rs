@@ -1,5 +1,7 @@
 //! A page under bytes that no browser says: for the fuzz targets of hosts.
 
+use core::future::{Future as _, poll_fn};
+use core::pin::pin;
 use core::time::Duration;
 use std::io;
 
@@ -18,17 +20,32 @@ const KNOWN: [&[u8]; 10] = [
     b"200", b"202", b"400", b"403", b"404", b"405", b"409", b"414", b"431", b"503",
 ];
 
-/// Says these bytes to a router behind a door. At the end, `end` has those hear the end that listen.
+/// Says these bytes to a router behind a door. At the end, `end` has those hear the end that listen. Returns the
+/// status of the answer, if it was a whole request.
 ///
 /// # Panics
 /// When the answer is none of HTTP, or is a defect, or does not end.
-pub fn is_answered(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()) {
-    let answer = answer(bytes, router, page, end);
+pub fn is_answered(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()) -> Option<u16> {
+    is_answered_with(bytes, router, page, || (), end)
+}
+
+/// The same, where a router waits for what `turn` does, each time that it is called.
+///
+/// # Panics
+/// When the answer is none of HTTP, or is a defect, or does not end.
+pub fn is_answered_with(
+    bytes: &[u8],
+    router: Router,
+    page: &Page,
+    turn: impl FnMut(),
+    end: impl FnOnce(),
+) -> Option<u16> {
+    let answer = answer(bytes, router, page, turn, end);
     let is_late = |it: &io::Error| it.kind() == io::ErrorKind::TimedOut;
     assert!(!answer.as_ref().is_err_and(is_late), "it has no end");
     let answer = answer.unwrap_or_default();
     if answer.is_empty() {
-        return; // It was no whole request.
+        return None; // It was no whole request.
     }
     let status = answer.strip_prefix(b"HTTP/1.");
     let status = status.and_then(|it| it.get(2..5));
@@ -37,9 +54,16 @@ pub fn is_answered(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()
         "the page answers {:?}",
         String::from_utf8_lossy(&answer)
     );
+    core::str::from_utf8(status?).ok()?.parse().ok()
 }
 
-fn answer(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()) -> io::Result<Vec<u8>> {
+fn answer(
+    bytes: &[u8],
+    router: Router,
+    page: &Page,
+    mut turn: impl FnMut(),
+    end: impl FnOnce(),
+) -> io::Result<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
@@ -50,13 +74,24 @@ fn answer(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()) -> io::
         // One that is refused early is not heard to its end.
         here.write_all(bytes).await.ok();
         for _ in 0..YIELDS {
+            turn();
             tokio::task::yield_now().await;
         }
         here.shutdown().await?;
         // One that listens hears the end, also where what it said besides is not read to its own.
         end();
         let mut answer = Vec::new();
-        tokio::time::timeout(PATIENCE, here.read_to_end(&mut answer)).await??;
+        let read = tokio::time::timeout(PATIENCE, here.read_to_end(&mut answer));
+        let mut read = pin!(read);
+        let read = poll_fn(|context| {
+            turn();
+            let read = read.as_mut().poll(context);
+            if read.is_pending() {
+                context.waker().wake_by_ref();
+            }
+            read
+        });
+        read.await??;
         serving.await.map_err(io::Error::other)?;
         Ok(answer)
     })

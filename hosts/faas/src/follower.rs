@@ -367,7 +367,7 @@ impl Host {
         let link = self.stay.as_ref().and_then(|it| it.link.as_ref());
         let sent = link
             .zip(payload)
-            .is_some_and(|it| it.0.publish(topic, it.1));
+            .is_some_and(|it| it.0.publish(topic, it.1).is_ok());
         match sent {
             true => self.counters.sent += 1,
             false => self.counters.unsent += 1,

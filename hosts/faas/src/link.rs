@@ -11,6 +11,7 @@ pub(crate) const PACKET_MAX: usize = NOTICE_MAX + 128;
 
 pub(crate) const DIALECT: Dialect = Dialect {
     packet_max: PACKET_MAX,
+    incoming_max: PACKET_MAX,
     takes_retained: |topic| matches!(Topic::parse(topic), Ok(Topic::Gateways(_))),
     credentials: "--user and SELVEDGE_FAAS_PASSWORD",
     certificates: "--tls-ca",

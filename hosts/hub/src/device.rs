@@ -39,6 +39,11 @@ pub trait Device: Send + 'static {
         self.ask()
     }
 
+    /// Why it did not answer when it was last asked, with the mend, if that is known.
+    fn trouble(&self) -> Option<&str> {
+        None
+    }
+
     /// The next thing that the device says by itself; for a device that says nothing by itself it does not
     /// end. It may be dropped at any point.
     fn hear(&mut self) -> impl Future<Output = Heard> + Send {
@@ -97,6 +102,8 @@ pub enum Report {
     Up,
     /// It does not answer any more.
     Down,
+    /// This is why it does not answer, with the mend. Told where it is another reason than before.
+    Trouble(String),
 }
 
 /// How a device is looked after.
@@ -136,6 +143,7 @@ pub async fn attend<D: Device>(
         tell,
         misses: 0,
         is_up: None,
+        trouble: None,
     };
     let mut next = now();
     let mut heard_before_order = 0;
@@ -175,6 +183,10 @@ pub async fn attend<D: Device>(
                     next = now();
                 }
                 (view.tell)(Report::Outcome { token, outcome });
+                if outcome != Outcome::Done && device.trouble().is_some() {
+                    // It was asked in vain, while it was to be told something.
+                    view.on_silence(care.misses, device.trouble());
+                }
             }
             Turn::Order(Some(Order::Ask { token })) => {
                 let state = timeout_at((now() + care.answer).into(), device.ask()).await;
@@ -193,7 +205,7 @@ pub async fn attend<D: Device>(
                 let state = timeout_at((asked + care.answer).into(), device.look()).await;
                 match state.ok().flatten() {
                     Some(state) => view.on_state(state),
-                    None => view.on_silence(care.misses),
+                    None => view.on_silence(care.misses, device.trouble()),
                 }
                 next = asked + care.every;
             }
@@ -211,12 +223,14 @@ struct View<T> {
     tell: T,
     misses: u8,
     is_up: Option<bool>,
+    trouble: Option<String>,
 }
 
 impl<T: Fn(Report)> View<T> {
     /// Each state is told, also one that was told before: while a command may still act, the hub takes none.
     fn on_state(&mut self, state: State) {
         self.misses = 0;
+        self.trouble = None;
         if self.is_up != Some(true) {
             self.is_up = Some(true);
             (self.tell)(Report::Up);
@@ -224,7 +238,11 @@ impl<T: Fn(Report)> View<T> {
         (self.tell)(Report::Observed(state));
     }
 
-    fn on_silence(&mut self, misses: u8) {
+    fn on_silence(&mut self, misses: u8, trouble: Option<&str>) {
+        if let Some(why) = trouble.filter(|it| self.trouble.as_deref() != Some(it)) {
+            self.trouble = Some(why.into());
+            (self.tell)(Report::Trouble(why.into()));
+        }
         self.misses = self.misses.saturating_add(1);
         if self.misses >= misses {
             self.on_gone();
@@ -246,7 +264,7 @@ fn half_way(until: Instant, most: Duration) -> Instant {
 }
 
 /// What a state is for a relay.
-fn relay(state: &State) -> Option<bool> {
+pub(crate) fn relay(state: &State) -> Option<bool> {
     match state {
         State::Word(word) if word == "on" => Some(true),
         State::Word(word) if word == "off" => Some(false),

@@ -1,6 +1,7 @@
 //! The file of a home, with the part of it that is the hub's own: how each device is reached.
 
 mod mqtt;
+mod states;
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -11,15 +12,14 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use selvedge_core::NodeId;
+use selvedge_routine::Catalogue;
 use selvedge_routine::file::{FileError, Format, Home, Lint, section};
-use selvedge_routine::trigger::{Clause, Trigger};
-use selvedge_routine::{Catalogue, State};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 pub use self::mqtt::{BrokerShape, MqttError, MqttShape, Place, TasmotaShape, ZigbeeShape};
+pub use self::states::StateError;
 use crate::device::mqtt::Conventions;
 
 /// A home, and how its devices are reached.
@@ -165,16 +165,9 @@ pub enum HomeError {
     /// How it speaks MQTT.
     #[error(transparent)]
     Mqtt(#[from] MqttError),
-    /// A state that a relay cannot be in.
-    #[error("{at}: {device:?} is a plug, and {state} is no state of it: write on or off")]
-    NotForPlug {
-        /// The name of the routine, or `initial`.
-        at: String,
-        /// Which device.
-        device: String,
-        /// Which state.
-        state: State,
-    },
+    /// A state that a device is never in.
+    #[error(transparent)]
+    State(#[from] StateError),
 }
 
 impl HomeFile {
@@ -201,7 +194,7 @@ impl HomeFile {
     /// # Errors
     /// When it is not as the format says, with the place, what was found and the mend.
     pub fn read(format: Format, bytes: &[u8], known: Catalogue) -> Result<Self, HomeError> {
-        let home = Home::read_as(format, bytes, known)?;
+        let (home, mentions) = Home::mentions(format, bytes, known)?;
         let own = Home::read_as(format, bytes, Catalogue::new())?.catalogue;
         let hub: Option<HubShape> = section(format, bytes, "hub")?;
         let HubShape {
@@ -221,7 +214,9 @@ impl HomeFile {
             mqtt,
         };
         file.check_mqtt()?;
-        file.check_plugs()?;
+        for it in mentions {
+            states::check(&file, it)?;
+        }
         Ok(file)
     }
 
@@ -233,52 +228,6 @@ impl HomeFile {
             if driver.conventions(name).transpose()?.is_some() && self.mqtt.is_none() {
                 return Err(MqttError::NoBroker(name.clone()));
             }
-        }
-        Ok(())
-    }
-
-    /// Plugs are on or off, and nothing else.
-    fn check_plugs(&self) -> Result<(), HomeError> {
-        let home = &self.home;
-        let found = home
-            .initial
-            .iter()
-            .map(|(id, state)| ("initial", *id, state));
-        found.into_iter().try_for_each(|it| self.check_plug(it))?;
-        for it in &home.routines {
-            for step in &it.routine.steps {
-                let states = [Some(&step.value), step.undo.as_ref()];
-                let states = states.into_iter().flatten().map(|it| (step.device, it));
-                let asked = step.condition.iter().flat_map(Clause::conditions);
-                let asked = asked.map(|it| (it.device, &it.value));
-                let mut all = states.chain(asked);
-                all.try_for_each(|(device, state)| self.check_plug((&it.name, device, state)))?;
-            }
-        }
-        for it in &home.triggers {
-            if let Trigger::When(clause) = &it.trigger {
-                let mut asked = clause.conditions();
-                asked.try_for_each(|asked| {
-                    self.check_plug((&it.name, asked.device, &asked.value))
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_plug(&self, (at, id, state): (&str, NodeId, &State)) -> Result<(), HomeError> {
-        let device = self.home.catalogue.name(id).unwrap_or_default();
-        let is_plug = matches!(
-            self.drivers.get(device),
-            Some(DriverShape::Kasa(_) | DriverShape::Esphome(_) | DriverShape::Tasmota(_))
-        );
-        let is_known = matches!(state, State::Word(word) if word == "on" || word == "off");
-        if is_plug && !is_known {
-            return Err(HomeError::NotForPlug {
-                at: at.into(),
-                device: device.into(),
-                state: state.clone(),
-            });
         }
         Ok(())
     }

@@ -8,10 +8,8 @@
     reason = "a target panics where a promise is broken"
 )]
 
-use core::convert::Infallible;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
 
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
@@ -22,8 +20,8 @@ use selvedge_routine::file::Format;
 use selvedge_safehome::Config;
 use tokio::sync::watch;
 
-use crate::device::kasa;
 use crate::device::mqtt::Unlinked;
+use crate::device::{esphome, kasa};
 use crate::file::HomeFile;
 use crate::house::{House, Moment};
 use crate::http;
@@ -77,7 +75,10 @@ pub fn plug(bytes: &[u8]) {
 /// # Panics
 /// When a state that a device says is another one when it is told to be in it; or something that is no
 /// request is one.
-pub fn published(bytes: &[u8]) {
+///
+/// Returns whether it is something that the hub understands.
+pub fn published(bytes: &[u8]) -> bool {
+    let mut is_understood = false;
     let at = bytes.iter().position(|it| *it == 0).unwrap_or(bytes.len());
     let (topic, payload) = bytes.split_at(at);
     let (topic, payload) = (
@@ -101,7 +102,7 @@ pub fn published(bytes: &[u8]) {
             assert_eq!(again, Some(state), "{name}");
         }
         let (_, ear) = Unlinked::new(how);
-        ear.on_published(&topic, payload, false);
+        is_understood |= ear.on_published(&topic, payload, false);
         ear.on_published("tele/a/LWT", payload, false);
     }
     let names = |all: &[&str]| {
@@ -120,19 +121,42 @@ pub fn published(bytes: &[u8]) {
             topic.ends_with("/run") || topic.ends_with("/cancel"),
             "{topic}"
         );
+        is_understood = true;
     }
+    is_understood
+}
+
+/// Bytes as what an ESPHome device says: to a hub without a key, and to one that has one.
+///
+/// # Panics
+/// When what comes in parts is something else than what comes at once.
+///
+/// Returns the state that it ends in, if it has the switch or light that is looked for.
+pub fn esphome(bytes: &[u8]) -> Option<bool> {
+    for key in [None, Some([7; 32])] {
+        let whole = esphome::packets(bytes, key.as_ref(), usize::MAX);
+        for part in [1, 7] {
+            assert_eq!(esphome::packets(bytes, key.as_ref(), part), whole);
+        }
+    }
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
+        return None; // There is no chance.
+    };
+    runtime.block_on(esphome::last_state(bytes, "pump"))
 }
 
 /// Bytes as what a browser, or a program, says to the page of a home.
 ///
 /// # Panics
 /// When the answer is none of HTTP, or is a defect of the page.
-pub fn page(bytes: &[u8]) {
+///
+/// Returns the status of the answer, if it was a whole request.
+pub fn page(bytes: &[u8]) -> Option<u16> {
     let (Ok(file), Ok(page)) = (
         HomeFile::read(Format::Json, HOME, Default::default()),
         http::page(),
     ) else {
-        return; // There is no chance.
+        return None; // There is no chance.
     };
     let now = Moment {
         now: Time(0),
@@ -148,24 +172,25 @@ pub fn page(bytes: &[u8]) {
         rng,
         now,
     );
-    let Ok(house) = house else {
+    let Ok(mut house) = house else {
         unreachable!("it is a home")
     };
+    // There is a run to be asked for.
+    let first = house.run("good morning", now);
+    assert!(first.is_ok(), "{first:?}");
     let (to_house, requests) = channel();
     let tell = Tell::new(&house, None);
     let metrics = Metrics::new(tell.view.subscribe(), Histogram::new([1.0]));
     let told: watch::Receiver<Json> = tell.json.subscribe();
     let router = http::router(told, to_house, page.clone(), metrics);
-    let answering = thread::spawn(move || answer(house, &requests, now));
-    selvedge_door::fuzz::is_answered(bytes, router, &page, move || drop(tell));
-    // It has ended, for nobody asks any more.
-    assert!(answering.join().is_ok(), "a request is a defect");
+    let turn = || answer(&mut house, &requests, now);
+    selvedge_door::fuzz::is_answered_with(bytes, router, &page, turn, move || drop(tell))
 }
 
 /// Answers as the keeper does, without a disk.
-fn answer(mut house: House, requests: &Receiver<Request>, now: Moment) -> Option<Infallible> {
-    loop {
-        match requests.recv().ok()? {
+fn answer(house: &mut House, requests: &Receiver<Request>, now: Moment) {
+    for request in requests.try_iter() {
+        match request {
             Request::Run(name, to) => drop(to.send(house.run(&name, now))),
             Request::Cancel(id, to) => drop(to.send(house.cancel(id, now))),
             Request::CancelOf(name, id, to) => {
@@ -177,7 +202,7 @@ fn answer(mut house: House, requests: &Receiver<Request>, now: Moment) -> Option
                 drop(to.send(record.map(|it| house.run_view(id, it))));
             }
             Request::Preview(name, to) => drop(to.send(house.preview(&name, now))),
-            Request::Report(..) | Request::Stop => {}
+            Request::Reports(..) | Request::Stop => {}
         }
         drop((house.take_changes(), house.take_todo()));
     }

@@ -6,6 +6,7 @@
 
 mod events;
 mod record;
+mod reports;
 mod triggers;
 mod view;
 
@@ -19,8 +20,7 @@ use selvedge_routine::sun::Date;
 use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay, TriggerId};
 use selvedge_routine::{Catalogue, Location, Routine, Terms};
 use selvedge_safehome::{
-    Command, Config, ConfigError, Damage, Difference, DurableHub, Hub, Outcome, Reject, RoutineId,
-    Saved,
+    Command, Config, ConfigError, Damage, Difference, DurableHub, Hub, Reject, RoutineId, Saved,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -175,6 +175,10 @@ pub struct House {
     todo: Vec<Todo>,
     refused: u64,
     counts: Counts,
+    /// Why devices do not answer.
+    troubles: BTreeMap<NodeId, String>,
+    /// Whether something is to be shown that is not stored.
+    has_news: bool,
     /// When it last moved.
     latest: Moment,
 }
@@ -221,6 +225,8 @@ impl House {
             todo: Vec::new(),
             refused: 0,
             counts: Counts::default(),
+            troubles: BTreeMap::new(),
+            has_news: false,
             latest: moment,
         };
         if !is_new {
@@ -377,39 +383,6 @@ impl House {
         self.refused += u64::from(moved.is_err());
     }
 
-    fn on_report(&mut self, device: NodeId, report: Report, moment: Moment) -> Moved {
-        let member = Member::new(device.0, 0);
-        match report {
-            Report::Outcome { token, outcome } => {
-                let command = Command::Outcome {
-                    device,
-                    token,
-                    outcome,
-                };
-                self.command(command, moment)?;
-                *match outcome {
-                    Outcome::Done => &mut self.counts.done,
-                    Outcome::Refused => &mut self.counts.refused,
-                    Outcome::Unknown => &mut self.counts.unknown,
-                } += 1;
-                Ok(())
-            }
-            Report::Answered { token, state } => {
-                let command = Command::Answered {
-                    device,
-                    token,
-                    state,
-                };
-                self.command(command, moment)
-            }
-            // What is known already is no step, which would be stored.
-            Report::Observed(state) if self.hub().state(device) == Some(&state) => Ok(()),
-            Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
-            Report::Up => self.step(Input::Membership(Delta::Joined(member)), moment),
-            Report::Down => self.step(Input::Membership(Delta::Failed(member)), moment),
-        }
-    }
-
     /// When time has to pass next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
@@ -439,6 +412,11 @@ impl House {
     pub fn take_changes(&mut self) -> Changes {
         self.changes.forgotten.extend(self.records.take_forgotten());
         core::mem::take(&mut self.changes)
+    }
+
+    /// Whether something is to be shown that is not stored.
+    pub const fn take_news(&mut self) -> bool {
+        core::mem::replace(&mut self.has_news, false)
     }
 
     /// What is to be done.

@@ -1,8 +1,9 @@
 //! The thread that keeps a house: it takes what comes, stores what changed, and then does what is to be done.
 //!
-//! Its channels have no limit of their own. A connection waits for its answer, and a device has one order at a
-//! time. What devices say by themselves is not bounded: one that says another state all the time fills the memory,
-//! if it is faster than the disk.
+//! Its channels have no limit of their own. A connection waits for its answer, a device has one order at a time,
+//! and what a device says by itself is one mark in the queue, with little behind it ([`reports`]).
+
+pub mod reports;
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::reports::Reports;
 use crate::device::{Order, Report};
 use crate::house::{Changes, Happening, House, Moment, PreviewView, Refusal, RunView, Todo, View};
 use crate::store::{Store, StoreError};
@@ -32,8 +34,8 @@ const BATCH: usize = 64;
 /// What comes to a house.
 #[derive(Debug)]
 pub enum Request {
-    /// A device reports.
-    Report(NodeId, Report),
+    /// A device has said something.
+    Reports(NodeId, Arc<Reports>),
     /// A person wants a routine run.
     Run(String, oneshot::Sender<Result<RoutineId, Refusal>>),
     /// A person wants a run undone.
@@ -217,12 +219,10 @@ impl Keeper {
     fn take(&mut self, request: Request) -> Option<Answer> {
         let moment = moment(self.start);
         match request {
-            Request::Report(device, report) => {
-                if matches!(report, Report::Up | Report::Down) {
-                    let name = self.house.catalogue().name(device);
-                    tracing::info!(name, ?report, "device");
+            Request::Reports(device, reports) => {
+                for report in reports.take() {
+                    self.on_report(device, report, moment);
                 }
-                self.house.take(Happening::Report(device, report), moment);
                 None
             }
             Request::Run(name, to) => Some(Answer::Run(to, self.house.run(&name, moment))),
@@ -245,12 +245,26 @@ impl Keeper {
         }
     }
 
-    /// Says of each run what it is now, in the log.
-    fn log(&self, changes: &Changes) {
+    fn on_report(&mut self, device: NodeId, report: Report, moment: Moment) {
+        let name = self.house.catalogue().name(device);
+        match &report {
+            Report::Up | Report::Down => tracing::info!(name, ?report, "device"),
+            Report::Trouble(why) => tracing::warn!(name, why, "device"),
+            Report::Outcome { .. } | Report::Answered { .. } | Report::Observed(_) => {}
+        }
+        self.house.take(Happening::Report(device, report), moment);
+    }
+
+    /// Says of each run that changed what it is now: in the log, and to those that want that.
+    fn tell_runs(&self, changes: &Changes) {
         for (id, record) in &changes.runs {
             let run = self.house.run_view(*id, record);
             let (id, name, what, why) = (run.id, run.name.as_str(), run.what, run.why.as_deref());
             tracing::info!(id, name, what, why, place = run.place, "run");
+            if let Some(runs) = &self.tell.runs {
+                // What finds no room is left out.
+                runs.try_send(run).ok();
+            }
         }
     }
 
@@ -258,18 +272,13 @@ impl Keeper {
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
         let changes = self.house.take_changes();
-        let has_changed = !changes.is_empty();
-        if has_changed {
+        let is_stored = changes.is_empty();
+        if !is_stored {
             let begun = Instant::now();
             self.store.write(&changes, self.house.saved())?;
             self.writes.observe(begun.elapsed().as_secs_f64());
         }
-        self.log(&changes);
-        if let Some(runs) = &self.tell.runs {
-            for (id, record) in &changes.runs {
-                runs.try_send(self.house.run_view(*id, record)).ok();
-            }
-        }
+        self.tell_runs(&changes);
         for todo in self.house.take_todo() {
             let (device, order) = match todo {
                 Todo::Set {
@@ -301,6 +310,6 @@ impl Keeper {
             }
         }
         answers.drain(..).for_each(Answer::give);
-        Ok(has_changed)
+        Ok(self.house.take_news() || !is_stored)
     }
 }

@@ -18,11 +18,13 @@
 //! ([`announce`]). What the hub announced and does not have any more is taken back.
 
 pub mod announce;
+mod hearing;
 mod office;
+#[cfg(test)]
+mod tests;
 pub mod topic;
 
 use core::net::SocketAddr;
-use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,37 +34,36 @@ use std::sync::{Arc, OnceLock};
 use selvedge_mqtt::access::{Access, Address};
 #[cfg(feature = "broker")]
 use selvedge_mqtt::broker::{self, Settings};
-use selvedge_mqtt::link::{Dialect, Link, LinkEvent, Session, Setup, Will};
+use selvedge_mqtt::link::{Dialect, Link, Session, Setup, Will};
 use selvedge_mqtt::tls::{Identity, TlsError, Trust};
 use selvedge_mqtt::users::{Users, UsersError};
 use thiserror::Error;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::time::sleep;
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
+use self::hearing::Hearing;
 use self::office::Office;
-use self::topic::{Asked, Topics};
+use self::topic::Topics;
 use crate::device::mqtt::Ear;
 use crate::file::{BrokerShape, MqttError, Place};
-use crate::house::{Refusal, RunView, View};
+use crate::house::{RunView, View};
 use crate::keeper::Request;
 
 /// How many requests may wait for their answers.
 pub const ASKED: usize = 64;
-/// The longest packet, in bytes.
+/// The longest packet that the hub says, in bytes.
 const PACKET_MAX: usize = 64 * 1024;
+/// The longest packet that it takes, in bytes: a longer one ends the connection.
+const INCOMING_MAX: usize = 1024 * 1024;
 /// How much may wait to be said; what is more is left out, and counted.
 const WAITING: usize = 1_024;
-
-/// How long to wait before an answer that found no room is said again, and how often.
-const FULL: Duration = Duration::from_millis(20);
-const TRIES: usize = 250;
 
 /// The environment's name for the password.
 pub const PASSWORD: &str = "SELVEDGE_HUB_MQTT_PASSWORD";
 
 const DIALECT: Dialect = Dialect {
     packet_max: PACKET_MAX,
+    incoming_max: INCOMING_MAX,
     // Whether it was retained is looked at where it is heard.
     takes_retained: |_| true,
     credentials: "hub.mqtt.user and SELVEDGE_HUB_MQTT_PASSWORD",
@@ -198,28 +199,6 @@ pub struct Post {
     topics: Arc<Topics>,
 }
 
-/// What is heard on the link's thread.
-struct Hearing {
-    topics: Arc<Topics>,
-    ears: Vec<Ear>,
-    /// Which of them hear at a topic.
-    by_topic: BTreeMap<String, Vec<usize>>,
-    requests: Sender<Request>,
-    asked: Arc<Semaphore>,
-    runtime: Handle,
-    said: mpsc::Sender<Said>,
-    link: Arc<OnceLock<Arc<Link>>>,
-}
-
-/// What the office has to know.
-#[derive(Debug)]
-enum Said {
-    /// The link is up, or Home Assistant is: all is said anew.
-    Anew,
-    /// Something is retained that the hub did not announce.
-    Stale(String),
-}
-
 impl Post {
     /// Goes to the broker, and stays there. What is asked for goes to the keeper.
     ///
@@ -259,7 +238,8 @@ impl Post {
             stays: true,
             dialect: DIALECT,
         };
-        let (say, said) = mpsc::channel(WAITING);
+        let (tell, stale) = mpsc::channel(WAITING);
+        let anew = Arc::new(Notify::new());
         let shared = Arc::new(OnceLock::new());
         let hearing = Hearing {
             topics: Arc::clone(&topics),
@@ -268,8 +248,10 @@ impl Post {
             requests,
             asked: Arc::new(Semaphore::new(ASKED)),
             runtime: runtime.clone(),
-            said: say,
+            anew: Arc::clone(&anew),
+            stale: tell,
             link: Arc::clone(&shared),
+            left_out: Arc::default(),
         };
         let link = Link::open(setup, move |event| {
             hearing.hear(event);
@@ -279,7 +261,7 @@ impl Post {
         // It is set once.
         let _is_first = shared.set(Arc::clone(&link));
         let office = Office::new(Arc::clone(&link), Arc::clone(&topics));
-        runtime.spawn(office.run(said, told));
+        runtime.spawn(office.run(anew, stale, told));
         Ok(Self { link, topics })
     }
 
@@ -291,134 +273,12 @@ impl Post {
 
     /// Says that the hub is gone, where it ends by itself.
     pub fn farewell(&self) {
-        self.link
+        let said = self
+            .link
             .retain(&self.topics.status(), announce::OFFLINE.into());
-    }
-}
-
-impl Hearing {
-    fn hear(&self, event: LinkEvent) {
-        match event {
-            LinkEvent::Up { .. } => {
-                self.ears.iter().for_each(|it| it.on_link(true));
-                self.say(Said::Anew);
-            }
-            LinkEvent::Down(lost) => {
-                self.ears.iter().for_each(|it| it.on_link(false));
-                tracing::warn!(why = %lost, "the broker is lost");
-            }
-            LinkEvent::Published {
-                topic,
-                payload,
-                is_retained,
-            } => self.on_published(&topic, &payload, is_retained),
-            LinkEvent::Retained => debug_assert!(false, "all that is retained is taken"),
+        if let Err(why) = said {
+            // Then its last will says so.
+            tracing::debug!(%why, "no farewell");
         }
     }
-
-    fn say(&self, said: Said) {
-        // One that is full is about to say all anew, or hears of what is stale at the next start.
-        self.said.try_send(said).ok();
-    }
-
-    fn on_published(&self, topic: &str, payload: &[u8], is_retained: bool) {
-        let ears = self.by_topic.get(topic).into_iter().flatten();
-        let ears = ears.filter_map(|nth| self.ears.get(*nth));
-        let mut is_understood = false;
-        for ear in ears {
-            is_understood |= ear.on_published(topic, payload, is_retained);
-        }
-        match self.topics.asked(topic) {
-            Some(Asked::Run(name)) => self.on_run(name, payload, is_retained),
-            Some(Asked::Cancel(name)) => self.on_cancel(name, payload, is_retained),
-            Some(Asked::Anew) if payload == announce::ONLINE => self.say(Said::Anew),
-            Some(Asked::Anew) => {}
-            // What is taken back is empty.
-            Some(Asked::Announced) if !payload.is_empty() && !self.topics.is_announced(topic) => {
-                self.say(Said::Stale(topic.into()));
-            }
-            Some(Asked::Announced) => {}
-            None if !is_understood => {
-                tracing::debug!(topic, bytes = payload.len(), "not understood");
-            }
-            None => {}
-        }
-    }
-
-    fn on_run(&self, name: &str, payload: &[u8], is_retained: bool) {
-        let why = match payload {
-            _ if is_retained => announce::RETAINED,
-            b"" | announce::PRESS => {
-                let asked = String::from(name);
-                return self.ask(name, |to| Request::Run(asked, to));
-            }
-            _ => "a routine takes no payload but PRESS: send that, or nothing",
-        };
-        self.answer(name, Err(&Refusal::Hub(why.into())));
-    }
-
-    fn on_cancel(&self, name: &str, payload: &[u8], is_retained: bool) {
-        let text = core::str::from_utf8(payload).unwrap_or("?").trim();
-        let number = text.parse::<u64>();
-        let why = match (text, number) {
-            _ if is_retained => announce::RETAINED,
-            ("" | "PRESS", _) => {
-                let asked = String::from(name);
-                return self.ask(name, |to| Request::CancelOf(asked, None, to));
-            }
-            (_, Ok(id)) => {
-                let asked = String::from(name);
-                return self.ask(name, |to| Request::CancelOf(asked, Some(id), to));
-            }
-            _ => "a run is a number: send that, or nothing for the latest",
-        };
-        self.answer(name, Err(&Refusal::Hub(why.into())));
-    }
-
-    fn ask(
-        &self,
-        name: &str,
-        request: impl FnOnce(oneshot::Sender<Result<selvedge_safehome::RoutineId, Refusal>>) -> Request,
-    ) {
-        let Ok(permit) = Arc::clone(&self.asked).try_acquire_owned() else {
-            let why = format!("{ASKED} requests wait for their answers: ask again in a moment");
-            return self.answer(name, Err(&Refusal::Hub(why)));
-        };
-        let (to, answer) = oneshot::channel();
-        if self.requests.send(request(to)).is_err() {
-            return; // The process ends.
-        }
-        let (link, topics) = (Arc::clone(&self.link), Arc::clone(&self.topics));
-        let name = String::from(name);
-        self.runtime.spawn(async move {
-            let answer = answer.await;
-            let Some((answer, link)) = answer.ok().zip(link.get()) else {
-                return;
-            };
-            // What is stored is not left out for others that are refused: no more is taken until it is said.
-            for _ in 0..TRIES {
-                if say_answer(link, &topics, &name, answer.as_ref().map(|it| it.0)) {
-                    break;
-                }
-                sleep(FULL).await;
-            }
-            drop(permit);
-        });
-    }
-
-    fn answer(&self, name: &str, answer: Result<u64, &Refusal>) {
-        if let Some(link) = self.link.get() {
-            say_answer(link, &self.topics, name, answer);
-        }
-    }
-}
-
-/// Returns whether there was room for it.
-fn say_answer(link: &Link, topics: &Topics, name: &str, answer: Result<u64, &Refusal>) -> bool {
-    let payload = match answer {
-        Ok(id) => serde_json::json!({ "id": id }),
-        Err(refusal) => serde_json::json!({ "error": refusal.to_string() }),
-    };
-    // Who does not hear it sees what the run does.
-    link.publish(&topics.answer(name), payload.to_string().into_bytes())
 }

@@ -7,11 +7,12 @@ use selvedge_core::{NodeId, Span};
 use selvedge_hub::device::dummy::Dummy;
 use selvedge_hub::device::esphome::Esphome;
 use selvedge_hub::device::kasa::Kasa;
-use selvedge_hub::device::mqtt::{Ear, Unlinked};
-use selvedge_hub::device::{Care, Device, Order, Report, attend};
+use selvedge_hub::device::mqtt::{Conventions, Ear, Unlinked};
+use selvedge_hub::device::{Care, Device, Order, attend};
 use selvedge_hub::file::{DriverShape, EsphomeShape, HomeFile};
 use selvedge_hub::house::House;
 use selvedge_hub::keeper::Request;
+use selvedge_hub::keeper::reports::reporter;
 use selvedge_hub::mqtt::{Post, PostError};
 use selvedge_routine::State;
 use tokio::runtime::Runtime;
@@ -43,6 +44,7 @@ pub(crate) struct Devices<'a> {
     /// Those that wait for the link to the broker.
     unlinked: Vec<(NodeId, Unlinked, mpsc::UnboundedReceiver<Order>)>,
 }
+
 impl<'a> Devices<'a> {
     pub(crate) const fn new(
         house: &'a House,
@@ -67,12 +69,6 @@ impl<'a> Devices<'a> {
             };
             let (to, from) = mpsc::unbounded_channel();
             self.orders.insert(id, to);
-            if let Some(how) = driver.conventions(name).transpose()? {
-                let (device, ear) = Unlinked::new(how);
-                self.ears.push(ear);
-                self.unlinked.push((id, device, from));
-                continue;
-            }
             match driver {
                 DriverShape::Dummy(it) => {
                     let state = self.house.hub().state(id).cloned();
@@ -84,10 +80,19 @@ impl<'a> Devices<'a> {
                     self.start(runtime, id, plug, from);
                 }
                 DriverShape::Esphome(it) => self.start(runtime, id, esphome(it), from),
-                DriverShape::Mqtt(_) | DriverShape::Tasmota(_) | DriverShape::Zigbee2mqtt(_) => {}
+                DriverShape::Mqtt(it) => self.keep(id, it.conventions(name)?, from),
+                DriverShape::Tasmota(it) => self.keep(id, it.conventions(name)?, from),
+                DriverShape::Zigbee2mqtt(it) => self.keep(id, it.conventions(name)?, from),
             }
         }
         Ok(())
+    }
+
+    /// Keeps a device that goes by the broker, until there is a link.
+    fn keep(&mut self, id: NodeId, how: Conventions, orders: mpsc::UnboundedReceiver<Order>) {
+        let (device, ear) = Unlinked::new(how);
+        self.ears.push(ear);
+        self.unlinked.push((id, device, orders));
     }
 
     /// Starts those that go by the broker.
@@ -104,9 +109,7 @@ impl<'a> Devices<'a> {
         device: D,
         orders: mpsc::UnboundedReceiver<Order>,
     ) {
-        let to = self.to_keeper.clone();
-        // A keeper that has stopped hears nothing, and the process ends.
-        let tell = move |report: Report| drop(to.send(Request::Report(id, report)));
+        let tell = reporter(id, self.to_keeper.clone());
         runtime.spawn(attend(device, Care::default(), orders, tell));
     }
 }

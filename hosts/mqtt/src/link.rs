@@ -1,5 +1,6 @@
 //! A connection to a broker, on a thread of its own.
 
+mod lost;
 #[cfg(test)]
 mod tests;
 
@@ -10,11 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::{io, thread};
 
 use rumqttc::{
-    AsyncClient, ConnectionError, Event, EventLoop, Incoming, LastWill, MqttOptions, Outgoing,
-    Publish, QoS, SubscribeReasonCode,
+    AsyncClient, Event, EventLoop, Incoming, LastWill, MqttOptions, Outgoing, Publish, QoS,
+    SubscribeReasonCode,
 };
 use tokio::sync::Notify;
 
+pub use self::lost::{Lost, Unsaid};
 use crate::access::{Access, Address};
 
 /// How many bytes longer a packet may be when a broker hands it on: with the number of a packet that came
@@ -45,8 +47,10 @@ pub enum Session {
 /// What all links of a program have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// How many bytes a packet may have: a payload, its topic and a header.
+    /// How many bytes a packet may have that is said: a payload, its topic and a header.
     pub packet_max: usize,
+    /// How many bytes a packet may have that comes. What is longer ends the connection.
+    pub incoming_max: usize,
     /// Whether something that was published before the link, and comes again at each, is taken: by its topic.
     pub takes_retained: fn(&str) -> bool,
     /// Where the program is told its name and its password, for people.
@@ -108,75 +112,11 @@ pub enum LinkEvent {
     Retained,
 }
 
-/// Why a link was lost, or does not come up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// For people, with the mend.
-    pub why: String,
-    /// Whether the broker is there and does not want this program, or this program not the broker.
-    pub is_refused: bool,
-}
-
-impl fmt::Display for Lost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
-    }
-}
-
-impl Lost {
-    /// Something that has this name.
-    pub fn by(why: &dyn fmt::Display) -> Self {
-        Self {
-            why: why.to_string(),
-            is_refused: false,
-        }
-    }
-
-    /// The broker hands on nothing of this.
-    fn unread(setup: &Setup) -> Self {
-        let filters = setup.filters.join(" and ");
-        Self {
-            why: format!(
-                "the broker refuses to hand on {filters}: let its user read them ({})",
-                setup.dialect.credentials
-            ),
-            is_refused: true,
-        }
-    }
-
-    /// What ended a connection; what is said of one that never came up has a mend.
-    fn of(error: &ConnectionError, was_up: bool, dialect: &Dialect) -> Self {
-        let Dialect {
-            credentials,
-            certificates,
-            ..
-        } = dialect;
-        let refused = |why: String| Self {
-            why,
-            is_refused: true,
-        };
-        match error {
-            ConnectionError::ConnectionRefused(code) => refused(format!(
-                "the broker refuses it ({code:?}): see {credentials}"
-            )),
-            #[cfg(feature = "tls")]
-            ConnectionError::Tls(why) => refused(format!(
-                "no TLS with the broker ({why}): see whether it has TLS, whether {certificates} vouches for \
-                 its certificate, and whether that names the address at which it is"
-            )),
-            ConnectionError::MqttState(why) if !was_up => refused(format!(
-                "the broker ends the connection at once ({why}): see {credentials}, and whether it \
-                 wants TLS ({certificates})"
-            )),
-            _ => Self::by(error),
-        }
-    }
-}
-
 /// A link. It is closed when it is dropped.
 #[derive(Debug)]
 pub struct Link {
     shared: Arc<Shared>,
+    packet_max: usize,
 }
 
 #[derive(Debug, Default)]
@@ -200,38 +140,69 @@ impl Link {
         let (client, events) = connection(&setup);
         shared.set(Some(client));
         let theirs = Arc::clone(&shared);
+        let packet_max = setup.dialect.packet_max;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         thread::Builder::new()
             .name("link".into())
             .spawn(move || runtime.block_on(run(&setup, events, &theirs, tell)))?;
-        Ok(Self { shared })
+        Ok(Self { shared, packet_max })
     }
 
-    /// Publishes at least once. Returns whether it was handed over; a broker that is lost may have lost
-    /// it all the same.
-    pub fn publish(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> bool {
+    /// Publishes at least once. What was handed over may be lost with the broker all the same.
+    ///
+    /// # Errors
+    /// When it is not handed over; the link stays as it is.
+    pub fn publish(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), Unsaid> {
         self.say(topic, payload, QoS::AtLeastOnce, false)
     }
 
     /// Publishes what is outdated soon.
-    pub fn publish_once(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> bool {
+    ///
+    /// # Errors
+    /// When it is not handed over; the link stays as it is.
+    pub fn publish_once(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), Unsaid> {
         self.say(topic, payload, QoS::AtMostOnce, false)
     }
 
     /// Publishes what those that come later are told, too. Nothing that has anything run.
-    pub fn retain(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> bool {
+    ///
+    /// # Errors
+    /// When it is not handed over; the link stays as it is.
+    pub fn retain(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), Unsaid> {
         self.say(topic, payload, QoS::AtLeastOnce, true)
     }
 
-    fn say(&self, topic: &dyn fmt::Display, payload: Vec<u8>, qos: QoS, retains: bool) -> bool {
-        let client = self.shared.client();
-        client.is_some_and(|it| {
-            it.try_publish(topic.to_string(), qos, retains, payload)
-                .is_ok()
-        })
+    fn say(
+        &self,
+        topic: &dyn fmt::Display,
+        payload: Vec<u8>,
+        qos: QoS,
+        retains: bool,
+    ) -> Result<(), Unsaid> {
+        let topic = topic.to_string();
+        let (bytes, most) = (packet(&topic, &payload, qos), self.packet_max);
+        if bytes > most {
+            // The library would end the connection.
+            return Err(Unsaid::TooLong { bytes, most });
+        }
+        let client = self.shared.client().ok_or(Unsaid::NoBroker)?;
+        let said = client.try_publish(topic, qos, retains, payload);
+        said.map_err(|_| Unsaid::NoRoom)
     }
+}
+
+/// How many bytes a packet has.
+fn packet(topic: &str, payload: &[u8], qos: QoS) -> usize {
+    let number = if qos == QoS::AtMostOnce { 0 } else { 2 };
+    let rest = 2 + topic.len() + number + payload.len();
+    // Each byte of the length has seven bits of it.
+    let mut length = 1;
+    while length < 4 && rest >> (7 * length) > 0 {
+        length += 1;
+    }
+    1 + length + rest
 }
 
 impl Drop for Link {
@@ -263,8 +234,12 @@ fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
     let mut options = MqttOptions::new(setup.name.clone(), host, port);
     options.set_keep_alive(KEEP_ALIVE);
     options.set_clean_session(is_clean);
-    let longest = setup.dialect.packet_max;
-    options.set_max_packet_size(longest + HANDED_ON, longest);
+    let Dialect {
+        packet_max,
+        incoming_max,
+        ..
+    } = setup.dialect;
+    options.set_max_packet_size(incoming_max + HANDED_ON, packet_max);
     if let Some(user) = &setup.access.user {
         options.set_credentials(user, &setup.access.password);
     }

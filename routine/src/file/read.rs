@@ -2,7 +2,7 @@
 
 use super::known::Known;
 use super::tree::{LARGEST, Mark, Node, Place};
-use super::{Fault, FileError, Format, Home, Lint, document, json, lint};
+use super::{Fault, FileError, Format, Home, Lint, Mention, document, json, lint};
 use crate::Catalogue;
 
 impl Home {
@@ -48,6 +48,35 @@ impl Home {
         let home = document::home(&node, &mut known)?;
         let lints = lint::find(&node, &home, &known, &catalogue);
         Ok((home, lints))
+    }
+
+    /// Reads a file as [`read_as`](Self::read_as) does, and says where it names which states of
+    /// devices: as an initial value, in a command and what undoes it, in a scene, or in a clause. For
+    /// hosts whose devices know some states alone.
+    ///
+    /// # Errors
+    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    pub fn mentions(
+        format: Format,
+        bytes: &[u8],
+        catalogue: Catalogue,
+    ) -> Result<(Self, alloc::vec::Vec<Mention>), FileError> {
+        let node = tree(format, bytes)?;
+        let mut known = Known::new(catalogue, true);
+        let home = document::home(&node, &mut known)?;
+        let uses = known.uses.unwrap_or_default().into_iter();
+        let mentions = uses.filter_map(|it| {
+            let (device, path) = (it.device, it.path);
+            let Mark { line, column } = it.mark;
+            it.state.map(|state| Mention {
+                device,
+                state,
+                path,
+                line,
+                column,
+            })
+        });
+        Ok((home, mentions.collect()))
     }
 }
 

@@ -151,3 +151,44 @@ triggers:
     assert!(found[1].starts_with("routines[1]: routine \"s\" has no trigger"));
     assert!(found[2].starts_with("triggers[0]: at this latitude the sun does not rise or set"));
 }
+
+#[test]
+fn states_are_mentioned_where_they_are_written() {
+    let text = "
+devices: [{DevID: lamp, initial: off}, {DevID: heater}]
+groups: {g: [lamp, heater]}
+scenes: {s: {lamp: dim}}
+routines:
+  - RoutineName: r
+    CommandList:
+      - {DevID: lamp, Action: on, undo: off}
+      - scene: s
+      - {DevID: heater, Action: 21, if: {DevID: lamp, not_equal: 3}}
+triggers: [{RoutineName: r, when: {DevID: heater, greater: 20.5}}]
+";
+    let (home, found) = Home::mentions(Format::Yaml, text.as_bytes(), Catalogue::new()).unwrap();
+    let plain = Home::read_as(Format::Yaml, text.as_bytes(), Catalogue::new());
+    assert_eq!(plain.as_ref(), Ok(&home), "it reads the same");
+    let mut told: Vec<_> = found
+        .iter()
+        .map(|it| {
+            let name = home.catalogue.name(it.device).unwrap();
+            let (path, line) = (&it.path, it.line);
+            format!("{line}: {path}: {name} {}", it.state)
+        })
+        .collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "10: routines[0].CommandList[2].if: lamp 3",
+            "10: routines[0].CommandList[2]: heater 21",
+            "11: triggers[0].when: heater 20.5",
+            "2: devices[0].initial: lamp off",
+            "4: scenes.s.lamp: lamp dim",
+            "8: routines[0].CommandList[0].undo: lamp off",
+            "8: routines[0].CommandList[0]: lamp on",
+        ]
+    );
+    assert_eq!(found[0].column, 34);
+}

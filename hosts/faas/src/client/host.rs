@@ -233,7 +233,7 @@ impl Host {
         self.go_to(to);
         let link = self.stay.as_ref().map(|it| &it.link);
         let sent = link.zip(payload);
-        let sent = sent.is_some_and(|it| it.0.publish(&Topic::Inbox(to), it.1));
+        let sent = sent.is_some_and(|it| it.0.publish(&Topic::Inbox(to), it.1).is_ok());
         match sent {
             true => self.counters.sent += 1,
             false => self.counters.unsent += 1,

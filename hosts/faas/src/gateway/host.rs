@@ -241,7 +241,7 @@ impl Host {
     /// Sends to a gateway at its broker; to others at the own one, where their mailboxes are.
     fn send(&mut self, to: NodeId, payload: Option<Vec<u8>>) {
         let link = self.peers.get(&to).unwrap_or(&self.own);
-        let sent = payload.is_some_and(|it| link.publish(&Topic::Inbox(to), it));
+        let sent = payload.is_some_and(|it| link.publish(&Topic::Inbox(to), it).is_ok());
         match sent {
             true => self.counters.sent += 1,
             false => self.counters.unsent += 1,
@@ -367,7 +367,8 @@ impl Host {
             true => Some(&self.own),
             false => self.peers.get(&gateway),
         });
-        let sent = link.is_some_and(|it| it.publish(&Topic::Inbox(to), payload.to_vec()));
+        let sent = link.map(|it| it.publish(&Topic::Inbox(to), payload.to_vec()));
+        let sent = sent.is_some_and(|it| it.is_ok());
         match sent {
             true => self.counters.relayed += 1,
             false => self.counters.not_relayed += 1,
@@ -410,7 +411,9 @@ impl Host {
         let notice = Notice::Gateways(places.collect());
         let payload = frame::notice(self.driver.machine().me(), &notice);
         if let Ok(payload) = payload {
-            self.own.retain(&Topic::Gateways(self.options.id), payload);
+            // It is said when a link is up, whose queue has room.
+            let topic = Topic::Gateways(self.options.id);
+            self.own.retain(&topic, payload).ok();
         }
     }
 
@@ -439,8 +442,8 @@ impl Host {
         let status = status::of(gateway, &self.diary, is_available, counters, modules, now);
         let notice = Notice::Status(Box::new(status));
         if let Ok(payload) = frame::notice(gateway.me(), &notice) {
-            self.own
-                .publish_once(&Topic::Status(self.options.id), payload);
+            let topic = Topic::Status(self.options.id);
+            self.own.publish_once(&topic, payload).ok();
         }
         Ok(())
     }

@@ -1,4 +1,6 @@
 //! See `selvedge_hub::fuzz::page`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| selvedge_hub::fuzz::page(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    selvedge_hub::fuzz::page(bytes);
+});

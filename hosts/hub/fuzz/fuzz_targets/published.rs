@@ -1,4 +1,6 @@
 //! See `selvedge_hub::fuzz::published`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| selvedge_hub::fuzz::published(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    selvedge_hub::fuzz::published(bytes);
+});

@@ -1,33 +1,32 @@
 //! Switches and lights of ESPHome devices, by their native API on TCP port 6053.
 //!
-//! The hub stays connected. A device does one message after the other, so what it says after a command when it
-//! is asked for its states is its state behind the command: that is proof.
+//! The hub stays connected. A device does one message after the other. So behind a command goes a ping, and what the
+//! device says after it has answered the ping is its state behind the command: that is proof.
 
+mod session;
 pub mod wire;
 
 use core::fmt;
+use core::pin::Pin;
 use core::time::Duration;
 use std::time::Instant;
 
-use prost::Message as _;
 use selvedge_core::Span;
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout_at};
+use tokio::time::{sleep, timeout, timeout_at};
 
-use self::wire::{Authenticated, Codec, Entity, Hello, Packet, Relay, SetLight, WireError, kind};
+use self::session::Session;
+use self::wire::{Codec, Packet, WireError};
 use super::{Device, Heard, half_way, relay, shown};
 
 /// How long to wait before a device that does not accept a connection is tried again.
 const RETRY: Duration = Duration::from_millis(200);
+/// How long a device may take until it is connected and has said its state. It does not count as there before.
+const OPEN: Duration = Duration::from_secs(10);
 /// How long a command may still act that a device has received and not answered: a guess, which a file may
 /// overrule.
 const LATENESS: Span = Span::secs(5);
-
-/// How many others are named where an entity is not there.
-const NAMED: usize = 20;
 
 /// A switch or a light of an ESPHome device.
 pub struct Esphome {
@@ -37,9 +36,16 @@ pub struct Esphome {
     entity: String,
     key: Option<[u8; 32]>,
     session: Option<Session>,
+    /// A session that is being opened: one look may be too short for it.
+    opening: Option<Opening>,
     /// Whether it was on when it said so last.
     was_on: Option<bool>,
+    /// Why it did not answer.
+    trouble: Option<String>,
 }
+
+/// A session, and the state that the device was in when it began.
+type Opening = Pin<Box<dyn Future<Output = Result<(Session, bool), WireError>> + Send>>;
 
 impl fmt::Debug for Esphome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -48,158 +54,6 @@ impl fmt::Debug for Esphome {
             .field("address", &self.address)
             .field("entity", &self.entity)
             .finish_non_exhaustive()
-    }
-}
-
-/// A connection to a device, past its greeting.
-#[derive(Debug)]
-struct Session {
-    stream: TcpStream,
-    codec: Codec,
-    came: Vec<u8>,
-    key: u32,
-    is_light: bool,
-}
-
-/// A name as one word, as ESPHome makes it.
-fn word(name: &str) -> String {
-    let one = |it: char| match it {
-        ' ' => '_',
-        it if it.is_ascii_alphanumeric() || it == '-' || it == '_' => it.to_ascii_lowercase(),
-        _ => '_',
-    };
-    name.chars().map(one).collect()
-}
-
-impl Session {
-    async fn open(address: &str, key: Option<&[u8; 32]>, entity: &str) -> Result<Self, WireError> {
-        let mut stream = TcpStream::connect(address).await?;
-        // Each message is waited for.
-        stream.set_nodelay(true)?;
-        let (codec, first) = Codec::new(key)?;
-        stream.write_all(&first).await?;
-        let mut it = Self {
-            stream,
-            codec,
-            came: Vec::new(),
-            key: 0,
-            is_light: false,
-        };
-        while !it.codec.is_ready() {
-            // The first message that it takes is behind the greeting.
-            if it.codec.decode(&mut it.came)?.is_none() && !it.codec.is_ready() {
-                it.read().await?;
-            }
-        }
-        let hello = Hello {
-            client: "selvedge-hub".into(),
-            major: 1,
-            minor: 10,
-        };
-        it.say(kind::HELLO, &hello).await?;
-        // Older devices want to be told that there is no password, and newer ones pass it over.
-        it.say(kind::AUTHENTICATE, &()).await?;
-        it.say(kind::LIST, &()).await?;
-        it.find(entity).await?;
-        Ok(it)
-    }
-
-    /// Looks for the entity among all that the device has.
-    async fn find(&mut self, entity: &str) -> Result<(), WireError> {
-        let mut found = None;
-        let mut others = Vec::new();
-        loop {
-            let (of, body) = self.hear().await?;
-            match of {
-                kind::SWITCH | kind::LIGHT => {
-                    let it = Entity::decode(&*body)?;
-                    let names = [it.object.as_str(), &it.name, &word(&it.name)];
-                    match names.contains(&entity) {
-                        true => found = Some((it.key, of == kind::LIGHT)),
-                        false if others.len() < NAMED => others.push(it.name),
-                        false => {}
-                    }
-                }
-                kind::LISTED => break,
-                _ => {}
-            }
-        }
-        let found = found.ok_or_else(|| WireError::NoEntity(entity.into(), format!("{others:?}")));
-        (self.key, self.is_light) = found?;
-        Ok(())
-    }
-
-    async fn say(&mut self, kind: u16, message: &impl prost::Message) -> Result<(), WireError> {
-        let frame = self.codec.encode(kind, message)?;
-        Ok(self.stream.write_all(&frame).await?)
-    }
-
-    /// More of what comes. It may be dropped at any point.
-    async fn read(&mut self) -> Result<(), WireError> {
-        match self.stream.read_buf(&mut self.came).await? {
-            0 => Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// The next message, but for those that keep the connection.
-    async fn hear(&mut self) -> Result<Packet, WireError> {
-        loop {
-            let Some((of, body)) = self.codec.decode(&mut self.came)? else {
-                self.read().await?;
-                continue;
-            };
-            match of {
-                kind::PING => self.say(kind::PONG, &()).await?,
-                kind::DISCONNECT => {
-                    self.say(kind::DISCONNECTED, &()).await?;
-                    return Err(std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into());
-                }
-                kind::AUTHENTICATED if Authenticated::decode(&*body)?.is_wrong => {
-                    return Err(WireError::Password);
-                }
-                _ => return Ok((of, body)),
-            }
-        }
-    }
-
-    /// The next state that it says of the entity.
-    async fn state(&mut self) -> Result<bool, WireError> {
-        let of_it = match self.is_light {
-            true => kind::LIGHT_STATE,
-            false => kind::SWITCH_STATE,
-        };
-        loop {
-            let (of, body) = self.hear().await?;
-            if of != of_it {
-                continue;
-            }
-            let it = Relay::decode(&*body)?;
-            if it.key == self.key {
-                return Ok(it.is_on);
-            }
-        }
-    }
-
-    /// The state behind all that was said to it.
-    async fn ask(&mut self) -> Result<bool, WireError> {
-        self.say(kind::STATES, &()).await?;
-        self.state().await
-    }
-
-    async fn set(&mut self, is_on: bool) -> Result<(), WireError> {
-        let key = self.key;
-        match self.is_light {
-            true => {
-                let light = SetLight {
-                    key,
-                    has_state: true,
-                    is_on,
-                };
-                self.say(kind::SET_LIGHT, &light).await
-            }
-            false => self.say(kind::SET_SWITCH, &Relay { key, is_on }).await,
-        }
     }
 }
 
@@ -212,26 +66,77 @@ impl Esphome {
             entity,
             key,
             session: None,
+            opening: None,
             was_on: None,
+            trouble: None,
         }
     }
 
-    /// The connection, taken out: who drops this ends it, so that nothing is heard that was said to another
-    /// question.
-    async fn session(&mut self) -> Result<Session, WireError> {
-        match self.session.take() {
-            Some(it) => Ok(it),
-            None => Session::open(&self.address, self.key.as_ref(), &self.entity).await,
-        }
-    }
-
-    async fn question(&mut self) -> Result<bool, WireError> {
-        let mut session = self.session().await?;
-        let is_on = session.ask().await?;
+    /// Goes on with opening a session. It may be dropped at any point.
+    async fn open(&mut self) -> Result<bool, WireError> {
+        let opening = self.opening.get_or_insert_with(|| {
+            let (address, key, entity) = (self.address.clone(), self.key, self.entity.clone());
+            Box::pin(async move {
+                let open = Session::open(&address, key.as_ref(), &entity);
+                timeout(OPEN, open).await.unwrap_or(Err(WireError::Slow))
+            })
+        });
+        let opened = opening.as_mut().await;
+        self.opening = None;
+        self.trouble = opened.as_ref().err().map(ToString::to_string);
+        let (session, is_on) = opened?;
         self.session = Some(session);
         self.was_on = Some(is_on);
         Ok(is_on)
     }
+
+    /// The state that it is in now.
+    async fn question(&mut self) -> Result<bool, WireError> {
+        if self.session.is_none() {
+            // The state that it says first may be older than this question.
+            self.open().await?;
+        }
+        // Who drops this ends the session, so that nothing is heard that was said to another question.
+        let Some(mut session) = self.session.take() else {
+            return Err(WireError::Slow);
+        };
+        let asked = session.ask().await;
+        self.trouble = asked.as_ref().err().map(ToString::to_string);
+        let is_on = asked?;
+        self.session = Some(session);
+        self.was_on = Some(is_on);
+        Ok(is_on)
+    }
+}
+
+/// The messages in what comes in parts of this many bytes, up to one that is none. For the fuzz target.
+pub(crate) fn packets(bytes: &[u8], key: Option<&[u8; 32]>, part: usize) -> Vec<Packet> {
+    let (mut came, mut all) = (Vec::new(), Vec::new());
+    let Ok((mut codec, _)) = Codec::new(key) else {
+        return all;
+    };
+    for part in bytes.chunks(part.min(bytes.len()).max(1)) {
+        came.extend(part);
+        loop {
+            match codec.decode(&mut came) {
+                Ok(Some(packet)) => all.push(packet),
+                Ok(None) => break,
+                Err(_) => return all,
+            }
+        }
+    }
+    all
+}
+
+/// The state that a device says last, of which this is all that it says. For the fuzz target.
+pub(crate) async fn last_state(bytes: &[u8], entity: &str) -> Option<bool> {
+    let stream = tokio::io::join(bytes, tokio::io::sink());
+    let mut session = Session::begin(stream, None, entity).await.ok()?;
+    let mut last = session.ask().await.ok()?;
+    while let Ok(state) = session.state().await {
+        last = state;
+    }
+    Some(last)
 }
 
 impl Device for Esphome {
@@ -264,7 +169,7 @@ impl Device for Esphome {
         let told = async {
             session.set(is_on).await?;
             let mut found = session.ask().await?;
-            // A state that it said by itself may have been on its way.
+            // It may say that it is on its way before it is there.
             while found != is_on {
                 found = session.state().await?;
             }
@@ -292,10 +197,28 @@ impl Device for Esphome {
         self.question().await.ok().map(shown)
     }
 
+    async fn look(&mut self) -> Option<State> {
+        let found = match self.session {
+            Some(_) => self.question().await,
+            None => self.open().await,
+        };
+        found.ok().map(shown)
+    }
+
+    fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
     async fn hear(&mut self) -> Heard {
         let Some(session) = &mut self.session else {
-            // The next look connects.
-            return core::future::pending().await;
+            // It goes on with what a look began; the next look begins anew.
+            return match self.opening {
+                Some(_) => match self.open().await {
+                    Ok(is_on) => Heard::State(shown(is_on)),
+                    Err(_) => core::future::pending().await,
+                },
+                None => core::future::pending().await,
+            };
         };
         match session.state().await {
             Ok(is_on) => {

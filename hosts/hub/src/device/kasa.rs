@@ -40,6 +40,8 @@ pub struct Kasa {
     child: Option<String>,
     /// Whether it was on when it was last asked.
     was_on: Option<bool>,
+    /// Why it did not answer.
+    trouble: Option<String>,
 }
 
 /// Why an answer of a plug was not understood.
@@ -47,7 +49,7 @@ pub struct Kasa {
 #[non_exhaustive]
 pub enum KasaError {
     /// The connection failed.
-    #[error(transparent)]
+    #[error("no connection ({0}): see whether it has power, and whether this is its address")]
     Connection(#[from] io::Error),
     /// It claims to be longer than any answer is.
     #[error("an answer of {0} bytes, and {LONGEST} are read: see whether it is a Kasa device")]
@@ -171,6 +173,7 @@ impl Kasa {
             outlet,
             child: None,
             was_on: None,
+            trouble: None,
         }
     }
 
@@ -217,10 +220,17 @@ impl Device for Kasa {
             match timeout_at(last.into(), ready).await {
                 // The host may have slept meanwhile.
                 Ok(Ok(stream)) if Instant::now() < until => break stream,
-                Ok(Err(_)) if Instant::now() < last => sleep(RETRY).await,
-                Ok(_) | Err(_) => return Outcome::Refused,
+                Ok(Err(why)) => {
+                    self.trouble = Some(why.to_string());
+                    if Instant::now() >= last {
+                        return Outcome::Refused;
+                    }
+                    sleep(RETRY).await;
+                }
+                Ok(Ok(_)) | Err(_) => return Outcome::Refused,
             }
         };
+        self.trouble = None;
         let context = match &self.child {
             // An id is hexadecimal; what is not is not sent.
             Some(id) if !id.bytes().all(|it| it.is_ascii_hexdigit()) => return Outcome::Refused,
@@ -249,7 +259,8 @@ impl Device for Kasa {
                 self.was_on = was_on;
                 Outcome::Refused
             }
-            Ok(Err(_)) | Err(_) => {
+            failed @ (Ok(Err(_)) | Err(_)) => {
+                self.trouble = failed.ok().and_then(Result::err).map(|it| it.to_string());
                 // It may have switched: it is asked as long as there is time. Only a change is proof, for what
                 // it received may act later.
                 drop(stream);
@@ -266,6 +277,12 @@ impl Device for Kasa {
     }
 
     async fn ask(&mut self) -> Option<State> {
-        self.look().await.ok().map(shown)
+        let found = self.look().await;
+        self.trouble = found.as_ref().err().map(ToString::to_string);
+        found.ok().map(shown)
+    }
+
+    fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
     }
 }

@@ -4,19 +4,20 @@
 //! device that is away, which would carry it out when it comes back. Proof that it was done is that the device
 //! says the state afterwards; what a broker retained proves nothing.
 
+mod conventions;
+
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use selvedge_core::Span;
-use selvedge_mqtt::link::Link;
-use selvedge_routine::{Number, State};
+use selvedge_mqtt::link::{Link, Unsaid};
+use selvedge_routine::State;
 use selvedge_safehome::Outcome;
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout_at};
 
+pub use self::conventions::{Availability, Conventions, Payload, Question};
 use super::{Device, Heard, half_way};
 
 /// How long to wait before a device that does not answer is asked again.
@@ -28,126 +29,6 @@ const MARGIN: Duration = Duration::from_millis(400);
 /// How long a command may still act that was published and not answered: a guess, which a file may overrule. A
 /// broker keeps what it could not hand on until it notices that a device is gone.
 const LATENESS: Span = Span::secs(10);
-
-/// What a device hears and says at which topics.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conventions {
-    /// Where it is told which state to be in.
-    pub command: String,
-    /// Where it says which state it is in.
-    pub state: String,
-    /// How a state is said at both.
-    pub payload: Payload,
-    /// How it is asked for its state.
-    pub question: Option<Question>,
-    /// Where it is said whether it is there.
-    pub availability: Option<Availability>,
-    /// States, and the device's words for them; others are said as they are.
-    pub words: BTreeMap<String, String>,
-}
-
-/// How a state is said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Payload {
-    /// A command is this text, with the state for `{}`; what the device says is the state alone.
-    Text(String),
-    /// Both are JSON objects, in which it is the value of this property.
-    Property(String),
-}
-
-/// How a device is asked for its state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// Where.
-    pub topic: String,
-    /// What is said there.
-    pub payload: Vec<u8>,
-}
-
-/// Where it is said whether a device is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Availability {
-    /// Where.
-    pub topic: String,
-    /// What is said when it is: as it is, or as the value of `state` in JSON.
-    pub there: String,
-    /// What is said when it is gone, likewise.
-    pub gone: String,
-}
-
-impl Conventions {
-    /// What is published to have the device be in a state.
-    #[must_use]
-    pub fn command_for(&self, state: &State) -> Vec<u8> {
-        let word = match state {
-            State::Word(word) => self.words.get(word).unwrap_or(word).clone(),
-            State::Number(number) => number.to_string(),
-        };
-        match (&self.payload, state) {
-            (Payload::Text(text), _) => text.replace("{}", &word).into_bytes(),
-            (Payload::Property(property), State::Word(_)) => serde_json::json!({ property: word })
-                .to_string()
-                .into_bytes(),
-            (Payload::Property(property), State::Number(_)) => {
-                // The number as it is: it is exact, and a float is not.
-                format!("{{{}:{word}}}", Value::from(property.as_str())).into_bytes()
-            }
-        }
-    }
-
-    /// The state that a device says; `None` where it says something else.
-    #[must_use]
-    pub fn state_in(&self, payload: &[u8]) -> Option<State> {
-        let word = match &self.payload {
-            Payload::Text(_) => core::str::from_utf8(payload).ok()?.trim().to_owned(),
-            Payload::Property(property) => {
-                let value: Value = serde_json::from_slice(payload).ok()?;
-                match value.get(property)? {
-                    Value::String(text) => text.clone(),
-                    it @ (Value::Number(_) | Value::Bool(_)) => it.to_string(),
-                    Value::Null | Value::Array(_) | Value::Object(_) => return None,
-                }
-            }
-        };
-        self.state_of(&word)
-    }
-
-    fn state_of(&self, word: &str) -> Option<State> {
-        if word.is_empty() || word.len() > STATE_MAX {
-            return None;
-        }
-        let mut words = self.words.iter();
-        if let Some((state, _)) = words.find(|it| it.1 == word) {
-            return Some(State::from(state.as_str()));
-        }
-        Some(number(word).map_or_else(|| State::from(word), State::Number))
-    }
-
-    /// Whether the device is there, if that is said.
-    fn is_there(&self, payload: &[u8]) -> Option<bool> {
-        let availability = self.availability.as_ref()?;
-        let text = core::str::from_utf8(payload).ok()?.trim();
-        let json: Option<Value> = serde_json::from_str(text).ok();
-        let inside = json.as_ref().and_then(|it| it.get("state")?.as_str());
-        let text = inside.unwrap_or(text);
-        match text {
-            it if it == availability.there => Some(true),
-            it if it == availability.gone => Some(false),
-            _ => None,
-        }
-    }
-}
-
-/// The longest state that a device may say, in bytes.
-const STATE_MAX: usize = 256;
-
-/// A number, to the thousandth.
-fn number(text: &str) -> Option<Number> {
-    let found: f64 = text.parse().ok()?;
-    // "nan" and "inf" are words.
-    let is_number = text.bytes().any(|it| it.is_ascii_digit()) && found.is_finite();
-    Number::from_thousandths((found * 1_000.0).round() as i64).filter(|_| is_number)
-}
 
 /// What is known of a device from what was published.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -261,7 +142,8 @@ impl Mqtt {
     fn question(&self) -> bool {
         let is_here = self.known.borrow().is_here();
         let question = self.how.question.as_ref().filter(|_| is_here);
-        question.is_some_and(|it| self.link.publish_once(&it.topic, it.payload.clone()))
+        let asked = question.map(|it| self.link.publish_once(&it.topic, it.payload.clone()));
+        asked.is_some_and(|it| it.is_ok())
     }
 }
 
@@ -323,10 +205,11 @@ impl Device for Mqtt {
             if Instant::now() >= last {
                 return Outcome::Refused;
             }
-            if self.link.publish_once(&self.how.command, command.clone()) {
-                break said;
+            match self.link.publish_once(&self.how.command, command.clone()) {
+                Ok(()) => break said,
+                Err(Unsaid::TooLong { .. }) => return Outcome::Refused,
+                Err(_) => sleep(FULL).await,
             }
-            sleep(FULL).await;
         };
         // This may be dropped at any point from here on.
         self.doubt = Some(said);
@@ -399,72 +282,6 @@ mod tests {
             words: [("on", "ON"), ("off", "OFF")]
                 .map(|(state, word)| (state.into(), word.into()))
                 .into(),
-        }
-    }
-
-    #[test]
-    fn a_state_is_said_in_the_words_of_its_device() {
-        let text = relay(Payload::Text("power {}".into()));
-        assert_eq!(text.command_for(&"on".into()), b"power ON");
-        assert_eq!(text.command_for(&"dim".into()), b"power dim");
-        assert_eq!(text.command_for(&(-7).into()), b"power -7");
-        let json = relay(Payload::Property("le\"vel".into()));
-        assert_eq!(json.command_for(&"off".into()), br#"{"le\"vel":"OFF"}"#);
-        let part = Number::from_thousandths(20_500).unwrap();
-        let number = json.command_for(&State::Number(part));
-        assert_eq!(number, br#"{"le\"vel":20.5}"#);
-    }
-
-    #[test]
-    fn what_a_device_says_is_a_state_or_nothing() {
-        let text = relay(Payload::Text("{}".into()));
-        let part = |it| Number::from_thousandths(it).map(State::Number);
-        for (said, state) in [
-            ("ON", Some("on".into())),
-            (" OFF\n", Some("off".into())),
-            ("on", Some("on".into())),
-            ("20", Some(20.into())),
-            ("-0.0004", part(0)),
-            ("21.4375", part(21_438)),
-            ("1e3", Some(1_000.into())),
-            ("1e99", Some("1e99".into())),
-            ("nan", Some("nan".into())),
-            ("inf", Some("inf".into())),
-            ("", None),
-        ] {
-            assert_eq!(text.state_in(said.as_bytes()), state, "{said}");
-        }
-        assert_eq!(text.state_in(&[0xff]), None);
-        let longest = "x".repeat(STATE_MAX);
-        assert!(text.state_in(longest.as_bytes()).is_some());
-        assert_eq!(text.state_in(format!("{longest}x").as_bytes()), None);
-        let json = relay(Payload::Property("state".into()));
-        for (said, state) in [
-            (r#"{"state":"ON","linkquality":3}"#, Some("on".into())),
-            (r#"{"state":21.5}"#, part(21_500)),
-            (r#"{"state":true}"#, Some("true".into())),
-            (r#"{"state":null}"#, None),
-            (r#"{"state":{"a":1}}"#, None),
-            (r#"{"other":1}"#, None),
-            ("ON", None),
-        ] {
-            assert_eq!(json.state_in(said.as_bytes()), state, "{said}");
-        }
-    }
-
-    #[test]
-    fn it_is_there_or_gone_as_it_is_said() {
-        let it = relay(Payload::Text("{}".into()));
-        for (said, is_there) in [
-            ("online", Some(true)),
-            ("offline", Some(false)),
-            (r#"{"state":"online"}"#, Some(true)),
-            (r#"{"state":"offline"}"#, Some(false)),
-            (r#"{"state":1}"#, None),
-            ("ONLINE", None),
-            ("", None),
-        ] {
-            assert_eq!(it.is_there(said.as_bytes()), is_there, "{said}");
         }
     }
 

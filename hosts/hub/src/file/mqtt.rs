@@ -276,7 +276,11 @@ fn relay_words() -> BTreeMap<String, String> {
 }
 
 impl MqttShape {
-    pub(super) fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
+    /// What the device hears and says at which topics.
+    ///
+    /// # Errors
+    /// When that makes no sense.
+    pub fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
         let payload = match (&self.payload, &self.property) {
             (Some(_), Some(_)) => return Err(MqttError::Both(device.into())),
             (None, Some(property)) => Payload::Property(property.clone()),
@@ -310,7 +314,11 @@ impl MqttShape {
 }
 
 impl TasmotaShape {
-    pub(super) fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
+    /// What the device hears and says at which topics.
+    ///
+    /// # Errors
+    /// When that makes no sense.
+    pub fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
         let topic = &self.topic;
         let relay = self.relay.map(|it| it.to_string()).unwrap_or_default();
         let command = format!("cmnd/{topic}/POWER{relay}");
@@ -337,7 +345,11 @@ impl TasmotaShape {
 }
 
 impl ZigbeeShape {
-    pub(super) fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
+    /// What the device hears and says at which topics.
+    ///
+    /// # Errors
+    /// When that makes no sense.
+    pub fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
         let (own, property) = (format!("{}/{}", self.base, self.name), &self.property);
         let question = serde_json::json!({ property: "" });
         checked(

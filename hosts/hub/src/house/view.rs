@@ -36,6 +36,8 @@ pub struct DeviceView {
     pub state: Option<String>,
     /// Whether it is up.
     pub up: bool,
+    /// Why it is not, with the mend, if that is known.
+    pub why: Option<String>,
     /// Who has it, and who comes next, in their order.
     pub lineage: Vec<PlaceView>,
 }
@@ -134,6 +136,7 @@ impl House {
             name: name.into(),
             state: hub.state(id).map(shown),
             up: hub.is_up(id),
+            why: self.troubles.get(&id).filter(|_| !hub.is_up(id)).cloned(),
             lineage: hub.lineage(id).map(|it| self.placed(it)).collect(),
         });
         let mut devices: Vec<_> = devices.collect();

@@ -91,9 +91,118 @@ pub fn house(topics: &Topics, view: &View) -> Vec<Message> {
     core::iter::once(counts).chain(devices).collect()
 }
 
-/// What is said of a run.
+/// What is said of a run. What is too long for a packet is cut, with a mark that says so.
 #[must_use]
 pub fn run(view: &RunView) -> Vec<u8> {
+    let whole = json(view);
+    if whole.len() <= RUN_MAX {
+        return whole;
+    }
+    let cut = |texts: &[String]| cut(texts, RUN_MAX / 3, view.id);
+    json(&RunView {
+        why: view.why.as_ref().map(|it| short(it, TEXT_MAX)),
+        notes: cut(&view.notes),
+        steps: cut(&view.steps),
+        ..view.clone()
+    })
+}
+
+fn json(view: &RunView) -> Vec<u8> {
     // There is no map in it whose keys are no texts, which is all that could go wrong.
     serde_json::to_vec(view).unwrap_or_default()
+}
+
+/// How many bytes what is said of a run may have; a topic and a header have room beside it.
+const RUN_MAX: usize = 60 * 1024;
+/// How many bytes one text may have.
+pub(super) const TEXT_MAX: usize = 4 * 1024;
+
+/// A text of so many bytes in JSON at most, with a mark where something is left out.
+#[must_use]
+pub(super) fn short(text: &str, most: usize) -> String {
+    let mut left = most;
+    let mut fits = |it: char| {
+        let is_escaped = it.is_control() || matches!(it, '"' | '\\');
+        let bytes = if is_escaped { 6 } else { it.len_utf8() };
+        left.checked_sub(bytes).map(|it| left = it).is_some()
+    };
+    match text.char_indices().find(|it| !fits(it.1)) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// The first ones of a list, with a mark of how many are left out.
+fn cut(texts: &[String], most: usize, id: u64) -> Vec<String> {
+    let mut left = most;
+    let fits = |it: &&String| {
+        let bytes = serde_json::to_string(it).map_or(usize::MAX, |it| it.len() + 1);
+        left.checked_sub(bytes).map(|it| left = it).is_some()
+    };
+    let mut kept: Vec<String> = texts.iter().take_while(fits).cloned().collect();
+    let more = texts.len() - kept.len();
+    if more > 0 {
+        kept.push(format!("… {more} more are left out: see /api/runs/{id}"));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::house::Cause;
+
+    fn of(steps: usize, text: &str) -> RunView {
+        RunView {
+            id: 7,
+            name: "r".into(),
+            cause: Cause::Hand,
+            came: 1,
+            started: None,
+            ended: None,
+            what: "undone",
+            why: Some(text.into()),
+            since: None,
+            until: None,
+            notes: vec![text.into(); steps],
+            steps: vec![text.into(); steps],
+            at: None,
+            place: None,
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_run_fits_a_packet_and_says_what_is_left_out() {
+        let whole = of(20, "lamp: on");
+        assert_eq!(run(&whole), serde_json::to_vec(&whole).unwrap());
+        for (steps, text) in [
+            (10_000, "lamp: on"),
+            (400, "\u{1}\"\\ü"),
+            (200, &*"\u{7}".repeat(512)),
+            (1, &*"ü".repeat(100_000)),
+            (0, &*"\"".repeat(100_000)),
+        ] {
+            let said = run(&of(steps, text));
+            assert!(said.len() <= RUN_MAX, "{}", said.len());
+            let said: Value = serde_json::from_slice(&said).unwrap();
+            if text.len() > TEXT_MAX {
+                assert!(said["why"].as_str().unwrap().ends_with('…'));
+            }
+            for list in ["steps", "notes"] {
+                let list = said[list].as_array().unwrap();
+                let Some((mark, kept)) = list.split_last() else {
+                    continue;
+                };
+                assert!(kept.iter().all(|it| it == text));
+                if kept.len() + 1 == steps && mark == text {
+                    continue; // All of them.
+                }
+                let more = steps - kept.len();
+                let told = format!("… {more} more are left out: see /api/runs/7");
+                assert_eq!(mark, &told);
+            }
+        }
+    }
 }

@@ -4,12 +4,12 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use selvedge_mqtt::link::Link;
-use tokio::sync::mpsc;
+use selvedge_mqtt::link::{Link, Unsaid};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::topic::Topics;
-use super::{Said, Told, announce};
+use super::{Told, announce};
 use crate::house::RunView;
 
 /// How long to wait before what found no room is said again.
@@ -43,7 +43,12 @@ impl Office {
     }
 
     /// Goes on until the house is no more.
-    pub(super) async fn run(mut self, mut said: mpsc::Receiver<Said>, told: Told) {
+    pub(super) async fn run(
+        mut self,
+        anew: Arc<Notify>,
+        mut stale: mpsc::Receiver<String>,
+        told: Told,
+    ) {
         let Told { mut view, mut runs } = told;
         for it in view.borrow_and_update().runs.iter().rev() {
             if self.topics.has_routine(&it.name) {
@@ -55,14 +60,12 @@ impl Office {
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                event = said.recv() => match event {
-                    Some(Said::Anew) => self.say_anew(),
-                    Some(Said::Stale(topic)) => {
-                        // One that finds no room is heard of at the next start.
-                        self.link.retain(&topic, Vec::new());
-                        continue;
-                    }
-                    None => return,
+                // What is rare, or comes a few times a second, is not put off by what may come in crowds.
+                biased;
+                () = anew.notified() => self.say_anew(),
+                _ = again.tick(), if self.is_behind => self.say_anew(),
+                changed = view.changed() => if changed.is_err() {
+                    return;
                 },
                 run = runs.recv() => match run {
                     Some(run) => {
@@ -71,10 +74,14 @@ impl Office {
                     }
                     None => return,
                 },
-                changed = view.changed() => if changed.is_err() {
-                    return;
+                topic = stale.recv() => match topic {
+                    Some(topic) => {
+                        // One that finds no room is heard of at the next start.
+                        self.link.retain(&topic, Vec::new()).ok();
+                        continue;
+                    }
+                    None => return,
                 },
-                _ = again.tick(), if self.is_behind => self.say_anew(),
             }
             for (topic, payload) in announce::house(&self.topics, &view.borrow_and_update()) {
                 self.retain(topic, payload);
@@ -99,8 +106,8 @@ impl Office {
 
     fn on_run(&mut self, run: RunView) {
         // What is missed of it is in what is retained, and at the hub's page.
-        self.link
-            .publish(&self.topics.one_run(run.id), announce::run(&run));
+        let topic = self.topics.one_run(run.id);
+        self.link.publish(&topic, announce::run(&run)).ok();
         let is_latest = self.latest.get(&run.name).is_none_or(|it| it.id <= run.id);
         if is_latest && self.topics.has_routine(&run.name) {
             self.retain(self.topics.last(&run.name), announce::run(&run));
@@ -114,8 +121,13 @@ impl Office {
             return;
         }
         match self.link.retain(&topic, payload.clone()) {
-            true => drop(self.retained.insert(topic, payload)),
-            false => self.is_behind = true,
+            Ok(()) => drop(self.retained.insert(topic, payload)),
+            Err(why @ Unsaid::TooLong { .. }) => {
+                tracing::warn!(topic, %why, "not announced");
+                // To say it again would not mend it.
+                self.retained.insert(topic, payload);
+            }
+            Err(_) => self.is_behind = true,
         }
     }
 }

@@ -2,15 +2,10 @@
 
 use core::future;
 use core::time::Duration;
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use selvedge_core::Span;
-use selvedge_hub::device::mqtt::{Availability, Conventions, Ear, Mqtt, Payload, Unlinked};
 use selvedge_hub::device::{Care, Device, Heard, Order, Report, attend};
-use selvedge_mqtt::access::{Access, Address};
-use selvedge_mqtt::link::{Dialect, Link, Session, Setup};
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
 use tokio::sync::mpsc;
@@ -26,6 +21,8 @@ enum Mood {
     Hangs,
     /// It does it at once, and does not say so.
     Mute,
+    /// It is not there, and that is known.
+    Away,
 }
 
 struct Thing {
@@ -60,9 +57,9 @@ impl Device for Rude {
             Mood::Obeys | Mood::Refuses => sleep(Duration::from_millis(30)).await,
             Mood::Slow => sleep(Duration::from_secs(9)).await,
             Mood::Hangs => future::pending().await,
-            Mood::Mute => {}
+            Mood::Mute | Mood::Away => {}
         }
-        if mood == Mood::Refuses {
+        if matches!(mood, Mood::Refuses | Mood::Away) {
             return Outcome::Refused;
         }
         self.thing.lock().unwrap().state = state.clone();
@@ -76,10 +73,14 @@ impl Device for Rude {
         match self.mood() {
             Mood::Slow => sleep(Duration::from_secs(9)).await,
             Mood::Hangs => future::pending().await,
-            Mood::Refuses => return None,
+            Mood::Refuses | Mood::Away => return None,
             Mood::Obeys | Mood::Mute => {}
         }
         Some(self.thing.lock().unwrap().state.clone())
+    }
+
+    fn trouble(&self) -> Option<&str> {
+        (self.mood() == Mood::Away).then_some("nobody is there")
     }
 
     async fn hear(&mut self) -> Heard {
@@ -212,7 +213,7 @@ fn each_command_has_one_outcome_in_time() {
             let proven = match mood {
                 Mood::Obeys => Outcome::Done,
                 Mood::Refuses => Outcome::Refused,
-                Mood::Slow | Mood::Hangs | Mood::Mute => Outcome::Unknown,
+                Mood::Slow | Mood::Hangs | Mood::Mute | Mood::Away => Outcome::Unknown,
             };
             assert_eq!(outcome, proven, "{mood:?}");
             // Where the first one took all the time, the second one is not sent.
@@ -226,7 +227,7 @@ fn each_command_has_one_outcome_in_time() {
             let end = match mood {
                 Mood::Obeys => "dim",
                 Mood::Mute => "on",
-                Mood::Refuses | Mood::Slow | Mood::Hangs => "off",
+                Mood::Refuses | Mood::Slow | Mood::Hangs | Mood::Away => "off",
             };
             assert_eq!(thing.state, State::from(end), "{mood:?}");
         }
@@ -263,6 +264,29 @@ fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
 }
 
 #[test]
+fn why_a_device_does_not_answer_is_told_at_each_change_and_a_command_finds_it_out() {
+    paused(async {
+        let mut desk = Desk::open(Mood::Obeys);
+        sleep(secs(1)).await;
+        for _ in 0..2 {
+            let before = desk.told().len();
+            desk.mood(Mood::Away);
+            let token = desk.set("on", secs(5));
+            // The command is one question without an answer, and the look behind it is another one.
+            sleep(Duration::from_millis(100)).await;
+            let outcome = Outcome::Refused;
+            let why = Report::Trouble("nobody is there".into());
+            let told = [Report::Outcome { token, outcome }, why, Report::Down];
+            assert_eq!(desk.told()[before..], told);
+            sleep(secs(30)).await;
+            assert_eq!(desk.told()[before..], told, "it is told once");
+            desk.mood(Mood::Obeys);
+            sleep(secs(3)).await;
+        }
+    });
+}
+
+#[test]
 fn what_a_device_says_before_a_command_is_told_before_its_outcome() {
     paused(async {
         let mut desk = Desk::open(Mood::Obeys);
@@ -276,86 +300,6 @@ fn what_a_device_says_before_a_command_is_told_before_its_outcome() {
             Report::Outcome { token, outcome },
         ];
         assert_eq!(desk.told()[2..], told);
-    });
-}
-
-/// A device at a broker that accepts a connection and says nothing; where what it says is heard; and the broker.
-fn unanswered() -> (Mqtt, Ear, Arc<Link>, TcpListener) {
-    let broker = TcpListener::bind("127.0.0.1:0").unwrap();
-    let setup = Setup {
-        name: "test".into(),
-        address: Address {
-            host: "127.0.0.1".into(),
-            port: broker.local_addr().unwrap().port(),
-        },
-        access: Access {
-            user: None,
-            password: String::new(),
-            tls: None,
-        },
-        session: Session::Clean,
-        filters: Vec::new(),
-        will: None,
-        stays: true,
-        dialect: Dialect {
-            packet_max: 1_024,
-            takes_retained: |_| true,
-            credentials: "",
-            certificates: "",
-        },
-    };
-    let link = Arc::new(Link::open(setup, |_| true).unwrap());
-    let (device, ear) = Unlinked::new(Conventions {
-        command: "set".into(),
-        state: "is".into(),
-        payload: Payload::Text("{}".into()),
-        question: None,
-        availability: Some(Availability {
-            topic: "there".into(),
-            there: "online".into(),
-            gone: "offline".into(),
-        }),
-        words: [].into(),
-    });
-    ear.on_link(true);
-    (device.link(Arc::clone(&link)), ear, link, broker)
-}
-
-/// The runtime stands still, as it does with its host.
-#[test]
-fn what_a_host_slept_over_is_not_sent_when_the_device_is_there_again() {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().build().unwrap();
-    let (mut device, ear, _link, _broker) = unanswered();
-    ear.on_published("there", b"offline", false);
-    let outcome = runtime.block_on(async {
-        let until = Instant::now() + Duration::from_millis(600);
-        let state = State::from("on");
-        let set = device.set(&state, until.into_std());
-        let sleeper = async {
-            sleep(Duration::from_millis(50)).await;
-            thread::sleep(Duration::from_millis(800));
-            ear.on_published("there", b"online", false);
-        };
-        tokio::join!(set, sleeper).0
-    });
-    assert_eq!(outcome, Outcome::Refused);
-}
-
-/// Announcements fill the queue now and then, and it is emptied soon.
-#[test]
-fn a_command_that_finds_no_room_is_not_refused_at_once() {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().build().unwrap();
-    let (mut device, _ear, link, _broker) = unanswered();
-    while link.publish_once(&"announcement", vec![1]) {}
-    runtime.block_on(async {
-        let begun = Instant::now();
-        let until = begun + Duration::from_millis(600);
-        let outcome = device.set(&"on".into(), until.into_std()).await;
-        assert_eq!(outcome, Outcome::Refused);
-        let waited = begun.elapsed();
-        assert!(waited > Duration::from_millis(200), "{waited:?}");
     });
 }
 

@@ -91,6 +91,7 @@ pub(crate) struct Listener {
 fn options(name: &str, at: SocketAddr) -> MqttOptions {
     let mut options = MqttOptions::new(name, at.ip().to_string(), at.port());
     options.set_keep_alive(Duration::from_secs(5));
+    options.set_max_packet_size(1 << 21, 1 << 21);
     options
 }
 

@@ -34,12 +34,12 @@ fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
         (
             r#""lamp": {"dummy": {}}"#,
             r#""lamp": {"kasa": {"address": "127.0.0.1:9999"}}"#,
-            "\"lamp\" is a plug, and dim is no state of it",
+            "routines[1].CommandList[0]: \"lamp\" is a plug, and \"dim\" is no state of it: write on or off, at line 6 column 46",
         ),
         (
             r#""lock": {"dummy": {}}"#,
             r#""lock": {"kasa": {"address": "127.0.0.1:9999"}}"#,
-            "initial: \"lock\" is a plug, and open is no state of it",
+            "devices[1].initial: \"lock\" is a plug, and \"open\" is no state of it: write on or off, at line 2 column",
         ),
         (
             r#""hub": {"#,
@@ -105,7 +105,8 @@ hub:
     let text = text.replace("256", "2");
     assert_eq!(
         why(&text),
-        "r: \"plug\" is a plug, and dim is no state of it: write on or off"
+        "routines[0].CommandList[0].if.any[1]: \"plug\" is a plug, and \"dim\" is no state of it: write on or off, at \
+         line 7 column 47"
     );
     let home = read(&text.replace("equal: dim", "not_equal: on")).unwrap();
     let Some(DriverShape::Kasa(plug)) = home.drivers.get("plug") else {
@@ -199,7 +200,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         ),
         (
             with(THERE, r#"{"tasmota": {"topic": "lamp"}}"#),
-            "\"lamp\" is a plug, and dim is no state of it",
+            "\"lamp\" is a plug, and \"dim\" is no state of it",
         ),
     ] {
         let why = refusal(&text);
@@ -208,6 +209,84 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
     for text in [with(THERE, ZIGBEE), with(THERE, &other(""))] {
         HomeFile::read(Format::Json, text.as_bytes(), Catalogue::new()).unwrap();
     }
+}
+
+/// A device that is told such a state would never be seen in it.
+#[test]
+fn a_state_that_a_device_says_as_another_one_is_told_wherever_it_is_named() {
+    const HOME: &str = r#"devices: [{DevID: lamp, initial: "off"}, {DevID: heater}]
+scenes: {s: {lamp: "off"}}
+routines:
+  - RoutineName: r
+    CommandList:
+      - {DevID: lamp, Action: "on", undo: "off"}
+      - {DevID: heater, Action: 21, if: {DevID: lamp, equal: "on"}}
+      - scene: s
+triggers: [{RoutineName: r, when: {DevID: lamp, equal: "off"}}]
+hub:
+  mqtt: {broker: "a:1"}
+  devices:
+    lamp: {zigbee2mqtt: {name: lamp}}
+    heater: {mqtt: {command_topic: a, state_topic: b, payload: "set {}", words: {low: "15", none: ""}}}
+"#;
+    let read = |text: &str| HomeFile::read(Format::Yaml, text.as_bytes(), Catalogue::new());
+    read(HOME).unwrap();
+    let on = "\"lamp\" is never in the state \"ON\": what it says then is read as \"on\": write \"on\", at line";
+    let off = on.replace("ON", "OFF").replace("\"on\"", "\"off\"");
+    let (on, off) = (on, &*off);
+    for (from, to, told) in [
+        (
+            r#"initial: "off""#,
+            r#"initial: "OFF""#,
+            format!("devices[0].initial: {off} 1 column"),
+        ),
+        (
+            r#"{lamp: "off"}"#,
+            r#"{lamp: "OFF"}"#,
+            format!("scenes.s.lamp: {off} 2 column"),
+        ),
+        (
+            r#"Action: "on""#,
+            r#"Action: "ON""#,
+            format!("routines[0].CommandList[0]: {on} 6 column 9"),
+        ),
+        (
+            r#"undo: "off""#,
+            r#"undo: "OFF""#,
+            format!("routines[0].CommandList[0].undo: {off} 6 column"),
+        ),
+        (
+            r#"equal: "on""#,
+            r#"equal: "ON""#,
+            format!("routines[0].CommandList[1].if: {on} 7 column"),
+        ),
+        (
+            r#"equal: "off""#,
+            r#"equal: "OFF""#,
+            format!("triggers[0].when: {off} 9 column"),
+        ),
+        (
+            "Action: 21",
+            r#"Action: "21""#,
+            "\"heater\" is never in the state \"21\": what it says then is read as 21: write 21"
+                .into(),
+        ),
+        (
+            "Action: 21",
+            "Action: 15",
+            "never in the state 15: what it says then is read as \"low\"".into(),
+        ),
+        (
+            "Action: 21",
+            "Action: none",
+            "is read as none: choose another state".into(),
+        ),
+    ] {
+        assert!(HOME.contains(from), "{from}");
+        let why = read(&HOME.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(why.contains(&told), "{told}: {why}");
+    }
+    read(&HOME.replacen("Action: 21", "Action: low", 1)).unwrap();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Instant;
 
 use selvedge_hub::device::Device as _;
@@ -112,4 +113,23 @@ async fn an_outlet_is_named_in_full_and_a_short_time_is_time() {
     assert_eq!(outlet.ask().await, Some("on".into()));
     let mut none = Kasa::new(plug.address.to_string(), Some(2));
     assert_eq!(none.set(&"on".into(), within(300)).await, Outcome::Refused);
+}
+
+/// The runtime stands still, as it does with its host, while the plug accepts the connection.
+#[test]
+fn a_host_that_slept_while_a_plug_accepted_sends_nothing() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().unwrap();
+    let plug = Plug::start();
+    let mut kasa = Kasa::new(plug.address.to_string(), None);
+    let outcome = runtime.block_on(async {
+        let state = State::from("on");
+        let set = kasa.set(&state, within(300));
+        let sleeper = async { thread::sleep(Duration::from_millis(500)) };
+        tokio::join!(set, sleeper).0
+    });
+    assert_eq!(outcome, Outcome::Refused);
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(plug.commands.load(Ordering::SeqCst), 0);
+    assert!(!plug.is_on.load(Ordering::SeqCst));
 }

@@ -13,12 +13,15 @@
 )]
 
 mod attend;
+mod board;
 mod broker;
 #[path = "../../../faas/tests/processes/browser.rs"]
 mod browser;
 mod discovered;
 mod esphome;
 mod file;
+mod firmware;
+mod flood;
 mod fuzz;
 #[path = "../../examples/shared/home_assistant.rs"]
 mod home_assistant;
@@ -28,6 +31,7 @@ mod house;
 mod http;
 mod kasa;
 mod mqtt;
+mod packets;
 mod page;
 mod parts;
 mod plug;
@@ -36,3 +40,5 @@ mod program;
 mod soak;
 mod store;
 mod support;
+mod topics;
+mod trouble;

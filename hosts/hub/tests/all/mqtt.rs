@@ -32,23 +32,23 @@ fn home(mqtt: &str) -> String {
     )
 }
 
-fn at(broker: SocketAddr) -> String {
+pub(crate) fn at(broker: SocketAddr) -> String {
     format!(r#"{{"broker": "{broker}"}}"#)
 }
 
-fn start(dir: &Dir, mqtt: &str) -> Hub {
+pub(crate) fn start(dir: &Dir, mqtt: &str) -> Hub {
     fs::write(dir.path().join("home.json"), home(mqtt)).unwrap();
     Hub::start(dir.path())
 }
 
-fn wait_until_all_are_up(hub: &Hub) {
+pub(crate) fn wait_until_all_are_up(hub: &Hub) {
     wait_for(hub, |home| {
         let mut devices = home["devices"].as_array().unwrap().iter();
         devices.all(|it| it["up"] == true && it["state"] != Value::Null)
     });
 }
 
-fn wait_for(hub: &Hub, so: impl Fn(&Value) -> bool) {
+pub(crate) fn wait_for(hub: &Hub, so: impl Fn(&Value) -> bool) {
     let until = Instant::now() + PATIENCE;
     loop {
         let home = hub.get("/api/home");
@@ -285,7 +285,7 @@ fn a_broker_that_goes_and_comes_back_is_gone_to_again() {
 }
 
 /// So many devices, each of which is the next one's namesake but for its number.
-fn many(mqtt: &str, devices: usize, routines: usize) -> String {
+pub(crate) fn many(mqtt: &str, devices: usize, routines: usize) -> String {
     let device = |it| {
         format!(
             r#""d{it}": {{"mqtt": {{"command_topic": "set/{it}", "state_topic": "is/{it}", "availability_topic": "there/{it}"}}}}"#
@@ -337,7 +337,13 @@ fn many_devices_are_heard_and_many_routines_are_announced() {
         run["why"].as_str().unwrap().contains("no answer"),
         "it was told: {run}"
     );
-    devices.say("is/0", "off");
+    // The hub takes no state of it while the command may still act.
+    let until = Instant::now() + PATIENCE;
+    while hub.get("/api/home")["devices"][0]["state"] != "off" {
+        assert!(Instant::now() < until, "it is never heard");
+        devices.say("is/0", "off");
+        thread::sleep(Duration::from_millis(200));
+    }
     wait_until_all_are_up(&hub);
     let all = client.all(Duration::from_secs(2));
     let topics: BTreeSet<_> = all.iter().map(|it| &it.topic).collect();
@@ -363,79 +369,4 @@ fn what_a_broker_retained_is_no_proof_after_a_restart_either() {
     let hub = Hub::start(dir.path());
     let run = hub.wait_for(id, "undone");
     assert!(run["why"].as_str().unwrap().contains("no answer"), "{run}");
-}
-
-/// Memory in use, in kB.
-fn memory(hub: &Hub) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", hub.pid())).unwrap();
-    let line = status.lines().find(|it| it.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-#[test]
-fn a_flood_of_presses_is_answered_or_refused_and_holds_up_nothing() {
-    const PRESSES: usize = 10_000;
-    let dir = Dir::new("flood");
-    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
-        return;
-    };
-    let hub = start(&dir, &at(broker.at));
-    let _relays = ["one", "two"].map(|it| Relay::start(it, broker.at));
-    wait_until_all_are_up(&hub);
-    let before = memory(&hub);
-    let client = Listener::new("client", broker.at, &["selvedge/routine/off/answer"]);
-    let said = Instant::now();
-    thread::scope(|scope| {
-        let presser = Listener::new("presser", broker.at, &[]);
-        scope.spawn(move || {
-            for _ in 0..PRESSES {
-                presser.say("selvedge/routine/off/run", "PRESS");
-            }
-        });
-        for _ in 0..20 {
-            let asked = Instant::now();
-            hub.get("/api/home");
-            assert!(
-                asked.elapsed() < Duration::from_secs(3),
-                "{:?}",
-                asked.elapsed()
-            );
-            thread::sleep(Duration::from_millis(100));
-        }
-    });
-    let (mut taken, mut refused) = (0, 0);
-    let until = Instant::now() + PATIENCE;
-    loop {
-        for it in client.all(Duration::from_secs(1)) {
-            match String::from_utf8_lossy(&it.payload) {
-                it if it.contains("\"id\"") => taken += 1,
-                it if it.contains("error") => refused += 1,
-                it => panic!("{it}"),
-            }
-        }
-        // Each run that is stored is answered.
-        let accepted = hub.get("/api/home")["counts"]["accepted"].as_u64().unwrap();
-        if accepted == taken {
-            break;
-        }
-        assert!(Instant::now() < until, "{taken} answers of {accepted}");
-    }
-    let after = memory(&hub);
-    println!(
-        "{taken} taken, {refused} refused, {before} kB before, {after} after, {:?}",
-        said.elapsed()
-    );
-    assert!(after < before + 60_000, "{before} {after}");
-    assert!(taken > 0 && refused > 0, "{taken} {refused}");
-    let until = Instant::now() + Duration::from_secs(60);
-    loop {
-        let home = hub.get("/api/home");
-        let runs = home["runs"].as_array().unwrap();
-        if runs.iter().all(|it| it["what"] == "done") {
-            break;
-        }
-        assert!(Instant::now() < until, "{}", runs.len());
-        thread::sleep(Duration::from_millis(100));
-    }
-    println!("all ended after {:?}, {} kB", said.elapsed(), memory(&hub));
 }

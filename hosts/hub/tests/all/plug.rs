@@ -36,7 +36,11 @@ pub(crate) struct Plug {
 
 impl Plug {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at("127.0.0.1:0".parse().unwrap())
+    }
+
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let plug = Self {
             address: listener.local_addr().unwrap(),
             is_on: Arc::default(),

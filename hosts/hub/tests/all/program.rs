@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
@@ -25,28 +25,34 @@ impl Drop for Hub {
 
 impl Hub {
     pub(crate) fn start(dir: &Path) -> Self {
+        // What it says later is not read: it goes on all the same.
+        Self::with(dir, &[]).0
+    }
+
+    /// With more arguments, and with what it says later.
+    pub(crate) fn with(dir: &Path, arguments: &[&str]) -> (Self, BufReader<ChildStderr>) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge-hub"))
             .arg(dir.join("home.json"))
             .arg("--state")
             .arg(dir.join("state"))
             .args(["--http", "127.0.0.1:0"])
+            .args(arguments)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // What it says later is not read: it goes on all the same.
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut said = Vec::new();
         let address = loop {
-            let Some(line) = lines.next() else {
+            let mut line = String::new();
+            if stderr.read_line(&mut line).unwrap() == 0 {
                 panic!("it ended: {said:?}");
-            };
-            let line = line.unwrap();
+            }
             if let Some((_, address)) = line.rsplit_once("the page is at http://") {
                 break address.trim().to_string();
             }
             said.push(line);
         };
-        Self { child, address }
+        (Self { child, address }, stderr)
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver};
 
-use rumqttc::{ConnectReturnCode, StateError};
+use rumqttc::{ConnectReturnCode, ConnectionError, StateError};
 
 use super::*;
 
@@ -18,6 +18,7 @@ const WELCOME_BACK: &[u8] = &[0x20, 2, 1, 0];
 
 const DIALECT: Dialect = Dialect {
     packet_max: 4_096,
+    incoming_max: 16_384,
     takes_retained: |topic| topic.ends_with("/gateways"),
     credentials: "--user",
     certificates: "--tls-ca",
@@ -124,7 +125,7 @@ fn a_link_that_stays_comes_up_again_and_another_one_does_not() {
             (link.retain(&topic, vec![5]), PUBLISH | 1),
             (link.publish_once(&topic, vec![5]), PUBLISH & !2),
         ] {
-            assert!(is_said);
+            assert_eq!(is_said, Ok(()));
             assert!(peer.hears(kind).ends_with(&[5]));
         }
         drop(peer);
@@ -135,7 +136,7 @@ fn a_link_that_stays_comes_up_again_and_another_one_does_not() {
         if !stays {
             let more = told.recv_timeout(PATIENCE);
             assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
-            assert!(!link.publish(&topic, vec![5]));
+            assert_eq!(link.publish(&topic, vec![5]), Err(Unsaid::NoBroker));
             continue;
         }
         let (mut peer, _) = broker.accept();
@@ -193,11 +194,58 @@ fn a_packet_that_is_too_long_ends_a_link_before_it_has_come() {
     peer.say(WELCOME);
     peer.hears(SUBSCRIBE);
     assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
-    let len = DIALECT.packet_max + HANDED_ON + 1;
+    let len = DIALECT.incoming_max + HANDED_ON + 1;
+    peer.say(&head(len));
+    let LinkEvent::Down(lost) = told.recv_timeout(KEEP_ALIVE / 2).unwrap() else {
+        panic!("it is lost");
+    };
+    let why = format!("a message of {len} bytes, and a link takes 16384");
+    assert!(!lost.is_refused && lost.why.contains(&why), "{lost}");
+}
+
+/// The head of something that is published, with so many bytes behind it.
+fn head(len: usize) -> [u8; 4] {
     let of = |shift: usize| (len >> shift & 0x7f) as u8;
-    peer.say(&[0x30, of(0) | 0x80, of(7) | 0x80, of(14)]);
-    let told = told.recv_timeout(KEEP_ALIVE / 2).unwrap();
-    assert!(matches!(told, LinkEvent::Down(_)), "{told:?}");
+    [0x30, of(0) | 0x80, of(7) | 0x80, of(14)]
+}
+
+#[test]
+fn what_comes_may_be_longer_than_what_is_said_and_what_is_too_long_is_refused() {
+    let broker = Broker::new();
+    let (link, told) = open(broker.setup(Session::Clean, true));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    // As long as it may be.
+    let payload = vec![7; DIALECT.incoming_max + HANDED_ON - 7];
+    let parts = [&head(payload.len() + 7)[..], &[0, 5], b"inbox", &payload];
+    peer.say(&parts.concat());
+    let topic = "inbox".into();
+    let is_retained = false;
+    let said = LinkEvent::Published {
+        topic,
+        payload,
+        is_retained,
+    };
+    assert_eq!(next(&told), said);
+    for (qos, header) in [(QoS::AtLeastOnce, 7), (QoS::AtMostOnce, 5)] {
+        let most = DIALECT.packet_max;
+        let fits = most - header - "outbox".len();
+        let say = |bytes| link.say(&"outbox", vec![7; bytes], qos, false);
+        let bytes = most + 1;
+        assert_eq!(say(fits + 1), Err(Unsaid::TooLong { bytes, most }));
+        assert_eq!(say(fits), Ok(()));
+        let mut packet = vec![0; most];
+        peer.0.read_exact(&mut packet).unwrap();
+        assert_eq!(packet.last(), Some(&7));
+    }
+    assert_eq!(say_of(&link), Ok(()), "it is still there");
+    peer.hears(PUBLISH & !2);
+}
+
+fn say_of(link: &Link) -> Result<(), Unsaid> {
+    link.publish_once(&"outbox", vec![5])
 }
 
 #[test]

@@ -119,8 +119,13 @@ pub struct SetLight {
 #[non_exhaustive]
 pub enum WireError {
     /// The connection failed.
-    #[error(transparent)]
+    #[error("no connection ({0}): see whether it has power, and whether this is its address")]
     Connection(#[from] io::Error),
+    /// It takes too long.
+    #[error(
+        "the device is not ready within 10 s: see whether it is an ESPHome device, and how busy it is"
+    )]
+    Slow,
     /// It is longer than any frame is.
     #[error("a frame of {0} bytes, and {LONGEST} are read: see whether it is an ESPHome device")]
     TooLong(usize),

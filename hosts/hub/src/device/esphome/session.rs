@@ -1,0 +1,259 @@
+//! A connection to an ESPHome device, past its greeting.
+
+use std::io;
+
+use prost::Message as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::wire::{Authenticated, Codec, Entity, Hello, Packet, Relay, SetLight, WireError, kind};
+
+/// How many others are named where an entity is not there, and how many letters of each.
+const NAMED: usize = 20;
+const LETTERS: usize = 64;
+
+#[derive(Debug)]
+pub(super) struct Session<S = TcpStream> {
+    stream: S,
+    codec: Codec,
+    came: Vec<u8>,
+    /// What is to be written, and is not yet.
+    out: Vec<u8>,
+    key: u32,
+    is_light: bool,
+}
+
+/// A name as one word, as ESPHome makes it.
+fn word(name: &str) -> String {
+    let one = |it: char| match it {
+        ' ' => '_',
+        it if it.is_ascii_alphanumeric() || it == '-' || it == '_' => it.to_ascii_lowercase(),
+        _ => '_',
+    };
+    name.chars().map(one).collect()
+}
+
+fn ended() -> WireError {
+    io::Error::from(io::ErrorKind::UnexpectedEof).into()
+}
+
+impl Session {
+    /// Connects, and looks for the entity; and the state that it is in.
+    pub(super) async fn open(
+        address: &str,
+        key: Option<&[u8; 32]>,
+        entity: &str,
+    ) -> Result<(Self, bool), WireError> {
+        let stream = TcpStream::connect(address).await?;
+        // Each message is waited for.
+        stream.set_nodelay(true)?;
+        let mut it = Self::begin(stream, key, entity).await?;
+        let is_on = it.ask().await?;
+        Ok((it, is_on))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    pub(super) async fn begin(
+        stream: S,
+        key: Option<&[u8; 32]>,
+        entity: &str,
+    ) -> Result<Self, WireError> {
+        let (codec, out) = Codec::new(key)?;
+        let mut it = Self {
+            stream,
+            codec,
+            came: Vec::new(),
+            out,
+            key: 0,
+            is_light: false,
+        };
+        it.flush().await?;
+        while !it.codec.is_ready() {
+            // The first message that it takes is behind the greeting.
+            if it.codec.decode(&mut it.came)?.is_none() && !it.codec.is_ready() {
+                it.read().await?;
+            }
+        }
+        let hello = Hello {
+            client: "selvedge-hub".into(),
+            major: 1,
+            minor: 10,
+        };
+        it.say(kind::HELLO, &hello).await?;
+        // Older devices want to be told that there is no password, and newer ones pass it over.
+        it.say(kind::AUTHENTICATE, &()).await?;
+        it.say(kind::LIST, &()).await?;
+        it.find(entity).await?;
+        Ok(it)
+    }
+
+    /// Looks for the entity among all that the device has.
+    async fn find(&mut self, entity: &str) -> Result<(), WireError> {
+        let mut found = None;
+        let (mut others, mut more) = (Vec::new(), 0_usize);
+        loop {
+            let (of, body) = self.hear().await?;
+            match of {
+                kind::SWITCH | kind::LIGHT => {
+                    let it = Entity::decode(&*body)?;
+                    let names = [it.object.as_str(), &it.name, &word(&it.name)];
+                    match names.contains(&entity) {
+                        true => found = Some((it.key, of == kind::LIGHT)),
+                        false if others.len() < NAMED => {
+                            others.push(it.name.chars().take(LETTERS).collect::<String>());
+                        }
+                        false => more += 1,
+                    }
+                }
+                kind::LISTED => break,
+                _ => {}
+            }
+        }
+        let found = found.ok_or_else(|| {
+            let mut all = format!("{others:?}");
+            if more > 0 {
+                all += &format!(" and {more} more");
+            }
+            WireError::NoEntity(entity.into(), all)
+        });
+        (self.key, self.is_light) = found?;
+        Ok(())
+    }
+
+    /// Puts a message behind what is to be written.
+    fn put(&mut self, kind: u16, message: &impl prost::Message) -> Result<(), WireError> {
+        self.out.extend(self.codec.encode(kind, message)?);
+        Ok(())
+    }
+
+    /// Writes what is to be written. It may be dropped at any point: the rest is written later.
+    async fn flush(&mut self) -> Result<(), WireError> {
+        while !self.out.is_empty() {
+            match self.stream.write(&self.out).await? {
+                0 => return Err(ended()),
+                written => drop(self.out.drain(..written)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn say(&mut self, kind: u16, message: &impl prost::Message) -> Result<(), WireError> {
+        self.put(kind, message)?;
+        self.flush().await
+    }
+
+    /// More of what comes. It may be dropped at any point.
+    async fn read(&mut self) -> Result<(), WireError> {
+        match self.stream.read_buf(&mut self.came).await? {
+            0 => Err(ended()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next message, but for those that keep the connection. It may be dropped at any point.
+    async fn hear(&mut self) -> Result<Packet, WireError> {
+        loop {
+            self.flush().await?;
+            let Some((of, body)) = self.codec.decode(&mut self.came)? else {
+                self.read().await?;
+                continue;
+            };
+            match of {
+                kind::PING => self.put(kind::PONG, &())?,
+                kind::DISCONNECT => {
+                    self.say(kind::DISCONNECTED, &()).await?;
+                    return Err(ended());
+                }
+                kind::AUTHENTICATED if Authenticated::decode(&*body)?.is_wrong => {
+                    return Err(WireError::Password);
+                }
+                _ => return Ok((of, body)),
+            }
+        }
+    }
+
+    /// The next state that it says of the entity. It may be dropped at any point.
+    pub(super) async fn state(&mut self) -> Result<bool, WireError> {
+        let of_it = match self.is_light {
+            true => kind::LIGHT_STATE,
+            false => kind::SWITCH_STATE,
+        };
+        loop {
+            let (of, body) = self.hear().await?;
+            if of != of_it {
+                continue;
+            }
+            let it = Relay::decode(&*body)?;
+            if it.key == self.key {
+                return Ok(it.is_on);
+            }
+        }
+    }
+
+    /// The state behind all that was said to it. A device does one message after the other: what it says before it
+    /// answers the ping may have been on its way.
+    pub(super) async fn ask(&mut self) -> Result<bool, WireError> {
+        self.put(kind::PING, &())?;
+        self.say(kind::STATES, &()).await?;
+        while self.hear().await?.0 != kind::PONG {}
+        self.state().await
+    }
+
+    pub(super) async fn set(&mut self, is_on: bool) -> Result<(), WireError> {
+        let key = self.key;
+        match self.is_light {
+            true => {
+                let light = SetLight {
+                    key,
+                    has_state: true,
+                    is_on,
+                };
+                self.say(kind::SET_LIGHT, &light).await
+            }
+            false => self.say(kind::SET_SWITCH, &Relay { key, is_on }).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use tokio::io::{DuplexStream, duplex};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const PING: [u8; 3] = [0, 0, kind::PING as u8];
+    const PONG: [u8; 3] = [0, 0, kind::PONG as u8];
+
+    fn session(stream: DuplexStream) -> Session<DuplexStream> {
+        Session {
+            stream,
+            codec: Codec::Clear,
+            came: Vec::new(),
+            out: Vec::new(),
+            key: 7,
+            is_light: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_half_written_when_nobody_listens_any_more_is_written_in_whole() {
+        // It takes two bytes at a time.
+        let (ours, theirs) = duplex(2);
+        let mut session = session(ours);
+        let (mut reads, mut writes) = tokio::io::split(theirs);
+        tokio::spawn(async move { writes.write_all(&[PING, PING].concat()).await });
+        let moment = Duration::from_millis(300);
+        // Something else is to be done before the answer is written.
+        assert!(timeout(moment, session.hear()).await.is_err());
+        let mut answers = [0; 6];
+        let heard = timeout(moment, session.hear());
+        let read = timeout(moment, reads.read_exact(&mut answers));
+        let (heard, read) = tokio::join!(heard, read);
+        assert!(heard.is_err() && read.is_ok());
+        assert_eq!(answers, [PONG, PONG].concat()[..]);
+    }
+}

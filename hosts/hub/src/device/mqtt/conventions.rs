@@ -1,0 +1,247 @@
+//! What a device hears and says at which topics, and how it says states.
+
+use std::collections::BTreeMap;
+
+use selvedge_routine::{Number, State};
+use serde_json::Value;
+
+/// What a device hears and says at which topics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conventions {
+    /// Where it is told which state to be in.
+    pub command: String,
+    /// Where it says which state it is in.
+    pub state: String,
+    /// How a state is said at both.
+    pub payload: Payload,
+    /// How it is asked for its state.
+    pub question: Option<Question>,
+    /// Where it is said whether it is there.
+    pub availability: Option<Availability>,
+    /// States, and the device's words for them; others are said as they are.
+    pub words: BTreeMap<String, String>,
+}
+
+/// How a state is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A command is this text, with the state for `{}`; what the device says is the state alone.
+    Text(String),
+    /// Both are JSON objects, in which it is the value of this property.
+    Property(String),
+}
+
+/// How a device is asked for its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Where.
+    pub topic: String,
+    /// What is said there.
+    pub payload: Vec<u8>,
+}
+
+/// Where it is said whether a device is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Availability {
+    /// Where.
+    pub topic: String,
+    /// What is said when it is: as it is, or as the value of `state` in JSON.
+    pub there: String,
+    /// What is said when it is gone, likewise.
+    pub gone: String,
+}
+
+impl Conventions {
+    /// What is published to have the device be in a state.
+    #[must_use]
+    pub fn command_for(&self, state: &State) -> Vec<u8> {
+        let word = self.word_for(state);
+        match (&self.payload, state) {
+            (Payload::Text(text), _) => text.replace("{}", &word).into_bytes(),
+            (Payload::Property(property), State::Word(_)) => serde_json::json!({ property: word })
+                .to_string()
+                .into_bytes(),
+            (Payload::Property(property), State::Number(_)) => {
+                // The number as it is: it is exact, and a float is not.
+                format!("{{{}:{word}}}", Value::from(property.as_str())).into_bytes()
+            }
+        }
+    }
+
+    fn word_for(&self, state: &State) -> String {
+        match state {
+            State::Word(word) => self.words.get(word).unwrap_or(word).clone(),
+            State::Number(number) => number.to_string(),
+        }
+    }
+
+    /// The state that is read where a device says, in its words, that it is in this one. Where that is another
+    /// one, or none, a command to be in it is never proven.
+    #[must_use]
+    pub fn read_back(&self, state: &State) -> Option<State> {
+        match self.payload {
+            Payload::Text(_) => self.state_in(self.word_for(state).as_bytes()),
+            Payload::Property(_) => self.state_in(&self.command_for(state)),
+        }
+    }
+
+    /// The state that a device says; `None` where it says something else.
+    #[must_use]
+    pub fn state_in(&self, payload: &[u8]) -> Option<State> {
+        let word = match &self.payload {
+            Payload::Text(_) => core::str::from_utf8(payload).ok()?.trim().to_owned(),
+            Payload::Property(property) => {
+                let value: Value = serde_json::from_slice(payload).ok()?;
+                match value.get(property)? {
+                    Value::String(text) => text.clone(),
+                    it @ (Value::Number(_) | Value::Bool(_)) => it.to_string(),
+                    Value::Null | Value::Array(_) | Value::Object(_) => return None,
+                }
+            }
+        };
+        self.state_of(&word)
+    }
+
+    fn state_of(&self, word: &str) -> Option<State> {
+        if word.is_empty() || word.len() > STATE_MAX {
+            return None;
+        }
+        let mut words = self.words.iter();
+        if let Some((state, _)) = words.find(|it| it.1 == word) {
+            return Some(State::from(state.as_str()));
+        }
+        Some(number(word).map_or_else(|| State::from(word), State::Number))
+    }
+
+    /// Whether the device is there, if that is said.
+    pub(super) fn is_there(&self, payload: &[u8]) -> Option<bool> {
+        let availability = self.availability.as_ref()?;
+        let text = core::str::from_utf8(payload).ok()?.trim();
+        let json: Option<Value> = serde_json::from_str(text).ok();
+        let inside = json.as_ref().and_then(|it| it.get("state")?.as_str());
+        let text = inside.unwrap_or(text);
+        match text {
+            it if it == availability.there => Some(true),
+            it if it == availability.gone => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// The longest state that a device may say, in bytes.
+const STATE_MAX: usize = 256;
+
+/// A number, to the thousandth.
+fn number(text: &str) -> Option<Number> {
+    let found: f64 = text.parse().ok()?;
+    // "nan" and "inf" are words.
+    let is_number = text.bytes().any(|it| it.is_ascii_digit()) && found.is_finite();
+    Number::from_thousandths((found * 1_000.0).round() as i64).filter(|_| is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relay(payload: Payload) -> Conventions {
+        Conventions {
+            command: "set".into(),
+            state: "state".into(),
+            payload,
+            question: None,
+            availability: Some(Availability {
+                topic: "there".into(),
+                there: "online".into(),
+                gone: "offline".into(),
+            }),
+            words: [("on", "ON"), ("off", "OFF")]
+                .map(|(state, word)| (state.into(), word.into()))
+                .into(),
+        }
+    }
+
+    #[test]
+    fn a_state_is_said_in_the_words_of_its_device() {
+        let text = relay(Payload::Text("power {}".into()));
+        assert_eq!(text.command_for(&"on".into()), b"power ON");
+        assert_eq!(text.command_for(&"dim".into()), b"power dim");
+        assert_eq!(text.command_for(&(-7).into()), b"power -7");
+        let json = relay(Payload::Property("le\"vel".into()));
+        assert_eq!(json.command_for(&"off".into()), br#"{"le\"vel":"OFF"}"#);
+        let part = Number::from_thousandths(20_500).unwrap();
+        let number = json.command_for(&State::Number(part));
+        assert_eq!(number, br#"{"le\"vel":20.5}"#);
+    }
+
+    #[test]
+    fn what_a_device_says_is_a_state_or_nothing() {
+        let text = relay(Payload::Text("{}".into()));
+        let part = |it| Number::from_thousandths(it).map(State::Number);
+        for (said, state) in [
+            ("ON", Some("on".into())),
+            (" OFF\n", Some("off".into())),
+            ("on", Some("on".into())),
+            ("20", Some(20.into())),
+            ("-0.0004", part(0)),
+            ("21.4375", part(21_438)),
+            ("1e3", Some(1_000.into())),
+            ("1e99", Some("1e99".into())),
+            ("nan", Some("nan".into())),
+            ("inf", Some("inf".into())),
+            ("", None),
+        ] {
+            assert_eq!(text.state_in(said.as_bytes()), state, "{said}");
+        }
+        assert_eq!(text.state_in(&[0xff]), None);
+        let longest = "x".repeat(STATE_MAX);
+        assert!(text.state_in(longest.as_bytes()).is_some());
+        assert_eq!(text.state_in(format!("{longest}x").as_bytes()), None);
+        let json = relay(Payload::Property("state".into()));
+        for (said, state) in [
+            (r#"{"state":"ON","linkquality":3}"#, Some("on".into())),
+            (r#"{"state":21.5}"#, part(21_500)),
+            (r#"{"state":true}"#, Some("true".into())),
+            (r#"{"state":null}"#, None),
+            (r#"{"state":{"a":1}}"#, None),
+            (r#"{"other":1}"#, None),
+            ("ON", None),
+        ] {
+            assert_eq!(json.state_in(said.as_bytes()), state, "{said}");
+        }
+    }
+
+    #[test]
+    fn it_is_there_or_gone_as_it_is_said() {
+        let it = relay(Payload::Text("{}".into()));
+        for (said, is_there) in [
+            ("online", Some(true)),
+            ("offline", Some(false)),
+            (r#"{"state":"online"}"#, Some(true)),
+            (r#"{"state":"offline"}"#, Some(false)),
+            (r#"{"state":1}"#, None),
+            ("ONLINE", None),
+            ("", None),
+        ] {
+            assert_eq!(it.is_there(said.as_bytes()), is_there, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_back_unless_it_is_said_as_another_one_or_none() {
+        for payload in [
+            Payload::Text("power {}".into()),
+            Payload::Property("state".into()),
+        ] {
+            let it = relay(payload);
+            for state in ["on", "off", "dim", "1e99"] {
+                assert_eq!(it.read_back(&state.into()), Some(state.into()));
+            }
+            assert_eq!(it.read_back(&(-7).into()), Some((-7).into()));
+            assert_eq!(it.read_back(&"ON".into()), Some("on".into()));
+            assert_eq!(it.read_back(&"3".into()), Some(3.into()));
+            assert_eq!(it.read_back(&"".into()), None);
+        }
+        let padded = relay(Payload::Text("{}".into())).read_back(&" dim".into());
+        assert_eq!(padded, Some("dim".into()));
+    }
+}

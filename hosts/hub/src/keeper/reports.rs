@@ -1,0 +1,259 @@
+//! What a device says, until the keeper takes it.
+//!
+//! A device may say more than a disk keeps up with. So the keeper's queue has one mark of each device at most, and
+//! what the device says waits beside it, within [`ROOM`]. The answers of commands all wait, each in its place: a
+//! device has one order at a time.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use selvedge_core::NodeId;
+use selvedge_routine::State;
+
+use super::Request;
+use crate::device::Report;
+
+/// How many reports that nobody asked for may wait, for one device. Beyond that, a state takes the place of the
+/// last one.
+pub const ROOM: usize = 16;
+
+/// What a device has said, and the keeper has not taken.
+#[derive(Debug, Default)]
+pub struct Reports(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    all: VecDeque<Report>,
+    /// How many of them nobody asked for.
+    unasked: usize,
+    /// Whether the keeper's queue has a mark of the device.
+    is_marked: bool,
+}
+
+/// Where a device tells the keeper what it says.
+pub fn reporter(device: NodeId, to: Sender<Request>) -> impl Fn(Report) + Send + 'static {
+    let reports = Arc::<Reports>::default();
+    move |report| {
+        if reports.put(report) {
+            // A keeper that has stopped hears nothing, and the process ends.
+            drop(to.send(Request::Reports(device, Arc::clone(&reports))));
+        }
+    }
+}
+
+impl Reports {
+    /// All that waits, in the order in which it was said.
+    pub(super) fn take(&self) -> VecDeque<Report> {
+        let mut waiting = self.lock();
+        core::mem::take(&mut *waiting).all
+    }
+
+    /// Returns whether a mark is needed.
+    fn put(&self, report: Report) -> bool {
+        let mut waiting = self.lock();
+        waiting.push(report);
+        !core::mem::replace(&mut waiting.is_marked, true)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn is_answer(report: &Report) -> bool {
+    matches!(report, Report::Outcome { .. } | Report::Answered { .. })
+}
+
+impl Waiting {
+    fn push(&mut self, report: Report) {
+        if is_answer(&report) {
+            return self.all.push_back(report);
+        }
+        if let (Some(Report::Observed(last)), Report::Observed(state)) =
+            (self.all.back_mut(), &report)
+            && (last == state || self.unasked >= ROOM)
+        {
+            last.clone_from(state);
+            return;
+        }
+        self.all.push_back(report);
+        self.unasked += 1;
+        if self.unasked > ROOM {
+            self.condense();
+        }
+    }
+
+    /// Of what was said since the last answer, keeps what the house ends in, and that the device was gone.
+    fn condense(&mut self) {
+        let after = self.all.iter().rposition(is_answer).map_or(0, |it| it + 1);
+        let mut since = Since::default();
+        for report in self.all.drain(after..) {
+            self.unasked = self.unasked.saturating_sub(1);
+            since.take(report);
+        }
+        for report in since.reports() {
+            self.unasked += 1;
+            self.all.push_back(report);
+        }
+    }
+}
+
+/// What was said since an answer, in short.
+#[derive(Default)]
+struct Since {
+    was_down: bool,
+    is_up: bool,
+    trouble: Option<String>,
+    state: Option<State>,
+}
+
+impl Since {
+    fn take(&mut self, report: Report) {
+        match report {
+            Report::Down => {
+                *self = Self {
+                    was_down: true,
+                    ..Self::default()
+                };
+            }
+            Report::Up => (self.is_up, self.trouble) = (true, None),
+            Report::Observed(state) => (self.state, self.trouble) = (Some(state), None),
+            Report::Trouble(why) => self.trouble = Some(why),
+            Report::Outcome { .. } | Report::Answered { .. } => {}
+        }
+    }
+
+    fn reports(self) -> impl Iterator<Item = Report> {
+        let down = self.was_down.then_some(Report::Down);
+        let up = self.is_up.then_some(Report::Up);
+        let state = self.state.map(Report::Observed);
+        let trouble = self.trouble.map(Report::Trouble);
+        down.into_iter().chain(up).chain(state).chain(trouble)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::fmt::Write as _;
+    use std::sync::mpsc::channel;
+
+    use chacha20::ChaCha12Rng;
+    use chacha20::rand_core::{Rng as _, SeedableRng as _};
+    use selvedge_safehome::Outcome;
+
+    use super::*;
+
+    fn taken(request: Request) -> Vec<Report> {
+        let Request::Reports(_, reports) = request else {
+            panic!("{request:?}");
+        };
+        reports.take().into()
+    }
+
+    fn answer(token: u64) -> Report {
+        let outcome = Outcome::Done;
+        Report::Outcome { token, outcome }
+    }
+
+    #[test]
+    fn a_flood_of_states_is_one_mark_and_little_else_and_ends_in_the_last_one() {
+        let (to, requests) = channel();
+        let tell = reporter(NodeId(1), to);
+        for nth in 0..100_000 {
+            tell(Report::Observed(nth.into()));
+            if nth % 50_000 == 7 {
+                tell(answer(nth as u64));
+            }
+        }
+        let mut marks: Vec<_> = requests.try_iter().collect();
+        assert_eq!(marks.len(), 1);
+        let all = taken(marks.remove(0));
+        assert!(all.len() <= ROOM + 4, "{}", all.len());
+        assert_eq!(all.last(), Some(&Report::Observed(99_999.into())));
+        let answers: Vec<_> = all.iter().filter(|it| is_answer(it)).collect();
+        assert_eq!(answers, [&answer(7), &answer(50_007)]);
+        // The state that was said before an answer is not told after it.
+        assert_eq!(all[7], Report::Observed(7.into()));
+        assert_eq!(all[8], answer(7));
+        tell(Report::Up);
+        assert_eq!(requests.try_iter().count(), 1, "it is marked anew");
+    }
+
+    #[test]
+    fn a_device_that_comes_and_goes_without_pause_was_gone_and_ends_as_it_is() {
+        let (to, requests) = channel();
+        let tell = reporter(NodeId(1), to);
+        for nth in 0..10_000 {
+            tell(Report::Up);
+            tell(Report::Observed(nth.into()));
+            tell(Report::Down);
+        }
+        tell(Report::Up);
+        let all = taken(requests.recv().unwrap());
+        assert!(all.len() <= ROOM, "{all:?}");
+        assert_eq!(all[all.len() - 2..], [Report::Down, Report::Up]);
+    }
+
+    /// What a house makes of reports: after each answer, whether the device was gone meanwhile, whether it is
+    /// there, and in which state since it came.
+    fn seen(reports: &[Report]) -> Vec<(Option<Report>, bool, bool, Option<State>)> {
+        let mut all = vec![(None, false, false, None)];
+        let (mut is_up, mut state) = (false, None);
+        for it in reports {
+            match it {
+                Report::Up => is_up = true,
+                Report::Down => {
+                    (is_up, state) = (false, None);
+                    all.last_mut().unwrap().1 = true;
+                }
+                Report::Observed(it) => state = Some(it.clone()),
+                Report::Trouble(_) => {}
+                Report::Outcome { .. } | Report::Answered { .. } => {
+                    all.push((Some(it.clone()), false, false, None));
+                }
+            }
+            let last = all.last_mut().unwrap();
+            (last.2, last.3) = (is_up, state.clone());
+        }
+        all
+    }
+
+    #[test]
+    fn whatever_is_said_is_bounded_and_the_house_ends_the_same() {
+        for seed in 0..300 {
+            let mut rng = ChaCha12Rng::seed_from_u64(seed);
+            let (to, requests) = channel();
+            let tell = reporter(NodeId(1), to);
+            let (mut said, mut told, mut answers) = (Vec::new(), Vec::new(), 0);
+            let mut trace = String::new();
+            for nth in 0..400 {
+                let report = match rng.next_u32() % 40 {
+                    0 if answers < 3 => {
+                        answers += 1;
+                        answer(nth)
+                    }
+                    1..10 => Report::Up,
+                    10..20 => Report::Down,
+                    // A device that is gone says nothing.
+                    other => {
+                        said.push(Report::Up);
+                        tell(Report::Up);
+                        Report::Observed(((other % 5) as i32).into())
+                    }
+                };
+                writeln!(trace, "{report:?}").unwrap();
+                said.push(report.clone());
+                tell(report);
+                if rng.next_u32() % 60 == 0 {
+                    let new: Vec<_> = requests.try_iter().flat_map(taken).collect();
+                    assert!(new.len() <= ROOM + 4 * 4, "seed {seed}: {}", new.len());
+                    told.extend(new);
+                    answers = 0;
+                }
+            }
+            told.extend(requests.try_iter().flat_map(taken));
+            assert_eq!(seen(&said), seen(&told), "seed {seed}: {trace}");
+        }
+    }
+}

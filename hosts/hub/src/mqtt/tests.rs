@@ -1,0 +1,282 @@
+//! What is heard and said at a broker that takes as much as the test wants.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+
+use selvedge_mqtt::link::LinkEvent;
+use selvedge_safehome::RoutineId;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::hearing::LeftOut;
+use super::*;
+use crate::house::Counts;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn topics() -> Arc<Topics> {
+    let names = |all: &[&str]| -> BTreeSet<String> { all.iter().map(|it| (*it).into()).collect() };
+    let topics = Topics::new("own".into(), "ha".into(), &names(&["lamp"]), &names(&["r"]));
+    Arc::new(topics.unwrap())
+}
+
+/// A broker that hears all, and answers when it is told to.
+#[derive(Default)]
+struct Broker {
+    answers: AtomicBool,
+    /// Topics, in their order.
+    heard: Mutex<Vec<String>>,
+}
+
+impl Broker {
+    fn start() -> (Arc<Self>, Address) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let broker = Arc::<Self>::default();
+        let state = Arc::clone(&broker);
+        thread::spawn(move || {
+            let stream = listener.accept().unwrap().0;
+            let moment = Duration::from_millis(5);
+            stream.set_read_timeout(Some(moment)).unwrap();
+            state.serve(stream)
+        });
+        (broker, address.parse().unwrap())
+    }
+
+    fn serve(&self, mut stream: TcpStream) -> Option<()> {
+        let mut waits = Vec::new();
+        loop {
+            if self.answers.load(Ordering::SeqCst) {
+                for number in waits.drain(..) {
+                    let [high, low] = number;
+                    stream.write_all(&[0x40, 2, high, low]).ok()?;
+                }
+            }
+            let (kind, body) = match self.packet(&mut stream) {
+                Ok(it) => it,
+                Err(it) if matches!(it.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    continue;
+                }
+                Err(_) => return None,
+            };
+            match kind >> 4 {
+                1 => stream.write_all(&[0x20, 2, 0, 0]).ok()?,
+                3 => {
+                    let end = 2 + usize::from(u16::from_be_bytes([body[0], body[1]]));
+                    let topic = String::from_utf8(body[2..end].into()).unwrap();
+                    self.heard.lock().unwrap().push(topic);
+                    if kind & 6 != 0 {
+                        waits.push([body[end], body[end + 1]]);
+                    }
+                }
+                12 => stream.write_all(&[0xd0, 0]).ok()?,
+                _ => {}
+            }
+        }
+    }
+
+    fn packet(&self, stream: &mut TcpStream) -> std::io::Result<(u8, Vec<u8>)> {
+        let mut kind = [0];
+        stream.read_exact(&mut kind)?;
+        // The rest comes soon.
+        stream.set_read_timeout(None)?;
+        let (mut len, mut shift, mut byte) = (0, 0, [0x80]);
+        while byte[0] & 0x80 != 0 {
+            stream.read_exact(&mut byte)?;
+            len |= usize::from(byte[0] & 0x7f) << shift;
+            shift += 7;
+        }
+        let mut body = vec![0; len];
+        stream.read_exact(&mut body)?;
+        stream.set_read_timeout(Some(Duration::from_millis(5)))?;
+        Ok((kind[0], body))
+    }
+
+    fn has_heard(&self, topic: &str) -> bool {
+        self.heard.lock().unwrap().iter().any(|it| it == topic)
+    }
+}
+
+/// A link that is up, to a broker that does not answer; nothing more finds room.
+fn a_link_that_is_full() -> (Arc<Link>, Arc<Broker>) {
+    let (broker, address) = Broker::start();
+    let setup = Setup {
+        name: "test".into(),
+        address,
+        access: Access::default(),
+        session: Session::Clean,
+        filters: Vec::new(),
+        will: None,
+        stays: true,
+        dialect: DIALECT,
+    };
+    let (tell, told) = channel();
+    let link = Link::open(setup, move |it| tell.send(it).is_ok()).unwrap();
+    let up = told.recv_timeout(PATIENCE).unwrap();
+    assert!(matches!(up, LinkEvent::Up { .. }), "{up:?}");
+    // Its thread takes some out of the queue.
+    let mut refused = 0;
+    while refused < 20 {
+        match link.publish(&"filler", vec![1]) {
+            Ok(()) => refused = 0,
+            Err(_) => {
+                refused += 1;
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+    (Arc::new(link), broker)
+}
+
+struct Desk {
+    hearing: Hearing,
+    anew: Arc<Notify>,
+    stale: mpsc::Receiver<String>,
+    left_out: Arc<LeftOut>,
+    requests: Receiver<Request>,
+}
+
+fn desk(link: Option<Arc<Link>>) -> Desk {
+    let (anew, left_out) = (Arc::new(Notify::new()), Arc::<LeftOut>::default());
+    let (tell, stale) = mpsc::channel(4);
+    let (to, requests) = channel();
+    let shared = Arc::new(OnceLock::new());
+    if let Some(link) = link {
+        shared.set(link).unwrap();
+    }
+    let hearing = Hearing {
+        topics: topics(),
+        ears: Vec::new(),
+        by_topic: BTreeMap::new(),
+        requests: to,
+        asked: Arc::new(Semaphore::new(ASKED)),
+        runtime: Handle::current(),
+        anew: Arc::clone(&anew),
+        stale: tell,
+        link: shared,
+        left_out: Arc::clone(&left_out),
+    };
+    Desk {
+        hearing,
+        anew,
+        stale,
+        left_out,
+        requests,
+    }
+}
+
+fn published(topic: &str, payload: &str, is_retained: bool) -> LinkEvent {
+    LinkEvent::Published {
+        topic: topic.into(),
+        payload: payload.into(),
+        is_retained,
+    }
+}
+
+#[tokio::test]
+async fn that_all_is_to_be_said_anew_is_not_lost_behind_what_is_stale() {
+    let mut desk = desk(None);
+    let is_anew = async |desk: &Desk| {
+        let moment = Duration::from_millis(20);
+        timeout(moment, desk.anew.notified()).await.is_ok()
+    };
+    assert!(!is_anew(&desk).await);
+    for event in [
+        LinkEvent::Up { is_kept: false },
+        published("ha/status", "online", false),
+    ] {
+        for nth in 0..7 {
+            let topic = format!("ha/button/own/{nth}/config");
+            desk.hearing.hear(published(&topic, "{}", true));
+        }
+        desk.hearing.hear(event);
+        assert!(is_anew(&desk).await);
+        for nth in 0..4 {
+            let topic = desk.stale.try_recv().unwrap();
+            assert_eq!(topic, format!("ha/button/own/{nth}/config"));
+        }
+    }
+    assert_eq!(desk.left_out.all(), 6);
+}
+
+/// On a clock that runs ahead when all wait.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the broker has a clock of its own"
+)]
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_finds_no_room_is_counted_and_another_one_is_said() {
+    let (link, broker) = a_link_that_is_full();
+    let desk = desk(Some(link));
+    let press = || {
+        desk.hearing
+            .hear(published("own/routine/r/run", "PRESS", false));
+        let Request::Run(_, to) = desk.requests.recv_timeout(PATIENCE).unwrap() else {
+            panic!("it asks for a run");
+        };
+        to.send(Ok(RoutineId(7))).unwrap();
+    };
+    press();
+    let asked = &desk.hearing.asked;
+    let until = Instant::now() + Duration::from_secs(5);
+    while asked.available_permits() < ASKED && Instant::now() < until + PATIENCE {
+        assert_eq!(desk.left_out.all(), 0);
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_eq!(desk.left_out.all(), 1);
+    assert!(Instant::now() >= until);
+    assert!(!broker.has_heard("own/routine/r/answer"));
+    broker.answers.store(true, Ordering::SeqCst);
+    let begun = std::time::Instant::now();
+    while !broker.has_heard("filler") || broker.heard.lock().unwrap().len() < 1_000 {
+        assert!(begun.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(20));
+    }
+    press();
+    while !broker.has_heard("own/routine/r/answer") {
+        assert!(begun.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(1)).await;
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(desk.left_out.all(), 1);
+}
+
+#[tokio::test]
+async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
+    let (link, broker) = a_link_that_is_full();
+    let anew = Arc::new(Notify::new());
+    let (tell, stale) = mpsc::channel(WAITING);
+    let (_runs, runs) = runs();
+    let view = Arc::new(View {
+        devices: Vec::new(),
+        routines: Vec::new(),
+        runs: Vec::new(),
+        refused: 0,
+        counts: Counts::default(),
+    });
+    let (_view, view) = watch::channel(view);
+    anew.notify_one();
+    let office = Office::new(link, topics());
+    let told = Told { view, runs };
+    tokio::spawn(office.run(Arc::clone(&anew), stale, told));
+    sleep(Duration::from_millis(300)).await;
+    broker.answers.store(true, Ordering::SeqCst);
+    let begun = Instant::now();
+    while !broker.has_heard("own/status") {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{:?}",
+            broker.heard.lock().unwrap().len()
+        );
+        // More often than it tries again.
+        sleep(Duration::from_millis(20)).await;
+        tell.send("stale".into()).await.unwrap();
+    }
+}

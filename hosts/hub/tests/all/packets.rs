@@ -1,0 +1,67 @@
+//! What is said at a broker, and is long.
+
+use core::time::Duration;
+use std::{fs, thread};
+
+use serde_json::Value;
+
+use crate::broker::{Listener, Mosquitto};
+use crate::mqtt::{at, many, wait_for};
+use crate::program::Hub;
+use crate::support::Dir;
+
+#[test]
+fn a_message_of_some_hundred_thousand_bytes_ends_no_link() {
+    let dir = Dir::new("long-in");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let device = Listener::new("device", broker.at, &["selvedge/status"]);
+    device.retain("is/0", &" ".repeat(1_000_000));
+    device.retain("there/0", "online");
+    device.retain("is/1", "off");
+    device.retain("there/1", "online");
+    fs::write(dir.path().join("home.json"), many(&at(broker.at), 2, 2)).unwrap();
+    let hub = Hub::start(dir.path());
+    // A state of so many bytes is none.
+    wait_for(&hub, |home| home["devices"][1]["state"] == "off");
+    assert_eq!(hub.get("/api/home")["devices"][0]["state"], Value::Null);
+    assert_eq!(device.text("selvedge/status"), "online");
+    thread::sleep(Duration::from_millis(500));
+    let later = device.all(Duration::from_millis(100));
+    assert!(later.is_empty(), "{later:?}");
+}
+
+#[test]
+fn a_long_run_of_devices_with_long_names_is_announced_in_short_and_ends_no_link() {
+    // As many as a routine may have.
+    const STEPS: usize = 256;
+    let dir = Dir::new("long-out");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let name = "x".repeat(250);
+    let steps = vec![format!(r#"{{"DevID": "{name}", "Action": "on"}}"#); STEPS].join(", ");
+    let home = format!(
+        r#"{{"devices": [{{"DevID": "{name}", "initial": "off"}}],
+          "routines": [{{"RoutineName": "long", "CommandList": [{steps}]}}],
+          "hub": {{"mqtt": {}, "devices": {{"{name}": {{"dummy": {{"takes_ms": 5000}}}}}}}}}}"#,
+        at(broker.at)
+    );
+    fs::write(dir.path().join("home.json"), home).unwrap();
+    let client = Listener::new("client", broker.at, &["selvedge/#"]);
+    let hub = Hub::start(dir.path());
+    assert_eq!(client.text("selvedge/status"), "online");
+    let id = hub.run("long");
+    let last = client.text("selvedge/routine/long/last");
+    let last: Value = serde_json::from_str(&last).unwrap();
+    let said = last["steps"].as_array().unwrap();
+    let more = STEPS + 1 - said.len();
+    let mark = format!("… {more} more are left out: see /api/runs/{id}");
+    assert_eq!(said.last().unwrap(), &mark);
+    let whole = hub.get(&format!("/api/runs/{id}"));
+    assert_eq!(whole["steps"].as_array().unwrap().len(), STEPS);
+    // A link that is lost says all anew.
+    let later = client.all(Duration::from_secs(1));
+    assert!(later.iter().all(|it| it.topic != "selvedge/status"));
+}

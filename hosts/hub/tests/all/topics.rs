@@ -1,0 +1,147 @@
+//! A device that hears and says its state at topics, at a broker that says nothing.
+
+use core::time::Duration;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+
+use selvedge_hub::device::Device as _;
+use selvedge_hub::device::mqtt::{
+    Availability, Conventions, Ear, Mqtt, Payload, Question, Unlinked,
+};
+use selvedge_mqtt::access::{Access, Address};
+use selvedge_mqtt::link::{Dialect, Link, Session, Setup};
+use selvedge_routine::State;
+use selvedge_safehome::Outcome;
+use tokio::time::{Instant, sleep, timeout};
+
+/// A device at a broker that accepts a connection and says nothing; where what it says is heard; and the broker.
+fn unanswered(question: Option<Question>) -> (Mqtt, Ear, Arc<Link>, TcpListener) {
+    let broker = TcpListener::bind("127.0.0.1:0").unwrap();
+    let setup = Setup {
+        name: "test".into(),
+        address: Address {
+            host: "127.0.0.1".into(),
+            port: broker.local_addr().unwrap().port(),
+        },
+        access: Access {
+            user: None,
+            password: String::new(),
+            tls: None,
+        },
+        session: Session::Clean,
+        filters: Vec::new(),
+        will: None,
+        stays: true,
+        dialect: Dialect {
+            packet_max: 1_024,
+            incoming_max: 1_024,
+            takes_retained: |_| true,
+            credentials: "",
+            certificates: "",
+        },
+    };
+    let link = Arc::new(Link::open(setup, |_| true).unwrap());
+    let (device, ear) = Unlinked::new(Conventions {
+        command: "set".into(),
+        state: "is".into(),
+        payload: Payload::Text("{}".into()),
+        question,
+        availability: Some(Availability {
+            topic: "there".into(),
+            there: "online".into(),
+            gone: "offline".into(),
+        }),
+        words: [].into(),
+    });
+    ear.on_link(true);
+    (device.link(Arc::clone(&link)), ear, link, broker)
+}
+
+/// The runtime stands still, as it does with its host.
+#[test]
+fn what_a_host_slept_over_is_not_sent_when_the_device_is_there_again() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().unwrap();
+    let (mut device, ear, _link, _broker) = unanswered(None);
+    ear.on_published("there", b"offline", false);
+    let outcome = runtime.block_on(async {
+        let until = Instant::now() + Duration::from_millis(600);
+        let state = State::from("on");
+        let set = device.set(&state, until.into_std());
+        let sleeper = async {
+            sleep(Duration::from_millis(50)).await;
+            thread::sleep(Duration::from_millis(800));
+            ear.on_published("there", b"online", false);
+        };
+        tokio::join!(set, sleeper).0
+    });
+    assert_eq!(outcome, Outcome::Refused);
+}
+
+/// Announcements fill the queue now and then, and it is emptied soon.
+#[test]
+fn a_command_that_finds_no_room_is_not_refused_at_once() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().unwrap();
+    let (mut device, _ear, link, _broker) = unanswered(None);
+    while link.publish_once(&"announcement", vec![1]).is_ok() {}
+    runtime.block_on(async {
+        let begun = Instant::now();
+        let until = begun + Duration::from_millis(600);
+        let outcome = device.set(&"on".into(), until.into_std()).await;
+        assert_eq!(outcome, Outcome::Refused);
+        let waited = begun.elapsed();
+        assert!(waited > Duration::from_millis(200), "{waited:?}");
+    });
+}
+
+const MOMENT: Duration = Duration::from_millis(200);
+
+#[tokio::test]
+async fn a_device_that_is_gone_is_asked_nothing() {
+    let question = Question {
+        topic: "ask".into(),
+        payload: Vec::new(),
+    };
+    let (mut device, ear, _link, _broker) = unanswered(Some(question));
+    // It is asked, and does not answer.
+    assert!(timeout(MOMENT, device.ask()).await.is_err());
+    assert!(timeout(MOMENT, device.look()).await.is_err());
+    ear.on_published("there", b"offline", false);
+    assert_eq!(timeout(MOMENT, device.ask()).await, Ok(None));
+    assert_eq!(timeout(MOMENT, device.look()).await, Ok(None));
+    ear.on_published("there", b"online", false);
+    assert!(timeout(MOMENT, device.ask()).await.is_err());
+    ear.on_link(false);
+    assert_eq!(timeout(MOMENT, device.ask()).await, Ok(None));
+}
+
+#[tokio::test]
+async fn what_a_broker_retained_is_no_proof_after_a_doubt_nor_after_it_was_lost() {
+    let on = State::from("on");
+    for is_lost in [false, true] {
+        let (mut device, ear, _link, _broker) = unanswered(None);
+        ear.on_published("there", b"online", true);
+        ear.on_published("is", b"off", true);
+        assert_eq!(device.look().await, Some("off".into()), "it is shown");
+        assert_eq!(device.ask().await, None, "and proves nothing");
+        ear.on_published("is", b"off", false);
+        assert_eq!(device.ask().await, Some("off".into()));
+        // It does not answer.
+        let until = Instant::now() + Duration::from_millis(400);
+        let outcome = device.set(&on, until.into_std()).await;
+        assert_eq!(outcome, Outcome::Unknown);
+        if is_lost {
+            ear.on_link(false);
+            assert_eq!(device.look().await, None);
+            ear.on_link(true);
+            ear.on_published("there", b"online", true);
+        }
+        ear.on_published("is", b"on", true);
+        assert_eq!((device.look().await, device.ask().await), (None, None));
+        ear.on_published("is", b"on", false);
+        let both = (device.look().await, device.ask().await);
+        assert_eq!(both, (Some(on.clone()), Some(on.clone())));
+    }
+}
