@@ -51,7 +51,8 @@ impl Home {
     }
 
     /// Reads a file as [`read_as`](Self::read_as) does, and says where it names which states of
-    /// devices: as an initial value, in a command and what undoes it, in a scene, or in a clause. For
+    /// devices: as an initial value, in a command and what undoes it, in a scene, or in a clause that asks
+    /// whether it is so. For
     /// hosts whose devices know some states alone.
     ///
     /// # Errors

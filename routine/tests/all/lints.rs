@@ -164,7 +164,7 @@ routines:
       - {DevID: lamp, Action: on, undo: off}
       - scene: s
       - {DevID: heater, Action: 21, if: {DevID: lamp, not_equal: 3}}
-triggers: [{RoutineName: r, when: {DevID: heater, greater: 20.5}}]
+triggers: [{RoutineName: r, when: {DevID: heater, equal: 20.5}}]
 ";
     let (home, found) = Home::mentions(Format::Yaml, text.as_bytes(), Catalogue::new()).unwrap();
     let plain = Home::read_as(Format::Yaml, text.as_bytes(), Catalogue::new());
