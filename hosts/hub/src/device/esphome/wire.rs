@@ -293,9 +293,8 @@ fn take_clear(came: &mut Vec<u8>) -> Result<Option<Packet>, WireError> {
     let mut rest = came.get(1..).unwrap_or_default();
     let mut numbers = [0; 2];
     for number in &mut numbers {
-        // It ends within five bytes, or is longer than any frame is.
-        let end = rest.iter().position(|it| it & 0x80 == 0);
-        match end {
+        // It ends within five bytes, or is longer than any frame is: also where all of it came at once.
+        match rest.iter().take(5).position(|it| it & 0x80 == 0) {
             None if rest.len() < 5 => return Ok(None),
             None => return Err(WireError::TooLong(usize::MAX)),
             Some(_) => *number = prost::encoding::decode_varint(&mut rest)?,
