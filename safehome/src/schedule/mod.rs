@@ -20,7 +20,7 @@ use crate::config::{Scheduler, Visibility};
 use crate::lineage::{Device, Entry};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
-use crate::schedule::order::{Sides, Verdict};
+use crate::schedule::order::{Memory, Sides, Verdict};
 use crate::schedule::place::{Need, Place};
 use crate::work::Task;
 use crate::{Config, Hub, RoutineId, Timer, Urgency, Value};
@@ -272,7 +272,7 @@ impl<V: Value> Hub<V> {
             }
         }
         let needs = self.needs(id);
-        let mut sides = Sides::new(self, run, &needs);
+        let mut sides = Sides::new(self, run, &needs, Memory::default());
         let places = self.in_front(&needs, now, &mut sides);
         places.ok_or(Unready::NoRoom)
     }
