@@ -153,11 +153,15 @@ impl<V: Value> Hub<V> {
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
         let is_one_by_one = self.is_one_by_one();
         let mut last = RoutineId(0);
-        while let Some(id) = self.next_waiting(last) {
-            last = id;
+        loop {
+            // Asked first: while one runs, nobody need look for the next one.
             if is_one_by_one && self.runs.values().any(Run::is_active) {
                 return;
             }
+            let Some(id) = self.next_waiting(last) else {
+                break;
+            };
+            last = id;
             match self.place_now(id, cx.now()) {
                 Ok(places) => {
                     self.wait_no_longer(id);
