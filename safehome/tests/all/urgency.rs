@@ -2,8 +2,8 @@
 
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    AbortReason, Command, Config, Event, Mode, Placed, RoutineId, Step, Terms, Urgency, Visibility,
-    Wait, WaitCause,
+    AbortReason, Catalogue, Command, Config, Event, Mode, Outcome, Placed, RoutineId, Step, Terms,
+    Urgency, Visibility, Wait, WaitCause,
 };
 
 use crate::home::{DELAY, Home, at, long, maybe, set};
@@ -380,4 +380,49 @@ fn each_routine_says_for_what_it_waits_and_until_when() {
     );
     home.rest();
     assert_eq!(home.hub.machine().wait(second), None);
+}
+
+#[test]
+fn what_a_routine_waits_for_is_said_with_the_names_of_devices() {
+    let mut catalogue = Catalogue::new();
+    catalogue.id_or_new("lamp");
+    let said = |home: &Home, id| {
+        let wait = home.hub.machine().wait(id).unwrap();
+        (wait.explain(&catalogue), wait.until)
+    };
+    let mut home = Home::new(Config::default(), 2);
+    let limit = 2.try_into().unwrap();
+    let lamp = || vec![long(0, 1, Span::secs(60))];
+    let [first, second] = [0; 2].map(|_| {
+        let terms = Terms::of("k", Mode::Queued { limit });
+        submit_as(&mut home, lamp(), terms).unwrap()
+    });
+    let third = home.submit(vec![set(0, 3), set(1, 3)]);
+    let text = |home: &Home, id| said(home, id).0;
+    assert_eq!(text(&home, first), "its command to \"lamp\" is on its way");
+    home.pass(at(1_000));
+    assert_eq!(text(&home, first), "its command holds \"lamp\"");
+    let held = format!("it is held back until routine {first} is finished");
+    assert_eq!(said(&home, second), (held, None));
+    let waits = format!("it waits for routine {first} on \"lamp\"");
+    assert_eq!(text(&home, third), waits);
+    home.tell(Command::Cancel(second)).unwrap();
+    home.tell(Command::Cancel(first)).unwrap();
+    let back = String::from("it waits until \"lamp\" is brought back");
+    let timeout = home.now + Config::default().timeout;
+    assert_eq!(said(&home, third), (back.clone(), Some(timeout)));
+    // It refuses, and is asked again later.
+    home.lands(0, Outcome::Refused);
+    let again = home.now + Config::default().undo_retry;
+    assert_eq!(said(&home, third), (back, Some(again)));
+    home.rest();
+    let lateness = Span::secs(100);
+    let device = NodeId(0);
+    home.tell(Command::Lateness { device, lateness }).unwrap();
+    home.submit(vec![set(0, 5)]);
+    home.lands(0, Outcome::Unknown);
+    let over = home.now + lateness;
+    let fourth = home.submit(vec![set(0, 6)]);
+    let late = String::from("an earlier command to \"lamp\" may still act");
+    assert_eq!(said(&home, fourth), (late, Some(over)));
 }

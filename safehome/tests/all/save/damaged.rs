@@ -1,4 +1,4 @@
-//! Stored states that were damaged at random.
+//! Stored states that were damaged, at random or in one thing alone.
 
 use core::cell::RefCell;
 
