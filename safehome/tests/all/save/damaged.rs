@@ -176,6 +176,7 @@ fn submit(host: &mut Host, steps: Vec<Step<u8>>) -> Vec<Event<u8>> {
 fn numbers_that_no_hub_comes_to_are_refused() {
     let mut host = Host::new(Config::default());
     host.submit(&[(A, 1), (B, 2)]);
+    host.submit(&[(A, 2), (B, 3)]);
     let last = 1_u64 << 63;
     let error = RestoreError::Number(last);
     has_flaws(
@@ -186,6 +187,7 @@ fn numbers_that_no_hub_comes_to_are_refused() {
             ("/token", json!(last), error),
             ("/last", json!(0), of_routine(1, Flaw::Misplaced)),
             ("/runs/0/0", json!(0), of_routine(0, Flaw::Misplaced)),
+            ("/runs/1/0", json!(1), of_routine(1, Flaw::Misplaced)),
             ("/devices/1/0", json!(0), of_device(A, Flaw::Misplaced)),
         ],
     );
