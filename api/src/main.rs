@@ -59,7 +59,8 @@ fn published(root: &Path) -> Result<BTreeSet<String>, Box<dyn Error>> {
             let Ok(text) = fs::read_to_string(&manifest) else {
                 continue;
             };
-            if text.lines().any(|line| line == "publish = false") {
+            let is_package = text.lines().any(|line| line == "[package]");
+            if !is_package || text.lines().any(|line| line == "publish = false") {
                 continue;
             }
             let name = text.lines().find_map(|line| {

@@ -90,9 +90,10 @@ impl Date {
 pub fn sun(location: Location, date: Date, utc_offset: i32) -> Option<Sun> {
     let degrees = |it: crate::Number| it.thousandths() as f64 / 1_000.0;
     let latitude = degrees(location.latitude);
+    let longitude = degrees(location.longitude);
+    Coordinates::new(latitude, longitude)?;
     // At a pole itself the formulas divide by zero.
-    let latitude = latitude.clamp(-89.99, 89.99) + (latitude - latitude.clamp(-90.0, 90.0));
-    let coordinates = Coordinates::new(latitude, degrees(location.longitude))?;
+    let coordinates = Coordinates::new(latitude.clamp(-89.99, 89.99), longitude)?;
     let day = SolarDay::new(coordinates, date.naive()?);
     let local = |event| {
         let utc = day.event_time(event)?.timestamp();

@@ -125,10 +125,71 @@ mod tests {
             let is_named = said.contains("device \"oven\"") && !said.contains("device 0");
             assert!(is_named, "{said}");
         }
+        // It names no device, though the one with the number 0 has a name.
+        let number = 0;
+        for reject in [Reject::Empty, Reject::NoTime(number)] {
+            assert_eq!(reject.explain(&catalogue), reject.to_string());
+            assert_eq!(reject.device(), None);
+        }
         let nameless = Reject::UnknownDevice(NodeId(9)).explain(&catalogue);
         assert!(
             nameless.starts_with("device 9 is unknown to the hub"),
             "{nameless}"
         );
+    }
+    #[test]
+    fn a_reason_has_the_device_and_the_routine_to_blame() {
+        let [lamp, oven] = [NodeId(1), NodeId(2)];
+        let steps = [Step::new(lamp, 1), Step::new(oven, 2)];
+        let routine = Routine {
+            steps: steps.into(),
+        };
+        let (device, step, by) = (oven, Some(1), Some(crate::RoutineId(7)));
+        let seven = crate::RoutineId(7);
+        for (why, device, by, makes_room) in [
+            (AbortReason::Cancelled, None, None, false),
+            (AbortReason::Superseded(seven), None, by, true),
+            (
+                AbortReason::Device { device, step },
+                Some(oven),
+                None,
+                false,
+            ),
+            (
+                AbortReason::LeaseOver { device, step },
+                Some(oven),
+                None,
+                false,
+            ),
+            (
+                AbortReason::Preempted { by, device, step },
+                Some(oven),
+                by,
+                true,
+            ),
+            (
+                AbortReason::Step(0, SkipReason::Down(oven)),
+                Some(oven),
+                None,
+                false,
+            ),
+            (
+                AbortReason::Step(0, SkipReason::StateUnknown(oven)),
+                Some(oven),
+                None,
+                false,
+            ),
+            (
+                AbortReason::Step(0, SkipReason::Refused),
+                Some(lamp),
+                None,
+                false,
+            ),
+            (AbortReason::Step(2, SkipReason::Unknown), None, None, false),
+        ] {
+            assert_eq!(why.device(&routine), device, "{why:?}");
+            assert_eq!(why.routine(), by, "{why:?}");
+            assert_eq!(why.makes_room(), makes_room, "{why:?}");
+        }
     }
 }

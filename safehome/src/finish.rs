@@ -115,10 +115,13 @@ impl<V: Value> Hub<V> {
         }
         cx.event(Event::Committed(id));
         cx.disarm(Timer::Patience(id));
-        let devices = run.devices.clone();
-        if let Some(run) = self.runs.get_mut(&id) {
-            run.stage = Stage::Committed;
-        }
+        let Some(run) = self.runs.get_mut(&id) else {
+            debug_assert!(false, "the routine was found above");
+            return;
+        };
+        run.stage = Stage::Committed;
+        // What is kept of it has a list of its own.
+        let devices = core::mem::take(&mut run.devices);
         for &at in &devices {
             if let Some(device) = self.devices.get_mut(&at) {
                 if let Some(entry) = device.entry_mut(id) {
@@ -137,10 +140,10 @@ impl<V: Value> Hub<V> {
                 cx.event(Event::Ordered(Placed::Routine(id)));
             }
         } else {
-            let has_place = |at: &NodeId| self.place_of(id, *at).is_some();
-            let mut devices: Vec<NodeId> = devices.iter().copied().filter(has_place).collect();
-            devices.sort_unstable();
-            let run = Run::committed(devices, Vec::new());
+            let mut placed = devices.clone();
+            placed.retain(|at| self.place_of(id, *at).is_some());
+            placed.sort_unstable();
+            let run = Run::committed(placed, Vec::new());
             self.tally.add(&run);
             self.runs.insert(id, run);
         }

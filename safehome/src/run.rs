@@ -84,9 +84,9 @@ impl<V> Run<V> {
     /// Finds out which devices it needs.
     pub(crate) fn find_devices(&mut self) {
         self.devices = self.routine.devices();
-        self.sets.clear();
+        self.sets = Vec::new();
         if self.routine.steps.iter().all(|it| it.condition.is_none()) {
-            self.sets.clone_from(&self.devices);
+            self.sets = self.devices.clone();
             self.sets.sort_unstable();
         }
     }

@@ -1,6 +1,6 @@
 //! What is left to do in a step.
 
-use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
@@ -9,7 +9,11 @@ use crate::RoutineId;
 /// What is left to do before a step is over, each task once, in the order in which they came.
 /// Empty between steps, so it is no part of the state.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Work(VecDeque<Task>);
+pub(crate) struct Work {
+    tasks: Vec<Task>,
+    /// So many of them were taken out.
+    taken: usize,
+}
 
 /// Something to do in this step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,26 +31,37 @@ pub(crate) enum Task {
 impl Work {
     /// Adds a task, unless it is there. O(tasks).
     pub(crate) fn enqueue(&mut self, task: Task) {
-        if !self.0.contains(&task) {
-            self.0.push_back(task);
+        let left = self.tasks.get(self.taken..).unwrap_or_default();
+        if !left.contains(&task) {
+            self.tasks.push(task);
         }
     }
 
     /// Adds a task that is to come before all others; what becomes of a routine comes before those
     /// that wait, as that may let them start. O(tasks).
     pub(crate) fn hurry(&mut self, task: Task) {
-        self.0.retain(|it| *it != task);
+        self.tasks.drain(..self.taken);
+        self.taken = 0;
+        self.tasks.retain(|it| *it != task);
         let is_first = |it: &&Task| matches!(it, Task::Routine(_));
         let first = match task {
             Task::Routine(_) => 0,
             Task::Device(_) | Task::Queue | Task::Held => {
-                self.0.iter().take_while(is_first).count()
+                self.tasks.iter().take_while(is_first).count()
             }
         };
-        self.0.insert(first, task);
+        self.tasks.insert(first, task);
     }
 
     pub(crate) fn next(&mut self) -> Option<Task> {
-        self.0.pop_front()
+        let next = self.tasks.get(self.taken).copied();
+        match next {
+            Some(_) => self.taken += 1,
+            None => {
+                self.tasks.clear();
+                self.taken = 0;
+            }
+        }
+        next
     }
 }

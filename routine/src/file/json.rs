@@ -387,6 +387,7 @@ mod tests {
             (r#""\x""#, "give an escape"),
             (r#""\ud800""#, "half of a surrogate pair"),
             (r#""\ud800\u0041""#, "half of a surrogate pair"),
+            (r#""\udc00\udc00""#, "half of a surrogate pair"),
             (r#""\u12g4""#, "four hexadecimal digits"),
             ("{a: 1}", "give a key in quotes"),
         ] {
@@ -397,10 +398,16 @@ mod tests {
 
     #[test]
     fn escapes_are_read_and_written() {
-        let node = parse(r#""\u00e4\ud83d\ude00\n\"\\\/\b""#).unwrap();
-        assert_eq!(node.data, Data::Word("\u{e4}\u{1f600}\n\"\\/\u{8}".into()));
+        let node = parse(r#""\u00e4\ud83d\ude00\n\"\\\/\b\f\r\t""#).unwrap();
+        let word = "\u{e4}\u{1f600}\n\"\\/\u{8}\u{c}\r\t";
+        assert_eq!(node.data, Data::Word(word.into()));
         let mut out = String::new();
         print(&node, 0, &mut out);
         assert_eq!(parse(&out).unwrap().data, node.data, "{out}");
+        for text in ["[]", "{}", "[\n  []\n]"] {
+            let mut out = String::new();
+            print(&parse(text).unwrap(), 0, &mut out);
+            assert_eq!(out, text);
+        }
     }
 }

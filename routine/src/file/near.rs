@@ -46,5 +46,10 @@ mod tests {
             assert_eq!(near(name, known).as_deref(), meant, "{name}");
         }
         assert_eq!(near(&"h".repeat(65), ["h"]), None);
+        for (length, is_compared) in [(63, true), (64, true), (65, false), (66, false)] {
+            let (name, other) = ("h".repeat(length), "h".repeat(64));
+            assert_eq!(near(&name, [other.as_str()]).is_some(), is_compared);
+            assert_eq!(near(&other, [name.as_str()]).is_some(), is_compared);
+        }
     }
 }

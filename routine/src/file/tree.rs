@@ -226,6 +226,12 @@ mod tests {
             assert_eq!(scaled(text, 3), thousandths, "{text}");
         }
         assert_eq!(scaled("1.5", 0), None);
+        let longest = "1".repeat(30);
+        assert_eq!(scaled(&longest, 0), longest.parse().ok());
+        assert_eq!(scaled(&"1".repeat(31), 0), None);
+        assert_eq!(scaled(&longest, 1), None);
+        assert_eq!(scaled("1", 29), Some(10_i128.pow(29)));
+        assert_eq!(scaled("1", 30), None);
         assert_eq!(scaled("18446744073709551615", 0), Some(u64::MAX.into()));
     }
 }

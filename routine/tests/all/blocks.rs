@@ -279,6 +279,15 @@ fn what_is_written_out_has_a_limit() {
         )
     };
     assert!(asked(64).is_ok());
+    let chosen = |parts: usize| {
+        let parts: Vec<_> = (0..parts - 1).map(|_| ME).collect();
+        let clause = format!(r#"{{"any": [{}]}}"#, parts.join(","));
+        let choice = format!(
+            r#"{{"choose": [{{"if": {clause}, "then": [{{"DevID": "a", "Action": 1}}]}}]}}"#
+        );
+        Home::read(document(&choice).as_bytes())
+    };
+    assert!(chosen(64).is_ok() && chosen(65).is_err());
     assert!(
         asked(65)
             .unwrap_err()
@@ -306,4 +315,34 @@ fn a_deep_clause_is_read_and_written_or_refused() {
         error.to_string().contains("nested more than 24 deep"),
         "{error}"
     );
+}
+
+/// A command counts as one, and its condition as its parts and one more.
+#[test]
+fn a_file_may_be_written_out_to_its_limit() {
+    let one = r#"{"DevID": "a", "Action": 1}"#.to_owned();
+    let asked = r#"{"DevID": "a", "Action": 1, "if": {"DevID": "b", "equal": 1}}"#;
+    let most = |body: &str| format!(r#"{{"repeat": 65535, "do": [{body}]}}"#);
+    let read = |commands: &[String]| {
+        let routine = |(nth, it)| format!(r#"{{"RoutineName": "{nth}", "CommandList": [{it}]}}"#);
+        let all: Vec<_> = commands.iter().enumerate().map(routine).collect();
+        Home::read(format!(r#"{{"routines": [{}]}}"#, all.join(",")).as_bytes())
+    };
+    // 4 * 65,535 and 4 are 2^18.
+    let mut all = vec![most(asked), most(&one)];
+    all.extend(vec![one.clone(); 4]);
+    assert!(read(&all).is_ok());
+    all.push(one.clone());
+    let error = read(&all).unwrap_err().to_string();
+    assert!(error.contains("more than 262144 commands"), "{error}");
+}
+
+#[test]
+fn delays_add_up_to_the_longest_hold_at_most() {
+    let longest = u64::MAX / 1_000;
+    let text = document(&format!(
+        r#"{{"DevID": "a", "Action": 1, "hold_ms": {}}}, {{"delay_ms": 5}}, {{"delay_ms": {longest}}}"#,
+        longest - 5
+    ));
+    assert_eq!(lines(&text), [format!("a 1 {longest}")]);
 }

@@ -3,10 +3,11 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, NodeId, Span, Time};
+use selvedge_routine::sun::{Date, Sun, sun};
 use selvedge_routine::trigger::{
     Command, Config, Day, Days, Dispatcher, Event, Reject, SunEvent, TimeOfDay, Trigger, Weekday,
 };
-use selvedge_routine::{Routine, State, Step};
+use selvedge_routine::{Location, Number, Routine, State, Step};
 
 struct Bench {
     driver: Driver<Dispatcher<State>>,
@@ -176,8 +177,13 @@ fn an_offset_of_more_than_half_a_day_is_refused() {
 fn days_are_some_days() {
     assert_eq!(Days::new([]), None);
     assert_eq!(Days::new(Weekday::ALL), Some(Days::ALL));
+    let twice = [Weekday::Friday, Weekday::Friday];
+    assert_eq!(Days::new(twice), Days::new([Weekday::Friday]));
+    // The remainder of 2^64 - 1 and 7 is 1.
+    assert_eq!(Weekday::Sunday.after(u64::MAX), Weekday::Monday);
     for (nth, it) in Weekday::ALL.into_iter().enumerate() {
         assert_eq!(Weekday::parse(it.short()), Some(it));
+        assert_eq!(it.to_string(), it.short());
         assert_eq!(Weekday::Monday.after(nth as u64), it);
         assert_eq!(it.after(7), it);
         let one = Days::new([it]).unwrap();
@@ -187,5 +193,132 @@ fn days_are_some_days() {
                 .iter()
                 .all(|other| one.has(*other) == (*other == it))
         );
+    }
+}
+
+/// Midnight is the only time at which the day changes, however far the clock is set.
+#[test]
+fn a_clock_that_is_set_within_the_day_keeps_the_day() {
+    for (shown, set) in [
+        ("11:00", "11:00:30"),
+        ("11:00:30", "11:00"),
+        ("02:00", "11:00"),
+        ("11:00", "02:00"),
+    ] {
+        let mut bench = Bench::new(weekly(&[Weekday::Tuesday], "12:00"));
+        bench.tell(Command::Clock(at(shown)));
+        bench.tell(Command::Today(day(Weekday::Tuesday, None)));
+        bench.tell(Command::Clock(at(set)));
+        bench.wait(DAY);
+        let noon = u64::from(at("12:00").seconds() - at(set).seconds());
+        assert_eq!(bench.ran, [noon], "{shown} {set}");
+    }
+}
+
+/// The host had not ticked it yet when the clock was set back before it: it has come all the same,
+/// and is one of its day.
+#[test]
+fn a_time_that_has_come_belongs_to_the_day_on_which_it_came() {
+    let mut bench = Bench::new(weekly(&[Weekday::Monday], "12:00"));
+    bench.tell(Command::Clock(at("11:59:59")));
+    bench.tell(Command::Today(day(Weekday::Monday, None)));
+    bench.now = bench.now + Span::secs(1);
+    bench.tell(Command::Clock(at("11:59:58")));
+    assert_eq!(bench.ran, [1]);
+    bench.wait(DAY);
+    assert_eq!(bench.ran, [1], "it came once");
+}
+
+#[test]
+fn a_sun_that_is_not_known_any_more_wakes_nobody() {
+    let mut bench = Bench::new(sunrise(0));
+    bench.tell(Command::Clock(at("00:00")));
+    bench.tell(Command::Today(day(Weekday::Monday, Some("10:00"))));
+    assert!(bench.driver.deadline().is_some());
+    bench.tell(Command::Today(day(Weekday::Tuesday, None)));
+    assert_eq!(bench.driver.deadline(), None);
+}
+
+fn place(latitude: i64, longitude: i64) -> Location {
+    let degrees = |it| Number::from_thousandths(it).unwrap();
+    Location {
+        latitude: degrees(latitude),
+        longitude: degrees(longitude),
+    }
+}
+
+const fn date(year: i32, month: u32, day: u32) -> Date {
+    Date { year, month, day }
+}
+
+/// Sunrise and sunset as almanacs have them, which are good to a minute; these here to a few.
+#[test]
+fn the_sun_is_where_almanacs_have_it() {
+    let hour = 3_600;
+    let (berlin, sydney, quito) = (
+        place(52_520, 13_405),
+        place(-33_869, 151_209),
+        place(-180, -78_468),
+    );
+    for (location, date, offset, rise, set) in [
+        (berlin, date(2026, 6, 21), 2 * hour, "04:43", "21:33"),
+        (berlin, date(2026, 12, 21), hour, "08:15", "15:54"),
+        (sydney, date(2026, 12, 21), 11 * hour, "05:41", "20:05"),
+        (quito, date(2026, 3, 20), -5 * hour, "06:18", "18:24"),
+    ] {
+        let Some(Sun::Rises { sunrise, sunset }) = sun(location, date, offset) else {
+            panic!("{location:?} {date:?}");
+        };
+        for (found, expected) in [(sunrise, rise), (sunset, set)] {
+            let away = found.seconds().abs_diff(at(expected).seconds());
+            assert!(away <= 180, "{date:?}: {found} is not {expected}");
+        }
+    }
+}
+
+#[test]
+fn near_the_poles_a_day_or_a_night_is_long() {
+    let (june, december) = (date(2026, 6, 21), date(2026, 12, 21));
+    for (latitude, summer, winter) in [
+        (69_649, june, december),
+        (90_000, june, december),
+        (-69_649, december, june),
+        (-90_000, december, june),
+    ] {
+        let location = place(latitude, 18_956);
+        assert_eq!(sun(location, summer, 0), Some(Sun::PolarDay), "{latitude}");
+        assert_eq!(
+            sun(location, winter, 0),
+            Some(Sun::PolarNight),
+            "{latitude}"
+        );
+        let told = summer.at(location, 0).unwrap();
+        assert_eq!((told.sunrise, told.sunset), (None, None));
+    }
+}
+
+#[test]
+fn days_and_places_that_there_are_not_have_no_sun() {
+    let berlin = place(52_520, 13_405);
+    for (date, weekday) in [
+        (date(1900, 1, 1), Some(Weekday::Monday)),
+        (date(2026, 6, 21), Some(Weekday::Sunday)),
+        (date(2200, 12, 31), Some(Weekday::Wednesday)),
+        (date(1899, 12, 31), None),
+        (date(2201, 1, 1), None),
+        (date(2026, 2, 29), None),
+        (date(2026, 0, 1), None),
+    ] {
+        assert_eq!(date.weekday(), weekday, "{date:?}");
+        let told = date.at(berlin, 0);
+        assert_eq!(told.map(|it| it.weekday), weekday, "{date:?}");
+        assert_eq!(
+            told.is_some_and(|it| it.sunrise < it.sunset),
+            weekday.is_some()
+        );
+        assert_eq!(sun(berlin, date, 0).is_some(), weekday.is_some());
+    }
+    for nowhere in [place(90_001, 0), place(-91_000, 0), place(0, 180_001)] {
+        assert_eq!(sun(nowhere, date(2026, 6, 21), 0), None, "{nowhere:?}");
     }
 }

@@ -6,7 +6,7 @@
 use core::num::NonZeroU16;
 
 use selvedge_core::{NodeId, Span};
-use selvedge_routine::file::{Fault, FileError, Home, write_routine};
+use selvedge_routine::file::{Fault, FileError, Format, Home, write_routine};
 use selvedge_routine::trigger::{Clause, TimeOfDay, Trigger};
 use selvedge_routine::{
     Catalogue, Comparison, LONGEST_KEY, LONGEST_LATENESS, Mode, Number, Priority, Routine, State,
@@ -639,3 +639,140 @@ fn whole_numbers_are_written_without_a_point() {
         );
     }
 }
+
+#[test]
+fn a_name_of_a_file_says_its_format() {
+    for (extension, format) in [
+        ("json", Some(Format::Json)),
+        ("yaml", Some(Format::Yaml)),
+        ("yml", Some(Format::Yaml)),
+        ("JSON", None),
+        ("txt", None),
+        ("", None),
+    ] {
+        assert_eq!(Format::of_extension(extension), format, "{extension}");
+    }
+}
+
+#[test]
+fn a_place_and_an_offset_may_be_at_their_limits() {
+    for (latitude, longitude, offset) in [(90, -180, 43_200_000), (-90, 180, -43_200_000)] {
+        let text = format!(
+            r#"{{"location": {{"latitude": {latitude}, "longitude": {longitude}}},
+                "routines": [{{"RoutineName": "r", "CommandList": [{{"DevID": "d", "Action": 1}}]}}],
+                "triggers": [{{"RoutineName": "r", "at": "sunset", "offset_ms": {offset}}}]}}"#
+        );
+        let home = Home::read(text.as_bytes()).unwrap();
+        let place = home.location.unwrap();
+        let found = (place.latitude.thousandths(), place.longitude.thousandths());
+        assert_eq!(found, (latitude * 1_000, longitude * 1_000));
+        assert!(
+            matches!(home.triggers[0].trigger, Trigger::Sun { offset_ms, .. } if offset_ms == offset)
+        );
+    }
+    let text = r#"{"location": {"latitude": 90.001, "longitude": 0}}"#;
+    assert!(Home::read(text.as_bytes()).is_err());
+}
+
+#[test]
+fn a_path_has_keys_that_are_no_words_in_quotes() {
+    for (key, path) in [
+        ("s", "scenes.s.d"),
+        ("a b", "scenes[\"a b\"].d"),
+        ("a_1", "scenes.a_1.d"),
+    ] {
+        let text = format!(r#"{{"scenes": {{"{key}": {{"d": [1]}}}}}}"#);
+        let said = Home::read(text.as_bytes()).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("{path}: ")), "{said}");
+    }
+}
+
+/// People read what is written.
+#[test]
+fn a_file_is_written_with_a_line_for_each_entry() {
+    let text = r#"{"devices": [{"DevID": "lamp", "initial": "off\n\t\r\u0001"}, {"DevID": "the fan"}],
+        "groups": {"all things": ["lamp", "the fan"]},
+        "scenes": {"on": {"the fan": "on", "lamp": 5}},
+        "routines": [{"RoutineName": "r", "urgency": 0, "mode": "single",
+          "CommandList": [{"DevID": "lamp", "Action": "on"}]}],
+        "triggers": [{"RoutineName": "r", "when": {"DevID": "lamp", "equal": "on"}}]}"#;
+    let home = Home::read(text.as_bytes()).unwrap();
+    assert_eq!(home.write().unwrap(), JSON);
+    assert_eq!(home.write_as(Format::Yaml).unwrap(), YAML);
+    let nothing = Home::default();
+    let (json, yaml) = (nothing.write().unwrap(), nothing.write_as(Format::Yaml));
+    assert_eq!(json, "{\n  \"devices\": [],\n  \"routines\": []\n}");
+    assert_eq!(yaml.unwrap(), "devices: []\nroutines: []\n");
+}
+
+const JSON: &str = r#"{
+  "devices": [
+    {
+      "DevID": "lamp",
+      "initial": "off\n\t\r\u0001"
+    },
+    {
+      "DevID": "the fan"
+    }
+  ],
+  "groups": {
+    "all things": [
+      "lamp",
+      "the fan"
+    ]
+  },
+  "scenes": {
+    "on": {
+      "the fan": "on",
+      "lamp": 5
+    }
+  },
+  "routines": [
+    {
+      "RoutineName": "r",
+      "CommandList": [
+        {
+          "DevID": "lamp",
+          "Action": "on",
+          "Priority": "MUST"
+        }
+      ],
+      "mode": "single"
+    }
+  ],
+  "triggers": [
+    {
+      "RoutineName": "r",
+      "when": {
+        "DevID": "lamp",
+        "equal": "on"
+      }
+    }
+  ]
+}"#;
+
+const YAML: &str = r#"devices:
+  - DevID: "lamp"
+    initial: "off\n\t\r\u0001"
+  - DevID: "the fan"
+groups:
+  "all things":
+    - "lamp"
+    - "the fan"
+scenes:
+  on:
+    "the fan": "on"
+    lamp: 5
+routines:
+  - RoutineName: "r"
+    CommandList:
+      - DevID: "lamp"
+        Action: "on"
+        Priority: "MUST"
+    mode: "single"
+triggers:
+  - RoutineName: "r"
+    when:
+      DevID: "lamp"
+      equal: "on"
+"#;

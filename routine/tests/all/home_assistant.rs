@@ -423,3 +423,249 @@ fn hostile_scripts_end_with_an_error() {
     let found = missed(&format!("s: {{sequence: {nested}}}"));
     assert!(found[0].contains("commands are too many"), "{found:?}");
 }
+
+#[test]
+fn an_action_brings_its_entity_into_the_state_that_its_name_says() {
+    for (action, data, state) in [
+        ("switch.turn_on", "", "on"),
+        ("switch.turn_off", "", "off"),
+        ("cover.open_cover", "", "open"),
+        ("cover.close_cover", "", "closed"),
+        ("valve.open_valve", "", "open"),
+        ("valve.close_valve", "", "closed"),
+        ("lock.lock", "", "locked"),
+        ("lock.unlock", "", "unlocked"),
+        ("alarm_control_panel.alarm_arm_away", "", "armed_away"),
+        ("alarm_control_panel.alarm_arm_home", "", "armed_home"),
+        ("alarm_control_panel.alarm_arm_night", "", "armed_night"),
+        ("alarm_control_panel.alarm_disarm", "", "disarmed"),
+        ("number.set_value", "value: 7", "7"),
+        ("input_text.set_value", "value: seven", "seven"),
+        ("select.select_option", "option: dim", "dim"),
+        ("water_heater.set_temperature", "temperature: 55", "55"),
+        ("climate.set_hvac_mode", "hvac_mode: heat", "heat"),
+    ] {
+        let step = format!("    - {{action: {action}, entity_id: a.b, data: {{{data}}}}}\n");
+        assert_eq!(
+            steps(&import(&script(&step))),
+            [format!("a.b {state}")],
+            "{action}"
+        );
+    }
+    // These have no state of their own that a routine could set.
+    for domain in ["scene", "script", "automation", "group", "notify"] {
+        let step = format!("    - {{action: {domain}.turn_on, entity_id: {domain}.a}}\n");
+        let found = missed(&script(&step));
+        assert!(
+            found[0].contains(&format!(
+                "the action \"{domain}.turn_on\" is not understood"
+            )),
+            "{found:#?}"
+        );
+    }
+}
+
+const ON: &str = "    - {action: light.turn_on, entity_id: light.a}\n";
+
+/// The hold of the first command, in milliseconds.
+fn delay(text: &str) -> u64 {
+    let import = import(&script(&format!("{ON}    - delay: {text}\n")));
+    import.routines[0].routine.steps[0].hold.0 / 1_000
+}
+
+#[test]
+fn a_delay_is_as_long_as_it_is_written() {
+    for (text, millis) in [
+        ("5", 5_000),
+        ("'5'", 5_000),
+        ("'+0.25'", 250),
+        ("'02:10'", 7_800_000),
+        ("'01:02:03.5'", 3_723_500),
+        ("'23:59:59.999'", 86_399_999),
+        ("'00:59'", 3_540_000),
+        ("'999999:00'", 999_999 * 3_600_000),
+        ("{days: 2, hours: 3}", 183_600_000),
+        ("{minutes: 1, seconds: '1.5', milliseconds: 20}", 61_520),
+        // A thousand years, but for a millisecond.
+        ("31557599999.999", 31_557_599_999_999),
+    ] {
+        assert_eq!(delay(text), millis, "{text}");
+    }
+    for text in [
+        "'-5'",
+        "31557600000",
+        "'1000000:00'",
+        "'00:60'",
+        "'00:00:60'",
+        "'00:60:00'",
+        "'00:00:00:00'",
+        "'00:01:-5'",
+        "'00:01:+5'",
+        "'00:+5'",
+        "'00:'",
+        "'00:00:'",
+        "{}",
+        "{milliseconds: 0.5}",
+    ] {
+        let found = missed(&script(&format!("{ON}    - delay: {text}\n")));
+        assert!(
+            found[0].contains("give seconds, a time as"),
+            "{text}: {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_delay_stands_behind_what_is_done_for_sure() {
+    let gate = "    - {condition: state, entity_id: a.b, state: x}\n";
+    let wait = "    - {delay: 5}\n";
+    let nested = |steps: &str| {
+        let inner = steps.replace("    - ", "        - ");
+        format!("    - sequence:\n{inner}")
+    };
+    // None at all needs nothing before it.
+    assert_eq!(
+        steps(&import(&script(&format!("    - {{delay: 0}}\n{ON}")))).len(),
+        1
+    );
+    let sure = import(&script(&format!("{}{wait}", nested(ON))));
+    assert_eq!(sure.routines[0].routine.steps[0].hold, Span::secs(5));
+    for doubtful in [
+        format!("{ON}{gate}{wait}"),
+        format!("{}{wait}", nested(&format!("{gate}{ON}"))),
+    ] {
+        let found = missed(&script(&doubtful));
+        assert!(
+            found[0].contains("a delay stands behind a command"),
+            "{found:#?}"
+        );
+    }
+}
+
+/// What the first command asks.
+fn asked(condition: &str) -> Clause<State> {
+    let import = import(&script(&format!("    - {condition}\n{ON}")));
+    import.routines[0].routine.steps[0]
+        .condition
+        .clone()
+        .unwrap()
+}
+
+#[test]
+fn conditions_in_their_long_form_mean_the_same() {
+    let is = |it: &Clause<State>| it.single().is_some();
+    let [a, b] = ["x", "y"].map(|it| format!("{{condition: state, entity_id: a.{it}, state: on}}"));
+    let list = |word: &str| asked(&format!("{{condition: {word}, conditions: [{a}, {b}]}}"));
+    assert!(matches!(list("and"), Clause::All(two) if two.len() == 2));
+    assert!(matches!(list("or"), Clause::Any(two) if two.len() == 2));
+    let Clause::Not(none) = list("not") else {
+        panic!("{:?}", list("not"));
+    };
+    assert!(matches!(*none, Clause::Any(two) if two.len() == 2));
+    for (word, clause) in [
+        ("and", list("and")),
+        ("or", list("or")),
+        ("not", list("not")),
+    ] {
+        assert_eq!(asked(&format!("{{{word}: [{a}, {b}]}}")), clause);
+    }
+    let two = "{condition: state, entity_id: [a.x, a.y], state: on";
+    assert!(matches!(asked(&format!("{two}, match: all}}")), Clause::All(it) if it.len() == 2));
+    assert!(matches!(asked(&format!("{two}, match: any}}")), Clause::Any(it) if it.len() == 2));
+    // A list with one condition is that condition.
+    let choice =
+        format!("    - {{if: [{a}], then: [{{action: light.turn_on, entity_id: light.a}}]}}\n");
+    let import = import(&script(&choice));
+    assert!(is(import.routines[0].routine.steps[0]
+        .condition
+        .as_ref()
+        .unwrap()));
+    let none = "    - {if: [], then: [{action: light.turn_on, entity_id: light.a}]}\n";
+    assert!(missed(&script(none))[0].contains("the list is empty"));
+}
+
+#[test]
+fn an_entity_has_a_domain_and_a_name() {
+    for entity in [
+        ".hall",
+        "light.",
+        "'light.ha ll'",
+        "'light.a,, light.b'",
+        "hall",
+    ] {
+        let found = missed(&script(&format!(
+            "    - {{action: light.turn_on, entity_id: {entity}}}\n"
+        )));
+        assert!(
+            found[0].contains("give an entity, as light.hall"),
+            "{entity}: {found:#?}"
+        );
+    }
+}
+
+#[test]
+fn the_sun_may_be_half_a_day_away() {
+    let automation = |event: &str, offset: &str| {
+        format!(
+            "automation:\n- {{alias: x, triggers: [{{trigger: sun, event: {event}, offset: {offset}}}], actions: [{{action: a.turn_on, entity_id: a.b}}]}}"
+        )
+    };
+    for (name, event, offset, offset_ms) in [
+        ("sunrise", SunEvent::Rise, "'12:00:00'", 43_200_000),
+        ("sunset", SunEvent::Set, "'-12:00:00'", -43_200_000),
+        ("sunset", SunEvent::Set, "'-90'", -90_000),
+        ("sunset", SunEvent::Set, "'90'", 90_000),
+    ] {
+        let days = Days::ALL;
+        let sun = Trigger::Sun {
+            days,
+            event,
+            offset_ms,
+        };
+        assert_eq!(import(&automation(name, offset)).triggers[0].trigger, sun);
+    }
+    let found = missed(&automation("sunset", "'12:00:00.001'"));
+    assert!(
+        found[0].contains("automation[0].triggers[0].offset"),
+        "{found:#?}"
+    );
+}
+
+#[test]
+fn each_automation_says_what_is_wrong_with_it() {
+    let automation = |alias: &str, rest: &str| {
+        format!("- {{alias: {alias}, triggers: [{{trigger: time, at: '06:30'}}], {rest}}}\n")
+    };
+    let fine = automation("fine", "actions: [{action: a.turn_on, entity_id: a.b}]");
+    let empty = automation("empty", "actions: []");
+    let found = missed(&format!("{fine}{empty}"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("[1]: the list is empty"), "{found:#?}");
+    let found = missed(&automation("x", "actions: [{stop: a}]"));
+    assert_eq!(
+        found.len(),
+        1,
+        "that nothing is left of it is no second fault: {found:#?}"
+    );
+    let two = automation(
+        "x",
+        "mode: often, actions: [{stop: a}, {action: a.turn_on, entity_id: a.b}]",
+    );
+    let found = missed(&two);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[1].contains("\"often\" is no mode"), "{found:#?}");
+}
+
+#[test]
+fn a_script_has_as_many_commands_as_a_hub_can_number() {
+    let script = |count: u32| {
+        format!(
+            "s: {{sequence: [{{repeat: {{count: {count}, sequence: [{{action: a.turn_on, entity_id: a.b}}]}}}}]}}"
+        )
+    };
+    assert_eq!(
+        import(&script(65_535)).routines[0].routine.steps.len(),
+        65_535
+    );
+    assert!(missed(&script(65_536))[0].contains("65536"));
+}

@@ -91,6 +91,13 @@ fn triggers_that_never_fire_are_told() {
         two("all", is("less", 5), is("greater", 5)),
         two("all", is("equal", 5), is("not_equal", 5)),
         two("all", is("equal", 5), is("less", 5)),
+        two("all", is("equal", 5), is("greater", 5)),
+        not(two("any", is("not_equal", 5), is("not_equal", 6))),
+        two(
+            "all",
+            is("less", 5),
+            format!("{{any: [{}]}}", is("greater", 5)),
+        ),
         two("all", is("equal", 5), not(is("less", 6))),
         two("all", not(is("greater", 4)), is("equal", 5)),
         two(
@@ -121,6 +128,10 @@ fn triggers_that_never_fire_are_told() {
         two("any", is("less", 5), is("greater", 5)),
         two("all", not(is("less", 5)), not(is("greater", 5))),
         two("all", is("equal", 5), not(is("less", 5))),
+        two("all", is("equal", 5), not(is("greater", 5))),
+        two("all", is("equal", 6), is("greater", 5)),
+        two("all", is("equal", 4), is("less", 5)),
+        not(two("any", is("not_equal", 5), is("not_equal", 5))),
         two(
             "all",
             two("any", is("equal", 1), is("equal", 2)),
@@ -191,4 +202,62 @@ triggers: [{RoutineName: r, when: {DevID: heater, equal: 20.5}}]
         ]
     );
     assert_eq!(found[0].column, 34);
+}
+
+#[test]
+fn the_rarer_of_two_states_that_are_alike_is_told() {
+    let found = said(
+        "
+routines:
+  - RoutineName: r
+    CommandList:
+      - {DevID: lamp, Action: Off}
+      - {DevID: lamp, Action: off}
+      - {DevID: lamp, Action: off}
+",
+    );
+    assert_eq!(
+        found,
+        [
+            "routines[0].CommandList[0]: device \"lamp\" has the state \"Off\" here and \"off\" elsewhere, which are two states: write both alike, at line 5 column 9"
+        ]
+    );
+}
+
+/// To look for a name that is like it takes long, so that is done for a few.
+#[test]
+fn the_first_ten_devices_that_nobody_knows_are_compared() {
+    let commands: Vec<_> = (0..11)
+        .map(|it| format!("{{DevID: lam{it:x}, Action: on}}"))
+        .collect();
+    let text = format!(
+        "routines: [{{RoutineName: r, CommandList: [{}]}}]",
+        commands.join(", ")
+    );
+    let mut catalogue = Catalogue::new();
+    catalogue.assign("lamp", NodeId(7)).unwrap();
+    let near: Vec<bool> = lints(&text, catalogue)
+        .iter()
+        .map(|it| match &it.oddity {
+            Oddity::UnknownDevice { near, .. } => near.is_some(),
+            other => panic!("{other}"),
+        })
+        .collect();
+    let mut expected = vec![true; 10];
+    expected.push(false);
+    assert_eq!(near, expected);
+}
+
+#[test]
+fn a_place_is_polar_beyond_the_latitude_of_the_midnight_sun() {
+    for (latitude, count) in [("65.7", 0), ("65.701", 1), ("-65.701", 1)] {
+        let text = format!(
+            "
+location: {{latitude: {latitude}, longitude: 0}}
+routines: [{{RoutineName: r, CommandList: [{{DevID: d, Action: 1}}]}}]
+triggers: [{{RoutineName: r, at: sunset}}]
+"
+        );
+        assert_eq!(said(&text).len(), count, "{latitude}");
+    }
 }

@@ -3,7 +3,10 @@
 use core::cmp::Ordering;
 
 use selvedge_core::NodeId;
-use selvedge_routine::{Clause, Comparison, Condition, Number, Priority, Routine, State, Step};
+use selvedge_routine::{
+    Clause, Comparison, Condition, Mode, Number, Priority, Routine, Series, State, Step, Terms,
+    Urgency,
+};
 
 #[test]
 fn conditions_compare_by_the_order_of_states() {
@@ -125,4 +128,29 @@ fn a_routine_knows_which_devices_it_needs_and_which_must_answer() {
             );
         }
     }
+}
+
+#[test]
+fn terms_are_those_that_were_asked_for() {
+    let series = || Series {
+        key: "evening".into(),
+        mode: Mode::Restart,
+    };
+    let calm = Terms::of("evening", Mode::Restart);
+    let (series, urgency) = (Some(series()), Urgency(0));
+    assert_eq!(
+        calm,
+        Terms {
+            series: series.clone(),
+            urgency
+        }
+    );
+    assert_eq!((calm.key(), calm.mode()), (Some("evening"), Mode::Restart));
+    let urgency = Urgency(9);
+    assert_eq!(calm.with_urgency(urgency), Terms { series, urgency });
+    let alone = Terms::urgent(urgency);
+    let series = None;
+    assert_eq!((alone.key(), alone.mode()), (None, Mode::Parallel));
+    assert_eq!(alone, Terms { series, urgency });
+    assert_eq!(urgency.to_string(), "9");
 }

@@ -160,3 +160,66 @@ fn what_the_type_refuses_is_told_with_its_place() {
     let error = section::<Part>(Format::Json, b"{", "hub").unwrap_err();
     assert!(matches!(error, FileError::Form { .. }));
 }
+
+/// A list of lists, however deep.
+#[derive(Debug, PartialEq, Deserialize)]
+struct Deep(Vec<Self>);
+
+#[test]
+fn lists_and_objects_are_nested_to_their_limit() {
+    let read = |format, lists: usize, inner: &str| {
+        let text = format!(
+            "{{\"hub\": {}{inner}{}}}",
+            "[".repeat(lists),
+            "]".repeat(lists)
+        );
+        section::<Deep>(format, text.as_bytes(), "hub").map(|it| {
+            let mut depth = 0;
+            let mut at = it.unwrap();
+            while let Some(next) = at.0.pop() {
+                at = next;
+                depth += 1;
+            }
+            depth + 1
+        })
+    };
+    for format in [Format::Json, Format::Yaml] {
+        assert_eq!(
+            read(format, 63, ""),
+            Ok(63),
+            "with the object around them, 64"
+        );
+        let said = read(format, 64, "1").unwrap_err().to_string();
+        assert!(said.contains("nested more than 64 deep"), "{said}");
+    }
+    // A value within the last of them is one of it.
+    let said = read(Format::Yaml, 63, "1").unwrap_err().to_string();
+    assert!(said.contains("invalid type: integer `1`"), "{said}");
+}
+
+#[derive(Debug)]
+struct Level;
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = Plug::deserialize(deserializer);
+        let why = |error| serde::de::Error::custom(format!("no level: {error}"));
+        read.map(|_| Self).map_err(why)
+    }
+}
+
+#[test]
+fn what_a_type_says_about_the_error_of_another_is_told() {
+    let error = section::<Level>(Format::Yaml, b"hub: {address: lamp}", "hub").unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("no level: hub.address: invalid socket address syntax"),
+        "{said}"
+    );
+    let error = section::<Level>(Format::Yaml, b"hub: {}", "hub").unwrap_err();
+    let said = error.to_string();
+    assert!(
+        said.contains("no level: hub: missing field `address`"),
+        "{said}"
+    );
+}

@@ -583,3 +583,25 @@ fn an_interval_that_cools_down_fires_when_it_is_due_again() {
     bench.tell(Command::CoolDown { trigger, span }).unwrap();
     assert_eq!(bench.pass(100), [10, 40, 70, 100]);
 }
+
+#[test]
+fn what_does_not_cool_down_has_no_end_of_it() {
+    let mut bench = Bench::new();
+    let trigger = bench.trigger(Trigger::When(is(1, Comparison::Equal, 1)));
+    let flip = |bench: &mut Bench| {
+        bench.observe(1, 0);
+        bench.observe(1, 1);
+    };
+    let cool = |bench: &mut Bench, span| {
+        bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    };
+    flip(&mut bench);
+    cool(&mut bench, Span::secs(30));
+    let ends = |bench: &Bench| bench.driver.machine().cools_until(trigger);
+    assert_eq!(ends(&bench), None, "it fired before it cooled down");
+    flip(&mut bench);
+    assert_eq!(bench.runs.len(), 2);
+    assert_eq!(ends(&bench), Some(bench.now + Span::secs(30)));
+    cool(&mut bench, Span::ZERO);
+    assert_eq!(ends(&bench), None);
+}

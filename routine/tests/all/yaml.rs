@@ -113,6 +113,7 @@ fn what_is_refused_in_yaml_is_named_with_its_place_and_the_mend() {
     for (text, said) in [
         ("", "found nothing: give an object"),
         ("routines: [", "this is no YAML"),
+        ("devices:\n  - \"d", "mend it, at line 2 column 5"),
         (
             "a: 1\n---\nb: 2",
             "a second document begins here: leave one, at line 2 column 1",
@@ -332,5 +333,33 @@ fn any_word_is_written_so_that_it_is_read() {
                 .insert(word(1), [(id, State::Word(word(0)))].into());
         }
         stays(&home);
+    }
+}
+
+#[test]
+fn what_is_no_decimal_number_is_a_word() {
+    for (text, number) in [
+        (".5", Some(500)),
+        ("5.", Some(5_000)),
+        ("-.5", Some(-500)),
+        ("+5e0", Some(5_000)),
+        ("5e+1", Some(50_000)),
+        ("+", None),
+        (".", None),
+        ("1e", None),
+        ("1e+", None),
+        ("1ex", None),
+        ("e1", None),
+        ("1.2.3", None),
+        ("1a", None),
+        ("0.1a", None),
+        ("06:30", None),
+    ] {
+        let home = read(&format!("devices: [{{DevID: d, initial: {text}}}]")).unwrap();
+        let state = match number {
+            Some(it) => State::Number(Number::from_thousandths(it).unwrap()),
+            None => text.into(),
+        };
+        assert_eq!(home.initial.values().next(), Some(&state), "{text}");
     }
 }

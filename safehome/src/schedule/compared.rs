@@ -8,7 +8,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 
 use crate::run::{Run, Stage};
-use crate::schedule::order::Sides;
+use crate::schedule::order::{Memory, Sides};
 use crate::{
     Clause, Command, Comparison, Condition, Config, Event, Hub, Mode, Outcome, Priority, Routine,
     RoutineId, Scheduler, Step, Terms, Urgency,
@@ -181,7 +181,7 @@ impl Home {
         for (&id, run) in waiting {
             let needs = hub.needs(id);
             let mut both = [
-                Sides::new(&hub, run, &needs),
+                Sides::new(&hub, run, &needs, Memory::default()),
                 Sides::plain(&hub, run, &needs),
             ];
             let found = both
@@ -192,7 +192,7 @@ impl Home {
             self.compared.0 += 1;
             self.compared.1 += u32::from(ours.0.is_ok());
             let mut both = [
-                Sides::new(&hub, run, &needs),
+                Sides::new(&hub, run, &needs, Memory::default()),
                 Sides::plain(&hub, run, &needs),
             ];
             let found = both

@@ -20,7 +20,7 @@ use crate::config::{Scheduler, Visibility};
 use crate::lineage::{Device, Entry};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
-use crate::schedule::order::{Sides, Verdict};
+use crate::schedule::order::{Memory, Sides, Verdict};
 use crate::schedule::place::{Need, Place};
 use crate::work::Task;
 use crate::{Config, Hub, RoutineId, Timer, Urgency, Value};
@@ -153,11 +153,15 @@ impl<V: Value> Hub<V> {
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
         let is_one_by_one = self.is_one_by_one();
         let mut last = RoutineId(0);
-        while let Some(id) = self.next_waiting(last) {
-            last = id;
+        loop {
+            // Asked first: while one runs, nobody need look for the next one.
             if is_one_by_one && self.runs.values().any(Run::is_active) {
                 return;
             }
+            let Some(id) = self.next_waiting(last) else {
+                break;
+            };
+            last = id;
             match self.place_now(id, cx.now()) {
                 Ok(places) => {
                     self.wait_no_longer(id);
@@ -272,7 +276,7 @@ impl<V: Value> Hub<V> {
             }
         }
         let needs = self.needs(id);
-        let mut sides = Sides::new(self, run, &needs);
+        let mut sides = Sides::new(self, run, &needs, Memory::default());
         let places = self.in_front(&needs, now, &mut sides);
         places.ok_or(Unready::NoRoom)
     }

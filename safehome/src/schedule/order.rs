@@ -1,6 +1,5 @@
 //! Whether places agree with one order of all routines.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
@@ -10,7 +9,7 @@ use crate::run::{Run, Stage};
 use crate::schedule::place::Need;
 #[cfg(any(test, feature = "check"))]
 use crate::schedule::plain::Plain;
-use crate::schedule::ranks::Slot;
+use crate::schedule::ranks::{Neighbour, Rank, Slot};
 use crate::schedule::reach::{Reach, Side};
 use crate::{Hub, RoutineId, Value};
 
@@ -40,18 +39,27 @@ pub(crate) enum Verdict {
 
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
-    pub(crate) fn new(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need]) -> Self {
+    pub(crate) fn new(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need], memory: Memory) -> Self {
         #[cfg(any(test, feature = "check"))]
         if !hub.keeps_ranks() {
             return Self::plain(hub, new, needs);
         }
-        Self::Ranked(Ranked::new(hub, new, needs))
+        Self::Ranked(Ranked::new(hub, new, needs, memory))
     }
 
     /// The same by the plain rule.
     #[cfg(any(test, feature = "check"))]
     pub(crate) fn plain(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need]) -> Self {
         Self::Plain(Plain::new(hub, new, needs))
+    }
+
+    /// The memory, to be used again.
+    pub(crate) fn into_memory(self) -> Memory {
+        match self {
+            Self::Ranked(it) => it.memory,
+            #[cfg(any(test, feature = "check"))]
+            Self::Plain(_) => Memory::default(),
+        }
     }
 
     /// In front of this place nothing can go on the device with this number.
@@ -94,14 +102,23 @@ impl<'a, V: Value> Sides<'a, V> {
 pub(crate) struct Ranked<'a, V> {
     hub: &'a Hub<V>,
     spots: Vec<Spot<'a, V>>,
+    memory: Memory,
+}
+
+/// What is remembered while places are looked for. It is kept for the next routine, so that its
+/// room need not be allocated again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
     /// All choices that were tried; and which of them are made, one a device.
     choices: Vec<Choice>,
     chosen: Vec<usize>,
-    /// Which choice is that of a place.
-    tried: BTreeMap<(usize, u32), usize>,
+    /// Which choice is that of a place: by device and place, in this order.
+    tried: Vec<((usize, u32), usize)>,
     /// What was found of each choice and each device, row by row.
     known: Vec<Known>,
-    reach: Reach,
+    /// The choices that a search is about: their cells of what was found, and their neighbours.
+    open: Vec<(usize, Slot)>,
+    pub(crate) reach: Reach,
 }
 
 /// So many cells of what was found are kept, besides one for each pair of devices. Tests keep few.
@@ -112,8 +129,8 @@ const CELLS: usize = if cfg!(test) { 16 } else { 4_096 };
 struct Choice {
     number: usize,
     at: u32,
-    before: Option<Slot>,
-    after: Option<Slot>,
+    before: Option<Neighbour>,
+    after: Option<Neighbour>,
     /// None that must stay in front on a later device comes after the routine.
     leaves_room: bool,
 }
@@ -138,11 +155,13 @@ struct Spot<'a, V> {
     /// Behind all that have touched it, and all that must not be overtaken there.
     first: usize,
     /// The last one in front of that.
-    stays: Option<Slot>,
+    stays: Option<Neighbour>,
+    /// The highest rank of those on later devices.
+    later: Option<Rank>,
 }
 
 impl<'a, V: Value> Ranked<'a, V> {
-    fn new(hub: &'a Hub<V>, new: &Run<V>, needs: &[Need]) -> Self {
+    fn new(hub: &'a Hub<V>, new: &Run<V>, needs: &[Need], mut memory: Memory) -> Self {
         let spot = |need: &Need| {
             let device = hub.devices.get(&need.device);
             let lineage = device.map_or(&[][..], |it| it.lineage.as_slice());
@@ -150,18 +169,18 @@ impl<'a, V: Value> Ranked<'a, V> {
             Spot {
                 lineage,
                 first,
-                stays: in_front(lineage, first),
+                stays: in_front(lineage, first).map(|it| hub.ranks.neighbour(it)),
+                later: None,
             }
         };
-        Self {
-            hub,
-            spots: needs.iter().map(spot).collect(),
-            choices: Vec::new(),
-            tried: BTreeMap::new(),
-            chosen: Vec::with_capacity(needs.len()),
-            known: Vec::new(),
-            reach: Reach::default(),
+        let mut spots: Vec<Spot<'a, V>> = needs.iter().map(spot).collect();
+        let mut later = None;
+        for spot in spots.iter_mut().rev() {
+            spot.later = later;
+            later = later.max(spot.stays.map(|it| it.rank));
         }
+        memory.clear();
+        Self { hub, spots, memory }
     }
 
     fn first(&self, number: usize) -> usize {
@@ -170,98 +189,105 @@ impl<'a, V: Value> Ranked<'a, V> {
 
     fn judge(&mut self, number: usize, at: usize) -> Verdict {
         let lineage = self.spots.get(number).map_or(&[][..], |it| it.lineage);
-        if let Some(next) = behind(lineage, at)
-            && self.is_too_early(number, at, next)
-        {
-            return Verdict::TooEarly;
+        let (before, after) = (in_front(lineage, at), behind(lineage, at));
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        if after.is_some_and(|it| self.is_too_early(number, at, it)) {
+            Verdict::TooEarly
+        } else if before.is_some_and(|it| self.is_too_late(number, at, it)) {
+            Verdict::TooLate
+        } else {
+            Verdict::Fits
         }
-        if let Some(next) = in_front(lineage, at)
-            && self.is_too_late(number, at, next)
-        {
-            return Verdict::TooLate;
-        }
-        Verdict::Fits
     }
 
     fn choose(&mut self, number: usize, at: usize) -> bool {
-        self.chosen.truncate(number);
-        let width = self.spots.len();
-        if self.choices.len() * width > width * width + CELLS {
-            self.forget();
+        let (width, memory) = (self.spots.len(), &mut self.memory);
+        memory.chosen.truncate(number);
+        if memory.known.len() > width * width + CELLS {
+            memory.forget(width);
         }
         let at = u32::try_from(at).unwrap_or(u32::MAX);
-        let tried = self.tried.get(&(number, at)).copied();
-        let nth = tried.unwrap_or_else(|| {
-            let choice = self.choice(number, at);
-            let unknown = Known::new(&choice);
-            self.choices.push(choice);
-            self.known.extend(self.spots.iter().map(|_| unknown));
-            let nth = self.choices.len() - 1;
-            self.tried.insert((number, at), nth);
-            nth
-        });
-        self.chosen.push(nth);
-        self.choices.get(nth).is_some_and(|it| it.leaves_room)
+        let found = memory.tried.binary_search_by_key(&(number, at), |it| it.0);
+        let nth = match found {
+            Ok(place) => memory.tried.get(place).map_or(0, |it| it.1),
+            Err(place) => {
+                let nth = memory.choices.len();
+                memory.tried.insert(place, ((number, at), nth));
+                let choice = self.choice(number, at);
+                self.memory.add(choice, width);
+                nth
+            }
+        };
+        self.memory.chosen.push(nth);
+        let choice = self.memory.choices.get(nth);
+        choice.is_some_and(|it| it.leaves_room)
     }
 
     /// What follows from this choice alone.
     fn choice(&mut self, number: usize, at: u32) -> Choice {
-        let lineage = self.spots.get(number).map_or(&[][..], |it| it.lineage);
-        let (before, after) = (in_front(lineage, at as usize), behind(lineage, at as usize));
-        let later = self.spots.iter().skip(number + 1);
-        let stay = later.filter_map(|it| it.stays);
-        let ranks = &self.hub.ranks;
-        let comes_after = |it| self.reach.finds(ranks, it, Side::After, stay).is_some();
+        let (ranks, spot) = (&self.hub.ranks, self.spots.get(number));
+        let lineage = spot.map_or(&[][..], |it| it.lineage);
+        let before = in_front(lineage, at as usize).map(|it| ranks.neighbour(it));
+        let after = behind(lineage, at as usize).map(|it| ranks.neighbour(it));
+        let later = spot.and_then(|it| it.later);
+        let leaves_room = match (after, later) {
+            // Most rank above all that stay.
+            (Some(after), Some(later)) if after.rank <= later => {
+                let stays = self.spots.iter().skip(number + 1);
+                let stays = stays.filter_map(|it| Some(it.stays?.slot));
+                let reach = &mut self.memory.reach;
+                let found = reach.finds(ranks, after.slot, Side::After, later, stays);
+                found.is_none()
+            }
+            _ => true,
+        };
         Choice {
             number,
             at,
             before,
             after,
-            leaves_room: !after.is_some_and(comes_after),
-        }
-    }
-
-    /// Of all choices but those that were made, what was found is found again.
-    fn forget(&mut self) {
-        let choices = core::mem::take(&mut self.choices);
-        let made = self
-            .chosen
-            .iter()
-            .filter_map(|it| choices.get(*it).copied());
-        self.choices.extend(made);
-        self.chosen = (0..self.choices.len()).collect();
-        self.known.clear();
-        self.tried.clear();
-        for (choice, nth) in self.choices.iter().zip(0..) {
-            self.tried.insert((choice.number, choice.at), nth);
-            let unknown = Known::new(choice);
-            self.known.extend(self.spots.iter().map(|_| unknown));
+            leaves_room,
         }
     }
 
     /// Whether the next one behind this place comes before the routine by a choice.
-    fn is_too_early(&mut self, number: usize, at: usize, next: Slot) -> bool {
-        let (at, width) = (u32::try_from(at).unwrap_or(u32::MAX), self.spots.len());
-        let cell = |nth: &usize| nth * width + number;
-        let chosen = self.chosen.get(..number).unwrap_or(&self.chosen);
-        let known = || {
-            chosen
-                .iter()
-                .filter_map(|it| Some((it, self.known.get(cell(it))?)))
-        };
-        if known().any(|it| at < it.1.early_below) {
-            return true;
+    fn is_too_early(&mut self, number: usize, at: u32, next: Slot) -> bool {
+        let (ranks, memory) = (&self.hub.ranks, &mut self.memory);
+        let rank = ranks.rank_of(next);
+        let mut highest = rank;
+        memory.open.clear();
+        for &nth in memory.chosen.get(..number).unwrap_or(&memory.chosen) {
+            let cell = nth * self.spots.len() + number;
+            let (Some(choice), Some(known)) = (memory.choices.get(nth), memory.known.get_mut(cell))
+            else {
+                continue;
+            };
+            if at < known.early_below {
+                return true;
+            }
+            if at >= known.early_up_to {
+                continue;
+            }
+            match choice.before {
+                Some(it) if it.rank >= rank => {
+                    highest = highest.max(it.rank);
+                    memory.open.push((cell, it.slot));
+                }
+                // Who ranks below it does not come after it.
+                Some(_) | None => known.early_up_to = at,
+            }
         }
-        let open = known().filter(|it| at < it.1.early_up_to);
-        let open = open.filter_map(|it| self.choices.get(*it.0)?.before);
-        let found = self.reach.finds(&self.hub.ranks, next, Side::After, open);
-        for nth in chosen {
-            let before = self.choices.get(*nth).and_then(|it| it.before);
-            if let Some(it) = self.known.get_mut(cell(nth)) {
+        if memory.open.is_empty() {
+            return false;
+        }
+        let (open, reach) = (memory.open.iter().map(|it| it.1), &mut memory.reach);
+        let found = reach.finds(ranks, next, Side::After, highest, open);
+        for &(cell, slot) in &memory.open {
+            if let Some(it) = memory.known.get_mut(cell) {
                 if found.is_none() {
-                    it.early_up_to = it.early_up_to.min(at);
-                } else if found == before {
-                    it.early_below = it.early_below.max(at.saturating_add(1));
+                    it.early_up_to = at;
+                } else if found == Some(slot) {
+                    it.early_below = at.saturating_add(1);
                 }
             }
         }
@@ -269,32 +295,78 @@ impl<'a, V: Value> Ranked<'a, V> {
     }
 
     /// Whether the next one in front of this place comes after the routine by a choice.
-    fn is_too_late(&mut self, number: usize, at: usize, next: Slot) -> bool {
-        let (at, width) = (u32::try_from(at).unwrap_or(u32::MAX), self.spots.len());
-        let cell = |nth: &usize| nth * width + number;
-        let chosen = self.chosen.get(..number).unwrap_or(&self.chosen);
-        let known = || {
-            chosen
-                .iter()
-                .filter_map(|it| Some((it, self.known.get(cell(it))?)))
-        };
-        if known().any(|it| at >= it.1.late_from) {
-            return true;
+    fn is_too_late(&mut self, number: usize, at: u32, next: Slot) -> bool {
+        let (ranks, memory) = (&self.hub.ranks, &mut self.memory);
+        let rank = ranks.rank_of(next);
+        let mut lowest = rank;
+        memory.open.clear();
+        for &nth in memory.chosen.get(..number).unwrap_or(&memory.chosen) {
+            let cell = nth * self.spots.len() + number;
+            let (Some(choice), Some(known)) = (memory.choices.get(nth), memory.known.get_mut(cell))
+            else {
+                continue;
+            };
+            if at >= known.late_from {
+                return true;
+            }
+            if at <= known.late_behind {
+                continue;
+            }
+            match choice.after {
+                Some(it) if it.rank <= rank => {
+                    lowest = lowest.min(it.rank);
+                    memory.open.push((cell, it.slot));
+                }
+                // Who ranks above it does not come before it.
+                Some(_) | None => known.late_behind = at,
+            }
         }
-        let open = known().filter(|it| at > it.1.late_behind);
-        let open = open.filter_map(|it| self.choices.get(*it.0)?.after);
-        let found = self.reach.finds(&self.hub.ranks, next, Side::Before, open);
-        for nth in chosen {
-            let after = self.choices.get(*nth).and_then(|it| it.after);
-            if let Some(it) = self.known.get_mut(cell(nth)) {
+        if memory.open.is_empty() {
+            return false;
+        }
+        let (open, reach) = (memory.open.iter().map(|it| it.1), &mut memory.reach);
+        let found = reach.finds(ranks, next, Side::Before, lowest, open);
+        for &(cell, slot) in &memory.open {
+            if let Some(it) = memory.known.get_mut(cell) {
                 if found.is_none() {
-                    it.late_behind = it.late_behind.max(at);
-                } else if found == after {
-                    it.late_from = it.late_from.min(at);
+                    it.late_behind = at;
+                } else if found == Some(slot) {
+                    it.late_from = at;
                 }
             }
         }
         found.is_some()
+    }
+}
+
+impl Memory {
+    /// Of a choice nothing is known yet on any of so many devices.
+    fn add(&mut self, choice: Choice, width: usize) {
+        let unknown = Known::new(&choice);
+        self.choices.push(choice);
+        self.known.resize(self.choices.len() * width, unknown);
+    }
+
+    /// Of all choices but those that were made, what was found is found again.
+    fn forget(&mut self, width: usize) {
+        let choices = core::mem::take(&mut self.choices);
+        let chosen = core::mem::take(&mut self.chosen);
+        self.clear();
+        let made = chosen.iter().filter_map(|it| choices.get(*it));
+        for (&choice, nth) in made.zip(0..) {
+            self.add(choice, width);
+            self.chosen.push(nth);
+            // There is one a device, in their order.
+            self.tried.push(((choice.number, choice.at), nth));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.choices.clear();
+        self.chosen.clear();
+        self.tried.clear();
+        self.known.clear();
+        self.open.clear();
     }
 }
 
@@ -335,8 +407,8 @@ impl<V: Value> Hub<V> {
                         .routine()
                         .is_some_and(|it| self.must_stay(it, id, new))
         };
-        let last = device.lineage.iter().rposition(stays);
-        last.map_or(0, |at| at + 1)
+        let mut entries = device.lineage.iter().enumerate().rev();
+        entries.find(|it| stays(it.1)).map_or(0, |it| it.0 + 1)
     }
 
     /// Whether a routine must not be overtaken on a device by a new one.

@@ -23,13 +23,17 @@ pub(crate) struct Need {
 }
 
 impl Need {
+    pub(crate) fn length(self) -> Span {
+        self.until - self.from
+    }
+
     /// The place at this position, if the routine starts now.
     pub(crate) fn place(self, at: usize, now: Time) -> Place {
         Place {
             device: self.device,
             at,
             start: now + self.from,
-            length: self.until - self.from,
+            length: self.length(),
             leased: false,
         }
     }

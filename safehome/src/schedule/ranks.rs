@@ -7,7 +7,8 @@ use selvedge_core::NodeId;
 
 use crate::Urgency;
 use crate::lineage::Entry;
-use crate::schedule::reach::{Reach, Side};
+use crate::schedule::order::Memory;
+use crate::schedule::reach::Side;
 
 /// Where the [`Ranks`] keep a routine, while it has places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub(crate) struct Ranks {
     free: Vec<Slot>,
     /// Of the last rank that was given, how far it was moved.
     moved: u64,
-    reach: Reach,
+    /// For those who look for places.
+    pub(crate) memory: Memory,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +67,13 @@ struct Link {
     device: NodeId,
     before: Option<Slot>,
     after: Option<Slot>,
+}
+
+/// A routine beside another one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Neighbour {
+    pub(crate) slot: Slot,
+    pub(crate) rank: Rank,
 }
 
 /// The distance of ranks where there is room.
@@ -203,6 +212,11 @@ impl Ranks {
         self.ranks.get(slot.number()).copied().unwrap_or_default()
     }
 
+    pub(crate) fn neighbour(&self, slot: Slot) -> Neighbour {
+        let rank = self.rank_of(slot);
+        Neighbour { slot, rank }
+    }
+
     /// How many slots there are, free ones among them.
     pub(crate) const fn len(&self) -> usize {
         self.ranks.len()
@@ -256,10 +270,10 @@ impl Ranks {
     /// Those in front of it from `first` on, and those behind it up to `last`, exchange their
     /// ranks: those in front get the lower ones.
     fn make_room(&mut self, slot: Slot, last: Rank, first: Rank) {
-        let mut reach = core::mem::take(&mut self.reach);
+        let mut reach = core::mem::take(&mut self.memory.reach);
         let front = reach.collect(self, slot, Side::Before, first);
         let behind = reach.collect(self, slot, Side::After, last);
-        self.reach = reach;
+        self.memory.reach = reach;
         let mut order = [front, behind];
         for side in &mut order {
             side.sort_unstable_by_key(|it| self.rank_of(*it));

@@ -21,21 +21,16 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// One of these that is this routine, or is on this side of it. O(the neighbours of those whose
-    /// ranks are between).
+    /// One of these that is this routine, or is on this side of it. None of them ranks beyond the
+    /// limit. O(these, and the neighbours of those whose ranks are between).
     pub(crate) fn finds(
         &mut self,
         ranks: &Ranks,
         from: Slot,
         side: Side,
-        these: impl Iterator<Item = Slot> + Clone,
+        limit: Rank,
+        these: impl Iterator<Item = Slot>,
     ) -> Option<Slot> {
-        let all = these.clone().map(|it| ranks.rank_of(it));
-        let furthest = match side {
-            Side::Before => all.min(),
-            Side::After => all.max(),
-        };
-        let limit = furthest.filter(|it| is_within(ranks.rank_of(from), side, *it))?;
         // Those that are looked for have the number before.
         self.begin(ranks);
         for it in these {

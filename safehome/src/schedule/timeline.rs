@@ -29,11 +29,14 @@ impl<V: Value> Hub<V> {
     /// others it would be stretched as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
         let needs = self.needs(id);
-        let found = self.runs.get(&id).map(|run| {
-            let mut sides = Sides::new(self, run, &needs);
-            self.earliest(&needs, now, &mut sides)
-        });
-        let (found, left) = found.unwrap_or((Err(Unplaced::NoGap), self.config.search_limit));
+        let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
+            return Vec::new();
+        };
+        let memory = core::mem::take(&mut self.ranks.memory);
+        let mut sides = Sides::new(self, run, &needs, memory);
+        let (found, left) = self.earliest(&needs, now, &mut sides);
+        self.ranks.memory = sides.into_memory();
         self.counters.searched += u64::from(self.config.search_limit - left);
         self.counters.unplaced += u64::from(found == Err(Unplaced::GaveUp));
         found.unwrap_or_else(|_| self.behind_all(&needs, now))
@@ -49,9 +52,11 @@ impl<V: Value> Hub<V> {
         let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
         let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
         let mut left = self.config.search_limit;
-        let mut found = self.search(needs, now, longest, sides, &mut left);
+        let mut plans = Plans::default();
+        let mut found = self.search(needs, now, longest, sides, &mut plans, &mut left);
         if found == Err(Unplaced::NoGap) {
-            found = self.search(needs, now, Span(u64::MAX), sides, &mut left);
+            let longest = Span(u64::MAX);
+            found = self.search(needs, now, longest, sides, &mut plans, &mut left);
         }
         (found, left)
     }
@@ -63,16 +68,15 @@ impl<V: Value> Hub<V> {
         now: Time,
         longest: Span,
         sides: &mut Sides<'_, V>,
+        plans: &mut Plans,
         left: &mut u16,
     ) -> Result<Vec<Place>, Unplaced> {
         let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
-        let mut plans: Vec<Vec<Gap>> = Vec::with_capacity(needs.len());
         // In front of this the next place must not be.
         let mut from = 0;
         while let Some(&need) = needs.get(chosen.len()) {
             *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
             let number = chosen.len();
-            let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
             let delay = chosen.last().map_or(Span::ZERO, |former| {
                 let planned = needs.get(number - 1).map_or(Span::ZERO, |it| it.from);
                 former.start.since(now + planned)
@@ -83,11 +87,11 @@ impl<V: Value> Hub<V> {
                 let begin = begin.unwrap_or(it.start);
                 (it.start + it.length).since(begin) <= longest
             };
-            if plans.len() <= number {
-                plans.push(need.plan(&device.lineage, sides.first(number)));
+            if plans.count() <= number {
+                let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
+                plans.add(need.length(), &device.lineage, sides.first(number));
             }
-            let plan = plans.get(number).map_or(&[][..], Vec::as_slice);
-            let gaps = need.gaps(plan, from, soonest);
+            let gaps = need.gaps(plans.get(number), from, soonest);
             let Some(place) = first_of(gaps.take_while(in_time), number, sides) else {
                 // Later gaps are later still: the former choice was wrong.
                 let former = chosen.pop().ok_or(Unplaced::NoGap)?;
@@ -111,16 +115,19 @@ impl<V: Value> Hub<V> {
 
 /// The first of these places that agrees with those that were chosen.
 fn first_of<V: Value>(
-    mut places: impl Iterator<Item = Place>,
+    places: impl Iterator<Item = Place>,
     number: usize,
     sides: &mut Sides<'_, V>,
 ) -> Option<Place> {
-    places.find_map(|place| match sides.judge(number, place.at) {
-        Verdict::Fits => Some(Some(place)),
-        Verdict::TooEarly => None,
-        // And so are all that follow.
-        Verdict::TooLate => Some(None),
-    })?
+    for place in places {
+        match sides.judge(number, place.at) {
+            Verdict::Fits => return Some(place),
+            Verdict::TooEarly => {}
+            // And so are all that follow.
+            Verdict::TooLate => return None,
+        }
+    }
+    None
 }
 
 /// A gap in the plan of a device, in front of the entry with this number.
@@ -129,46 +136,66 @@ struct Gap {
     at: usize,
     /// When those in front give the device back.
     free: Time,
-    /// When the next one takes it, if there is one.
-    until: Option<Time>,
+    /// When the next one takes it; at the end of time if there is none.
+    until: Time,
 }
 
-impl Need {
-    /// The gaps from this entry on that are long enough. What was planned for those in front of it
-    /// that gave the device back is over. O(entries).
-    fn plan<V>(self, lineage: &[Entry<V>], first: usize) -> Vec<Gap> {
-        let length = self.until - self.from;
+/// The gaps that are long enough, of one device after the other.
+#[derive(Debug, Default)]
+struct Plans {
+    gaps: Vec<Gap>,
+    /// Where those of each device end.
+    ends: Vec<usize>,
+}
+
+impl Plans {
+    /// Of the next device, the gaps of this length from this entry on. What was planned for those in
+    /// front of it that gave the device back is over. O(entries).
+    fn add<V>(&mut self, length: Span, lineage: &[Entry<V>], first: usize) {
         let (before, behind) = lineage.split_at_checked(first).unwrap_or((lineage, &[]));
         let open = before.iter().filter(|it| !it.released);
         let mut free = open.map(Entry::end).max().unwrap_or_default();
-        let mut plan = Vec::new();
         for (next, at) in behind.iter().zip(first..) {
-            let until = Some(next.start);
-            if free + length <= next.start {
-                plan.push(Gap { at, free, until });
+            let until = next.start;
+            if free + length <= until {
+                self.gaps.push(Gap { at, free, until });
             }
             free = free.max(next.end());
         }
-        let (at, until) = (lineage.len(), None);
-        plan.push(Gap { at, free, until });
-        plan
+        let (at, until) = (lineage.len(), Time(u64::MAX));
+        self.gaps.push(Gap { at, free, until });
+        self.ends.push(self.gaps.len());
     }
 
+    /// Of how many devices.
+    const fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn get(&self, number: usize) -> &[Gap] {
+        let begin = number.checked_sub(1).and_then(|it| self.ends.get(it));
+        let (begin, end) = (begin.copied().unwrap_or_default(), self.ends.get(number));
+        let gaps = end.and_then(|&end| self.gaps.get(begin..end));
+        gaps.unwrap_or_default()
+    }
+}
+
+impl Need {
     /// The places in these gaps from this entry on that are long enough from the soonest time on:
-    /// those behind are later.
+    /// those behind are later. O(log gaps) for the first one.
     fn gaps(self, plan: &[Gap], from: usize, soonest: Time) -> impl Iterator<Item = Place> + '_ {
-        let length = self.until - self.from;
-        let first = plan.partition_point(|it| it.at < from);
-        plan.iter().skip(first).filter_map(move |gap| {
-            let start = soonest.max(gap.free);
-            let is_long = gap.until.is_none_or(|until| start + length <= until);
-            is_long.then_some(Place {
-                device: self.device,
-                at: gap.at,
-                start,
-                length,
-                leased: false,
-            })
+        let length = self.length();
+        let soonest_end = soonest + length;
+        // Each gap has the length, so it ends no sooner than those in front of it: where one ends
+        // late enough, all behind it do.
+        let first = plan.partition_point(|it| it.at < from || it.until < soonest_end);
+        let gaps = plan.get(first..).unwrap_or_default();
+        gaps.iter().map(move |gap| Place {
+            device: self.device,
+            at: gap.at,
+            start: soonest.max(gap.free),
+            length,
+            leased: false,
         })
     }
 }

@@ -167,3 +167,41 @@ fn a_command_is_waited_for_as_long_as_it_says() {
         assert_eq!(home.hub.deadline(), Some(Time::ZERO + Span::secs(expected)));
     }
 }
+
+#[test]
+fn settings_that_cannot_work_are_named() {
+    let config = Config::default();
+    let none = Span::ZERO;
+    for (wrong, name) in [
+        (config.with_leniency(99), "leniency"),
+        (config.with_patience(none), "patience"),
+        (config.with_stretch(99), "stretch"),
+        (config.with_search_limit(0), "search_limit"),
+        (config.with_short(none), "short"),
+        (config.with_timeout(none), "timeout"),
+        (config.with_undo_attempts(0), "undo_attempts"),
+        (config.with_undo_retry(none), "undo_retry"),
+        (config.with_step_limit(0), "step_limit"),
+        (config.with_routine_limit(0), "routine_limit"),
+        (config.with_order_limit(0), "order_limit"),
+        (config.with_device_limit(0), "device_limit"),
+    ] {
+        let said = Hub::<u8>::new(wrong).map(|_| ()).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("{name} is ")), "{said}");
+    }
+    let least = config
+        .with_leniency(100)
+        .with_patience(Span(1))
+        .with_stretch(100)
+        .with_search_limit(1)
+        .with_short(Span(1))
+        .with_timeout(Span(1))
+        .with_undo_attempts(1)
+        .with_undo_retry(Span(1));
+    let least = least
+        .with_step_limit(1)
+        .with_routine_limit(1)
+        .with_order_limit(1)
+        .with_device_limit(1);
+    assert_eq!(least.check(), Ok(()));
+}

@@ -5,7 +5,7 @@ use core::num::NonZeroU16;
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
     AbortReason, Command, Config, Event, Hub, LONGEST_KEY, Mode, Reject, Routine, RoutineId,
-    Scheduler, Step, Terms, Visibility,
+    Scheduler, Step, Terms, Visibility, WaitCause,
 };
 
 use crate::home::{Home, MODELS, at, long, set};
@@ -212,4 +212,24 @@ fn a_key_has_a_longest_length() {
     assert_eq!(refused, Err(Reject::KeyTooLong { found, limit }));
     submit_as(&mut home, vec![set(0, 1)], key(limit)).unwrap();
     assert_eq!(home.hub.machine().state(NodeId(0)), Some(&0));
+}
+
+/// Others that have no key have nothing in common for that.
+#[test]
+fn who_is_held_back_holds_back_none_but_those_that_set_the_same() {
+    let mut home = Home::new(Config::default(), 4);
+    let busy = home.submit(vec![long(2, 1, Span::secs(60))]);
+    let steps = |value| vec![long(0, value, Span::secs(60))];
+    let [_, held] = [1, 2].map(|it| {
+        let terms = Terms::of("k", queued(2));
+        submit_as(&mut home, steps(it), terms).unwrap()
+    });
+    let cause = |home: &Home, id| home.hub.machine().wait(id).unwrap().cause;
+    assert!(matches!(cause(&home, held), WaitCause::Held(_)));
+    let other = home.submit(vec![set(1, 1)]);
+    assert_eq!(cause(&home, other), WaitCause::Outcome, "it began at once");
+    let behind = home.submit(vec![set(2, 2)]);
+    assert_eq!(cause(&home, behind), WaitCause::Routine(busy));
+    let alike = home.submit(vec![set(0, 3)]);
+    assert_eq!(cause(&home, alike), WaitCause::Held(held));
 }

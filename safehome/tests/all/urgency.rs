@@ -2,11 +2,11 @@
 
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    AbortReason, Command, Config, Event, Mode, Placed, RoutineId, Step, Terms, Urgency, Visibility,
-    Wait, WaitCause,
+    AbortReason, Catalogue, Clause, Command, Comparison, Condition, Config, Event, Mode, Outcome,
+    Placed, RoutineId, Scheduler, Step, Terms, Urgency, Visibility, Wait, WaitCause,
 };
 
-use crate::home::{DELAY, Home, at, long, maybe, set};
+use crate::home::{DELAY, Home, at, if_it_is, long, maybe, set};
 use crate::runs::{configs, submit_as};
 
 const URGENT: Urgency = Urgency(1);
@@ -380,4 +380,124 @@ fn each_routine_says_for_what_it_waits_and_until_when() {
     );
     home.rest();
     assert_eq!(home.hub.machine().wait(second), None);
+}
+
+#[test]
+fn what_a_routine_waits_for_is_said_with_the_names_of_devices() {
+    let mut catalogue = Catalogue::new();
+    catalogue.id_or_new("lamp");
+    let said = |home: &Home, id| {
+        let wait = home.hub.machine().wait(id).unwrap();
+        (wait.explain(&catalogue), wait.until)
+    };
+    let mut home = Home::new(Config::default(), 2);
+    let limit = 2.try_into().unwrap();
+    let lamp = || vec![long(0, 1, Span::secs(60))];
+    let [first, second] = [0; 2].map(|_| {
+        let terms = Terms::of("k", Mode::Queued { limit });
+        submit_as(&mut home, lamp(), terms).unwrap()
+    });
+    let third = home.submit(vec![set(0, 3), set(1, 3)]);
+    let text = |home: &Home, id| said(home, id).0;
+    assert_eq!(text(&home, first), "its command to \"lamp\" is on its way");
+    home.pass(at(1_000));
+    assert_eq!(text(&home, first), "its command holds \"lamp\"");
+    let held = format!("it is held back until routine {first} is finished");
+    assert_eq!(said(&home, second), (held, None));
+    let waits = format!("it waits for routine {first} on \"lamp\"");
+    assert_eq!(text(&home, third), waits);
+    home.tell(Command::Cancel(second)).unwrap();
+    home.tell(Command::Cancel(first)).unwrap();
+    let back = String::from("it waits until \"lamp\" is brought back");
+    let timeout = home.now + Config::default().timeout;
+    assert_eq!(said(&home, third), (back.clone(), Some(timeout)));
+    // It refuses, and is asked again later.
+    home.lands(0, Outcome::Refused);
+    let again = home.now + Config::default().undo_retry;
+    assert_eq!(said(&home, third), (back, Some(again)));
+    home.rest();
+    let lateness = Span::secs(100);
+    let device = NodeId(0);
+    home.tell(Command::Lateness { device, lateness }).unwrap();
+    home.submit(vec![set(0, 5)]);
+    home.lands(0, Outcome::Unknown);
+    let over = home.now + lateness;
+    let fourth = home.submit(vec![set(0, 6)]);
+    let late = String::from("an earlier command to \"lamp\" may still act");
+    assert_eq!(said(&home, fourth), (late, Some(over)));
+}
+
+/// It has done its last command to the device, and is not finished.
+#[test]
+fn what_keeps_a_device_to_its_end_is_preempted_for_it() {
+    for (visibility, post_leases, keeps) in [
+        (Visibility::Eventual, true, false),
+        (Visibility::Eventual, false, true),
+        (Visibility::PartitionedStrict, true, true),
+        (Visibility::PartitionedStrict, false, true),
+    ] {
+        let config = Config::default()
+            .with_visibility(visibility)
+            .with_post_leases(post_leases);
+        let mut home = Home::new(config, 4);
+        let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(60))]);
+        let other = home.submit(vec![long(2, 1, Span::secs(60))]);
+        home.pass(at(1_000));
+        urgent(&mut home, vec![set(0, 9)]);
+        let taken = aborted(&home, first).and_then(|it| match it {
+            AbortReason::Preempted { device, .. } => Some(device),
+            _ => None,
+        });
+        assert_eq!(taken, keeps.then_some(NodeId(0)), "{config:?}");
+        assert_eq!(aborted(&home, other), None, "it is in nobody's way");
+    }
+}
+
+#[test]
+fn who_waits_just_in_time_says_for_whom() {
+    let config = Config::default().with_scheduler(Scheduler::JustInTime);
+    let cause = |home: &Home, id| {
+        let wait = home.hub.machine().wait(id).unwrap();
+        (wait.cause, wait.device)
+    };
+    let lamp = Some(NodeId(0));
+    // One has done with the lamp, and one has it now.
+    let mut home = Home::new(config, 4);
+    let open = home.submit(vec![set(0, 1), long(1, 1, Span::secs(600))]);
+    home.pass(at(1_000));
+    let busy = home.submit(vec![long(0, 2, Span::secs(60))]);
+    home.pass(at(2_000));
+    let waits = home.submit(vec![set(0, 3)]);
+    assert_eq!(cause(&home, waits), (WaitCause::Routine(busy), lamp));
+    home.tell(Command::Cancel(busy)).unwrap();
+    assert_eq!(cause(&home, waits), (WaitCause::Rollback, lamp));
+    home.pass(at(3_000));
+    assert_eq!(home.hub.machine().wait(waits), None, "it is done");
+    // What the first one did may still be undone, so nobody knows the answer.
+    let asks = home.submit(vec![if_it_is(set(2, 1), 0, 3)]);
+    assert_eq!(cause(&home, asks), (WaitCause::Routine(open), lamp));
+}
+
+/// Of the devices about which it asks, the one that it cannot read yet is named.
+#[test]
+fn who_asks_says_which_answer_is_not_final() {
+    let mut home = Home::new(Config::default(), 4);
+    let open = home.submit(vec![set(0, 1), long(3, 1, Span::secs(60))]);
+    home.pass(at(1_000));
+    let is = |device, value| {
+        Clause::Is(Condition {
+            device: NodeId(device),
+            comparison: Comparison::Equal,
+            value,
+        })
+    };
+    let both = Clause::All(vec![is(1, 0), is(0, 1)]);
+    let condition = Some(both);
+    let asks = home.submit(vec![Step {
+        condition,
+        ..set(2, 1)
+    }]);
+    let wait = home.hub.machine().wait(asks).unwrap();
+    assert_eq!(wait.cause, WaitCause::Routine(open));
+    assert_eq!(wait.device, Some(NodeId(0)));
 }

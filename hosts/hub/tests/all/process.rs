@@ -1,11 +1,23 @@
 //! The program itself: over HTTP, and killed.
 
 use core::time::Duration;
+use std::net::TcpListener;
 use std::process::Command;
+use std::sync::mpsc::channel;
 use std::time::Instant;
 use std::{fs, thread};
 
-use crate::program::Hub;
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng as _;
+use selvedge_core::{Span, Time};
+use selvedge_hub::house::{House, Moment};
+use selvedge_hub::http;
+use selvedge_hub::http::metrics::{Metrics, write_seconds};
+use selvedge_hub::keeper::Tell;
+use selvedge_routine::file::Home;
+use selvedge_safehome::Config;
+
+use crate::program::{Hub, ask};
 use crate::support::{Dir, HOME};
 
 fn home(name: &str) -> Dir {
@@ -79,6 +91,10 @@ fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
     let (status, page) = hub.ask("GET", "/", "");
     assert_eq!(status, 200);
     assert!(page.contains("<title>Selvedge") && !page.contains("NONCE"));
+    let (status, numbers) = hub.ask("GET", "/metrics", "");
+    assert_eq!(status, 200);
+    let devices = "selvedge_hub_devices{up=\"true\"} 3\n";
+    assert!(numbers.contains(devices), "{numbers}");
 }
 
 #[test]
@@ -224,4 +240,54 @@ fn scripts_of_home_assistant_become_a_homes_file() {
     let (is_fine, out, told) = only_reads(&["--from-home-assistant"], &missed);
     assert!(!is_fine && out.is_empty());
     assert!(told.contains("notify.all"), "{told}");
+}
+
+/// The door is still open while the house is stored for the last time.
+#[test]
+fn a_hub_that_has_stopped_says_so() {
+    let home = Home::read(HOME.as_bytes()).unwrap();
+    let (rng, now) = (
+        ChaCha12Rng::seed_from_u64(7),
+        Moment {
+            now: Time::ZERO,
+            wall: 0,
+        },
+    );
+    let none = |_| Span::ZERO;
+    let house = House::new(&home, Config::default(), none, &[], None, rng, now).unwrap();
+    let tell = Tell::new(&house, None);
+    let metrics = Metrics::new(tell.view.subscribe(), write_seconds());
+    let (to_house, requests) = channel();
+    drop(requests);
+    let router = http::router(
+        tell.json.subscribe(),
+        to_house,
+        http::page().unwrap(),
+        metrics,
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let _serving = thread::spawn(move || {
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            axum::serve(listener, router).await
+        })
+    });
+    for (method, path) in [
+        ("POST", "/api/routines/light/run"),
+        ("GET", "/api/routines/light/preview"),
+        ("GET", "/api/runs/1"),
+        ("POST", "/api/runs/1/cancel"),
+    ] {
+        let (status, body) = ask(&address.to_string(), method, path, "");
+        assert_eq!(status, 503, "{method} {path}: {body}");
+        assert!(body.contains("the hub is about to stop"), "{body}");
+    }
+    let (status, body) = ask(&address.to_string(), "GET", "/api/home", "");
+    assert!(status == 200 && body.contains("lamp"), "{body}");
 }

@@ -68,17 +68,7 @@ impl Hub {
 
     /// The status and the body of an answer.
     pub(crate) fn ask(&self, method: &str, path: &str, header: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\n{header}connection: close\r\n\r\n",
-            self.address
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        let body = answer.split_once("\r\n\r\n").unwrap().1;
-        (status, body.to_string())
+        ask(&self.address, method, path, header)
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
@@ -105,4 +95,17 @@ impl Hub {
             thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// The status and the body of what is answered there.
+pub(crate) fn ask(address: &str, method: &str, path: &str, header: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\n{header}connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    let body = answer.split_once("\r\n\r\n").unwrap().1;
+    (status, body.to_string())
 }

@@ -10,7 +10,8 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
 use redb::{Database, TableDefinition};
 use selvedge_core::{Span, Time};
-use selvedge_hub::house::{House, Moment};
+use selvedge_hub::device::Report;
+use selvedge_hub::house::{Happening, House, Moment};
 use selvedge_hub::store::{Found, Store, StoreError};
 use selvedge_routine::file::Home;
 use selvedge_safehome::Config;
@@ -176,4 +177,51 @@ fn a_database_that_was_half_made_is_made_anew() {
     let (_store, found) = Store::open(dir.path()).unwrap();
     assert!(found.memory.is_none());
     assert!(!dir.path().join("hub.redb.new").exists());
+}
+
+#[test]
+fn the_hub_in_whole_takes_the_place_of_more_than_a_thousand_steps() {
+    let dir = Dir::new("thousand");
+    let home = Home::read(HOME.as_bytes()).unwrap();
+    let mut house = house(&home);
+    let (mut store, _) = Store::open(dir.path()).unwrap();
+    store
+        .begin(&home.catalogue, &house.take_changes(), house.saved())
+        .unwrap();
+    let lamp = home.catalogue.id("lamp").unwrap();
+    let mut nth = 0;
+    for (more, stored) in [(1, 1), (998, 999), (1, 1_000), (1, 0), (2, 2)] {
+        for _ in 0..more {
+            nth += 1;
+            let report = Report::Observed(nth.into());
+            house.take(Happening::Report(lamp, report), NOW);
+        }
+        let changes = house.take_changes();
+        assert_eq!(changes.steps.len(), more);
+        store.write(&changes, house.saved()).unwrap();
+        drop(store);
+        let found;
+        (store, found) = open_again(dir.path());
+        let memory = found.memory.unwrap();
+        assert_eq!(memory.steps.len(), stored);
+        let folded = memory
+            .steps
+            .into_iter()
+            .try_fold(memory.base, selvedge_safehome::Saved::apply);
+        assert_eq!(folded.unwrap(), *house.saved());
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let dir = Dir::new("blocked");
+    let new = dir.path().join("hub.redb.new");
+    fs::create_dir(&new).unwrap();
+    let why = Store::open(dir.path()).map(|_| ()).unwrap_err();
+    assert!(matches!(why, StoreError::Folder { .. }), "{why}");
+    assert!(why.to_string().contains("--state"), "{why}");
+    let file = dir.path().join("file");
+    fs::write(&file, "no folder").unwrap();
+    let why = Store::open(&file).map(|_| ()).unwrap_err();
+    assert!(matches!(why, StoreError::Folder { .. }), "{why}");
 }

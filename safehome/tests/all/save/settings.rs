@@ -14,6 +14,8 @@ fn settings_that_do_not_fit_are_refused() {
     let restore = |config| Hub::restore(config, saved.clone()).map(|_| ());
     let config = Config::default();
     assert_eq!(restore(config), Ok(()));
+    let least = config.with_device_limit(2).with_step_limit(2);
+    assert_eq!(restore(least), Ok(()));
     let visibility = Visibility::Weak;
     assert_eq!(
         restore(config.with_visibility(visibility)),
