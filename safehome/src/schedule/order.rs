@@ -393,14 +393,9 @@ impl<V: Value> Hub<V> {
         new: &Run<V>,
         by_notes: bool,
     ) -> usize {
-        let new_sets = new.sets_note();
+        let (sets, urgency) = (new.sets_note(), new.urgency());
+        let may_stay = |slot| self.ranks.may_stay(slot, sets, urgency);
         let stays = |entry: &Entry<V>| {
-            // Most others have not begun, and set other devices.
-            let may_stay = |slot| {
-                let note = self.ranks.note(slot);
-                let is_alike = note.sets == new_sets && new_sets != 0;
-                note.has_begun || note.urgency > new.urgency() || is_alike
-            };
             entry.touched
                 || (!by_notes || entry.slot.is_some_and(may_stay))
                     && entry

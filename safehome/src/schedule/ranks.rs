@@ -204,6 +204,14 @@ impl Ranks {
         }
     }
 
+    /// Whether a routine that sets these devices may have to go behind this one. Most others have
+    /// not begun, and set other devices.
+    pub(crate) fn may_stay(&self, slot: Slot, sets: u32, urgency: Urgency) -> bool {
+        self.notes.get(slot.number()).is_some_and(|it| {
+            it.has_begun || it.urgency > urgency || it.sets == sets && sets != 0
+        })
+    }
+
     pub(crate) fn note(&self, slot: Slot) -> Note {
         self.notes.get(slot.number()).copied().unwrap_or_default()
     }
@@ -224,8 +232,9 @@ impl Ranks {
 
     /// Its neighbours on this side.
     pub(crate) fn beside(&self, slot: Slot, side: Side) -> impl Iterator<Item = Slot> + '_ {
-        let links = self.links.get(slot.number()).into_iter().flatten();
-        links.filter_map(move |it| match side {
+        let links = self.links.get(slot.number());
+        let links = links.map_or(&[][..], Vec::as_slice);
+        links.iter().filter_map(move |it| match side {
             Side::Before => it.before,
             Side::After => it.after,
         })
