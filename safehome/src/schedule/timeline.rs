@@ -72,8 +72,10 @@ impl<V: Value> Hub<V> {
         left: &mut u16,
     ) -> Result<Vec<Place>, Unplaced> {
         let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
-        // In front of this the next place must not be.
-        let mut from = 0;
+        // Which gaps those are in.
+        let mut nths: Vec<usize> = Vec::with_capacity(needs.len());
+        // In front of this gap the next place must not be; any that is soon enough if it is none.
+        let mut from = None;
         while let Some(&need) = needs.get(chosen.len()) {
             *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
             let number = chosen.len();
@@ -91,18 +93,21 @@ impl<V: Value> Hub<V> {
                 let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
                 plans.add(need.length(), &device.lineage, sides.first(number));
             }
-            let gaps = need.gaps(plans.get(number), from, soonest);
-            let Some(place) = first_of(gaps.take_while(in_time), number, sides) else {
+            let places = need.places(plans.get(number), from, soonest);
+            let places = places.take_while(|it| in_time(&it.1));
+            let Some((nth, place)) = first_of(places, number, sides) else {
                 // Later gaps are later still: the former choice was wrong.
-                let former = chosen.pop().ok_or(Unplaced::NoGap)?;
-                from = former.at + 1;
+                chosen.pop();
+                let former = nths.pop().ok_or(Unplaced::NoGap)?;
+                from = Some(former + 1);
                 continue;
             };
             if sides.choose(number, place.at) {
                 chosen.push(place);
-                from = 0;
+                nths.push(nth);
+                from = None;
             } else {
-                from = place.at + 1;
+                from = Some(nth + 1);
             }
         }
         for place in &mut chosen {
@@ -113,15 +118,15 @@ impl<V: Value> Hub<V> {
     }
 }
 
-/// The first of these places that agrees with those that were chosen.
+/// The first of these numbered places that agrees with those that were chosen.
 fn first_of<V: Value>(
-    places: impl Iterator<Item = Place>,
+    places: impl Iterator<Item = (usize, Place)>,
     number: usize,
     sides: &mut Sides<'_, V>,
-) -> Option<Place> {
-    for place in places {
+) -> Option<(usize, Place)> {
+    for (nth, place) in places {
         match sides.judge(number, place.at) {
-            Verdict::Fits => return Some(place),
+            Verdict::Fits => return Some((nth, place)),
             Verdict::TooEarly => {}
             // And so are all that follow.
             Verdict::TooLate => return None,
@@ -181,21 +186,27 @@ impl Plans {
 }
 
 impl Need {
-    /// The places in these gaps from this entry on that are long enough from the soonest time on:
-    /// those behind are later. O(log gaps) for the first one.
-    fn gaps(self, plan: &[Gap], from: usize, soonest: Time) -> impl Iterator<Item = Place> + '_ {
+    /// The numbers of these gaps, and the places in them, from this one on: it was found before that
+    /// it ends late enough. Without one, from the first that does, in O(log gaps).
+    fn places(
+        self,
+        plan: &[Gap],
+        from: Option<usize>,
+        soonest: Time,
+    ) -> impl Iterator<Item = (usize, Place)> + '_ {
         let length = self.length();
         let soonest_end = soonest + length;
         // Each gap has the length, so it ends no sooner than those in front of it: where one ends
         // late enough, all behind it do.
-        let first = plan.partition_point(|it| it.at < from || it.until < soonest_end);
+        let first = from.unwrap_or_else(|| plan.partition_point(|it| it.until < soonest_end));
         let gaps = plan.get(first..).unwrap_or_default();
-        gaps.iter().map(move |gap| Place {
+        let place = move |gap: &Gap| Place {
             device: self.device,
             at: gap.at,
             start: soonest.max(gap.free),
             length,
             leased: false,
-        })
+        };
+        (first..).zip(gaps.iter().map(place))
     }
 }
