@@ -1,7 +1,6 @@
 //! Whether places agree with one order of all routines.
 
 use alloc::vec::Vec;
-use core::iter::repeat_n;
 
 use selvedge_core::NodeId;
 
@@ -196,6 +195,10 @@ impl<'a, V: Value> Ranked<'a, V> {
     }
 
     fn judge(&mut self, number: usize, at: usize) -> Verdict {
+        if number == 0 {
+            // Nothing speaks against it yet.
+            return Verdict::Fits;
+        }
         let lineage = self.spots.get(number).map_or(&[][..], |it| it.lineage);
         let (before, after) = (in_front(lineage, at), behind(lineage, at));
         let at = u32::try_from(at).unwrap_or(u32::MAX);
@@ -351,7 +354,7 @@ impl Memory {
             *tried = u32::try_from(nth).ok();
         }
         self.choices.push(choice);
-        self.known.extend(repeat_n(Known::new(&choice), width));
+        self.known.resize(self.known.len() + width, Known::NOTHING);
         nth
     }
 
@@ -379,15 +382,12 @@ impl Memory {
 
 impl Known {
     /// Nothing was asked yet.
-    fn new(choice: &Choice) -> Self {
-        let (before, after) = (choice.before.is_some(), choice.after.is_some());
-        Self {
-            early_below: 0,
-            early_up_to: if before { u32::MAX } else { 0 },
-            late_from: u32::MAX,
-            late_behind: if after { 0 } else { u32::MAX },
-        }
-    }
+    const NOTHING: Self = Self {
+        early_below: 0,
+        early_up_to: u32::MAX,
+        late_from: u32::MAX,
+        late_behind: 0,
+    };
 }
 
 impl<V: Value> Hub<V> {
