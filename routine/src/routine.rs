@@ -114,6 +114,12 @@ impl<V> Step<V> {
         }
     }
 
+    /// Whether the step commands the device, or its condition asks about it.
+    fn needs(&self, device: NodeId) -> bool {
+        let asks = |it: &Clause<V>| it.asks(device);
+        self.device == device || self.condition.as_ref().is_some_and(asks)
+    }
+
     /// The devices that the step needs: those that its condition asks about, then the one that it
     /// commands. May name one device twice.
     pub fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
@@ -140,7 +146,7 @@ impl<V> Routine<V> {
     #[must_use]
     pub fn needs(&self, device: NodeId, from: usize) -> bool {
         let mut left = self.steps.iter().skip(from);
-        left.any(|step| step.devices().any(|it| it == device))
+        left.any(|step| step.needs(device))
     }
 
     /// Whether a command to `device` must succeed. O(steps).
@@ -156,6 +162,6 @@ impl<V> Routine<V> {
     pub fn must_reach(&self, device: NodeId) -> bool {
         let is_must = |step: &Step<V>| step.priority == Priority::Must;
         let mut all = self.steps.iter();
-        all.any(|step| is_must(step) && step.devices().any(|it| it == device))
+        all.any(|step| is_must(step) && step.needs(device))
     }
 }

@@ -112,8 +112,8 @@ pub(crate) struct Memory {
     /// All choices that were tried; and which of them are made, one a device.
     choices: Vec<Choice>,
     chosen: Vec<usize>,
-    /// Which choice is that of a place: by device and place, in this order.
-    tried: Vec<((usize, u32), usize)>,
+    /// Which choice is that of a place, of one device after the other.
+    tried: Vec<Option<u32>>,
     /// What was found of each choice and each device, row by row.
     known: Vec<Known>,
     /// The choices that a search is about: their cells of what was found, and their neighbours.
@@ -124,11 +124,11 @@ pub(crate) struct Memory {
 /// So many cells of what was found are kept, besides one for each pair of devices. Tests keep few.
 const CELLS: usize = if cfg!(test) { 16 } else { 4_096 };
 
-/// A place on the device with this number, between these.
+/// A place between these.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
-    number: usize,
-    at: u32,
+    /// Its number among those of all devices.
+    place: usize,
     before: Option<Neighbour>,
     after: Option<Neighbour>,
     /// None that must stay in front on a later device comes after the routine.
@@ -152,6 +152,8 @@ struct Known {
 /// A device that is needed.
 struct Spot<'a, V> {
     lineage: &'a [Entry<V>],
+    /// How many places there are on those before.
+    begin: usize,
     /// Behind all that have touched it, and all that must not be overtaken there.
     first: usize,
     /// The last one in front of that.
@@ -162,12 +164,16 @@ struct Spot<'a, V> {
 
 impl<'a, V: Value> Ranked<'a, V> {
     fn new(hub: &'a Hub<V>, new: &Run<V>, needs: &[Need], mut memory: Memory) -> Self {
+        let mut places = 0;
         let spot = |need: &Need| {
             let device = hub.devices.get(&need.device);
             let lineage = device.map_or(&[][..], |it| it.lineage.as_slice());
             let first = device.map_or(0, |it| hub.first_place(need.device, it, new, true));
+            let begin = places;
+            places += lineage.len() + 1;
             Spot {
                 lineage,
+                begin,
                 first,
                 stays: in_front(lineage, first).map(|it| hub.ranks.neighbour(it)),
                 later: None,
@@ -180,6 +186,7 @@ impl<'a, V: Value> Ranked<'a, V> {
             later = later.max(spot.stays.map(|it| it.rank));
         }
         memory.clear();
+        memory.tried.resize(places, None);
         Self { hub, spots, memory }
     }
 
@@ -188,6 +195,10 @@ impl<'a, V: Value> Ranked<'a, V> {
     }
 
     fn judge(&mut self, number: usize, at: usize) -> Verdict {
+        if number == 0 {
+            // Nothing speaks against it yet.
+            return Verdict::Fits;
+        }
         let lineage = self.spots.get(number).map_or(&[][..], |it| it.lineage);
         let (before, after) = (in_front(lineage, at), behind(lineage, at));
         let at = u32::try_from(at).unwrap_or(u32::MAX);
@@ -206,29 +217,26 @@ impl<'a, V: Value> Ranked<'a, V> {
         if memory.known.len() > width * width + CELLS {
             memory.forget(width);
         }
-        let at = u32::try_from(at).unwrap_or(u32::MAX);
-        let found = memory.tried.binary_search_by_key(&(number, at), |it| it.0);
-        let nth = match found {
-            Ok(place) => memory.tried.get(place).map_or(0, |it| it.1),
-            Err(place) => {
-                let nth = memory.choices.len();
-                memory.tried.insert(place, ((number, at), nth));
-                let choice = self.choice(number, at);
-                self.memory.add(choice, width);
-                nth
-            }
-        };
+        let place = self.spots.get(number).map_or(0, |it| it.begin) + at;
+        let tried = self.memory.tried.get(place).copied().flatten();
+        let nth = tried.map_or_else(
+            || {
+                let choice = self.choice(number, at, place);
+                self.memory.add(choice, width)
+            },
+            |it| it as usize,
+        );
         self.memory.chosen.push(nth);
         let choice = self.memory.choices.get(nth);
         choice.is_some_and(|it| it.leaves_room)
     }
 
     /// What follows from this choice alone.
-    fn choice(&mut self, number: usize, at: u32) -> Choice {
+    fn choice(&mut self, number: usize, at: usize, place: usize) -> Choice {
         let (ranks, spot) = (&self.hub.ranks, self.spots.get(number));
         let lineage = spot.map_or(&[][..], |it| it.lineage);
-        let before = in_front(lineage, at as usize).map(|it| ranks.neighbour(it));
-        let after = behind(lineage, at as usize).map(|it| ranks.neighbour(it));
+        let before = in_front(lineage, at).map(|it| ranks.neighbour(it));
+        let after = behind(lineage, at).map(|it| ranks.neighbour(it));
         let later = spot.and_then(|it| it.later);
         let leaves_room = match (after, later) {
             // Most rank above all that stay.
@@ -242,8 +250,7 @@ impl<'a, V: Value> Ranked<'a, V> {
             _ => true,
         };
         Choice {
-            number,
-            at,
+            place,
             before,
             after,
             leaves_room,
@@ -340,24 +347,27 @@ impl<'a, V: Value> Ranked<'a, V> {
 }
 
 impl Memory {
-    /// Of a choice nothing is known yet on any of so many devices.
-    fn add(&mut self, choice: Choice, width: usize) {
-        let unknown = Known::new(&choice);
+    /// Of a choice nothing is known yet on any of so many devices. Returns its number.
+    fn add(&mut self, choice: Choice, width: usize) -> usize {
+        let nth = self.choices.len();
+        if let Some(tried) = self.tried.get_mut(choice.place) {
+            *tried = u32::try_from(nth).ok();
+        }
         self.choices.push(choice);
-        self.known.resize(self.choices.len() * width, unknown);
+        self.known.resize(self.known.len() + width, Known::NOTHING);
+        nth
     }
 
     /// Of all choices but those that were made, what was found is found again.
     fn forget(&mut self, width: usize) {
         let choices = core::mem::take(&mut self.choices);
         let chosen = core::mem::take(&mut self.chosen);
+        let places = self.tried.len();
         self.clear();
-        let made = chosen.iter().filter_map(|it| choices.get(*it));
-        for (&choice, nth) in made.zip(0..) {
-            self.add(choice, width);
+        self.tried.resize(places, None);
+        for &choice in chosen.iter().filter_map(|it| choices.get(*it)) {
+            let nth = self.add(choice, width);
             self.chosen.push(nth);
-            // There is one a device, in their order.
-            self.tried.push(((choice.number, choice.at), nth));
         }
     }
 
@@ -372,15 +382,12 @@ impl Memory {
 
 impl Known {
     /// Nothing was asked yet.
-    fn new(choice: &Choice) -> Self {
-        let (before, after) = (choice.before.is_some(), choice.after.is_some());
-        Self {
-            early_below: 0,
-            early_up_to: if before { u32::MAX } else { 0 },
-            late_from: u32::MAX,
-            late_behind: if after { 0 } else { u32::MAX },
-        }
-    }
+    const NOTHING: Self = Self {
+        early_below: 0,
+        early_up_to: u32::MAX,
+        late_from: u32::MAX,
+        late_behind: 0,
+    };
 }
 
 impl<V: Value> Hub<V> {
@@ -393,22 +400,17 @@ impl<V: Value> Hub<V> {
         new: &Run<V>,
         by_notes: bool,
     ) -> usize {
-        let new_sets = new.sets_note();
-        let stays = |entry: &Entry<V>| {
-            // Most others have not begun, and set other devices.
-            let may_stay = |slot| {
-                let note = self.ranks.note(slot);
-                let is_alike = note.sets == new_sets && new_sets != 0;
-                note.has_begun || note.urgency > new.urgency() || is_alike
-            };
-            entry.touched
-                || (!by_notes || entry.slot.is_some_and(may_stay))
-                    && entry
-                        .routine()
-                        .is_some_and(|it| self.must_stay(it, id, new))
+        let (sets, urgency) = (new.sets_note(), new.urgency());
+        let may_stay = |slot| self.ranks.may_stay(slot, sets, urgency);
+        let must_stay = |it| self.must_stay(it, id, new);
+        let stays = |entry: &Entry<V>| entry.routine().is_some_and(must_stay);
+        let mut entries = device.lineage.iter();
+        let last = if by_notes {
+            entries.rposition(|it| it.touched || it.slot.is_some_and(may_stay) && stays(it))
+        } else {
+            entries.rposition(|it| it.touched || stays(it))
         };
-        let mut entries = device.lineage.iter().enumerate().rev();
-        entries.find(|it| stays(it.1)).map_or(0, |it| it.0 + 1)
+        last.map_or(0, |at| at + 1)
     }
 
     /// Whether a routine must not be overtaken on a device by a new one.

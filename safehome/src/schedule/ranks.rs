@@ -63,10 +63,10 @@ pub(crate) struct Note {
 
 /// The neighbours of a routine on a device.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+pub(crate) struct Link {
     device: NodeId,
-    before: Option<Slot>,
-    after: Option<Slot>,
+    pub(crate) before: Option<Slot>,
+    pub(crate) after: Option<Slot>,
 }
 
 /// A routine beside another one.
@@ -204,6 +204,14 @@ impl Ranks {
         }
     }
 
+    /// Whether a routine that sets these devices may have to go behind this one. Most others have
+    /// not begun, and set other devices.
+    pub(crate) fn may_stay(&self, slot: Slot, sets: u32, urgency: Urgency) -> bool {
+        self.notes
+            .get(slot.number())
+            .is_some_and(|it| it.has_begun || it.urgency > urgency || it.sets == sets && sets != 0)
+    }
+
     pub(crate) fn note(&self, slot: Slot) -> Note {
         self.notes.get(slot.number()).copied().unwrap_or_default()
     }
@@ -224,11 +232,15 @@ impl Ranks {
 
     /// Its neighbours on this side.
     pub(crate) fn beside(&self, slot: Slot, side: Side) -> impl Iterator<Item = Slot> + '_ {
-        let links = self.links.get(slot.number()).into_iter().flatten();
-        links.filter_map(move |it| match side {
+        self.links(slot).iter().filter_map(move |it| match side {
             Side::Before => it.before,
             Side::After => it.after,
         })
+    }
+
+    /// Its places.
+    pub(crate) fn links(&self, slot: Slot) -> &[Link] {
+        self.links.get(slot.number()).map_or(&[], Vec::as_slice)
     }
 
     /// The neighbours of a routine on a device, if it has a place there.

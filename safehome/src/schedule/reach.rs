@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::schedule::ranks::{Rank, Ranks, Slot};
+use crate::schedule::ranks::{Link, Rank, Ranks, Slot};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -42,8 +42,23 @@ impl Reach {
             return Some(from);
         }
         self.stack.push(from);
+        // Once for each side: a step asks no more than it must.
+        match side {
+            Side::Before => self.walk(ranks, wanted, |it| it.before, |rank| rank >= limit),
+            Side::After => self.walk(ranks, wanted, |it| it.after, |rank| rank <= limit),
+        }
+    }
+
+    /// The first one with this number on the way from those on the stack.
+    fn walk(
+        &mut self,
+        ranks: &Ranks,
+        wanted: u32,
+        beside: impl Fn(&Link) -> Option<Slot>,
+        is_within: impl Fn(Rank) -> bool,
+    ) -> Option<Slot> {
         while let Some(at) = self.stack.pop() {
-            for next in ranks.beside(at, side) {
+            for next in ranks.links(at).iter().filter_map(&beside) {
                 let Some(seen) = self.seen.get_mut(next.number()) else {
                     debug_assert!(false, "each slot has a number");
                     continue;
@@ -51,7 +66,7 @@ impl Reach {
                 if *seen == wanted {
                     return Some(next);
                 }
-                if *seen != self.search && is_within(ranks.rank_of(next), side, limit) {
+                if *seen != self.search && is_within(ranks.rank_of(next)) {
                     *seen = self.search;
                     self.stack.push(next);
                 }

@@ -71,63 +71,100 @@ impl<V: Value> Hub<V> {
         plans: &mut Plans,
         left: &mut u16,
     ) -> Result<Vec<Place>, Unplaced> {
-        let mut chosen: Vec<Place> = Vec::with_capacity(needs.len());
-        // In front of this the next place must not be.
-        let mut from = 0;
-        while let Some(&need) = needs.get(chosen.len()) {
+        let mut chosen: Vec<Chosen> = Vec::with_capacity(needs.len());
+        // The gap to be looked at next, if a former one of the device did not do; and from when on.
+        let mut next = None;
+        while let Some(need) = needs.get(chosen.len()) {
             *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
             let number = chosen.len();
-            let delay = chosen.last().map_or(Span::ZERO, |former| {
-                let planned = needs.get(number - 1).map_or(Span::ZERO, |it| it.from);
-                former.start.since(now + planned)
-            });
-            let soonest = now + need.from + delay;
-            let begin = chosen.first().map(|it| it.start);
-            let in_time = |it: &Place| {
-                let begin = begin.unwrap_or(it.start);
-                (it.start + it.length).since(begin) <= longest
-            };
             if plans.count() <= number {
                 let device = self.devices.get(&need.device).ok_or(Unplaced::NoGap)?;
                 plans.add(need.length(), &device.lineage, sides.first(number));
             }
-            let gaps = need.gaps(plans.get(number), from, soonest);
-            let Some(place) = first_of(gaps.take_while(in_time), number, sides) else {
+            let plan = plans.get(number);
+            let (nth, soonest) = next.take().unwrap_or_else(|| {
+                let delay = chosen.last().map_or(Span::ZERO, |former| {
+                    let planned = needs.get(number - 1).map_or(Span::ZERO, |it| it.from);
+                    former.start.since(now + planned)
+                });
+                let soonest = now + need.from + delay;
+                (first_until(plan, soonest + need.length()), soonest)
+            });
+            let begin = chosen.first().map(|it| it.start);
+            let is_in_time = |start: Time| {
+                let begin = begin.unwrap_or(start);
+                (start + need.length()).since(begin) <= longest
+            };
+            let judge = |at| sides.judge(number, at);
+            let Some(found) = first_fitting(plan, nth, soonest, is_in_time, judge) else {
                 // Later gaps are later still: the former choice was wrong.
                 let former = chosen.pop().ok_or(Unplaced::NoGap)?;
-                from = former.at + 1;
+                next = Some((former.nth + 1, former.soonest));
                 continue;
             };
-            if sides.choose(number, place.at) {
-                chosen.push(place);
-                from = 0;
-            } else {
-                from = place.at + 1;
+            if !sides.choose(number, found.at) {
+                next = Some((found.nth + 1, soonest));
+                continue;
             }
+            chosen.push(found);
         }
-        for place in &mut chosen {
-            let device = self.devices.get(&place.device);
-            place.leased = device.is_some_and(|it| self.leases(it, place.at));
-        }
-        Ok(chosen)
+        let place = |(need, it): (&Need, &Chosen)| {
+            let device = self.devices.get(&need.device);
+            Place {
+                device: need.device,
+                at: it.at,
+                start: it.start,
+                length: need.length(),
+                leased: device.is_some_and(|device| self.leases(device, it.at)),
+            }
+        };
+        Ok(needs.iter().zip(&chosen).map(place).collect())
     }
 }
 
-/// The first of these places that agrees with those that were chosen.
-fn first_of<V: Value>(
-    places: impl Iterator<Item = Place>,
-    number: usize,
-    sides: &mut Sides<'_, V>,
-) -> Option<Place> {
-    for place in places {
-        match sides.judge(number, place.at) {
-            Verdict::Fits => return Some(place),
+/// A place in the gap with this number.
+struct Chosen {
+    nth: usize,
+    /// From when on it was looked for.
+    soonest: Time,
+    at: usize,
+    start: Time,
+}
+
+/// The first place that agrees with those that were chosen, in these gaps from this one on.
+fn first_fitting(
+    plan: &[Gap],
+    first: usize,
+    soonest: Time,
+    is_in_time: impl Fn(Time) -> bool,
+    mut judge: impl FnMut(usize) -> Verdict,
+) -> Option<Chosen> {
+    for (gap, nth) in plan.get(first..)?.iter().zip(first..) {
+        let (at, start) = (gap.at, soonest.max(gap.free));
+        if !is_in_time(start) {
+            return None;
+        }
+        match judge(at) {
+            Verdict::Fits => {
+                return Some(Chosen {
+                    nth,
+                    soonest,
+                    at,
+                    start,
+                });
+            }
             Verdict::TooEarly => {}
             // And so are all that follow.
             Verdict::TooLate => return None,
         }
     }
     None
+}
+
+/// The first of these gaps that does not end before. Each has the length that is needed, so it ends
+/// no sooner than those in front of it: none behind it ends before, either. O(log gaps).
+fn first_until(plan: &[Gap], end: Time) -> usize {
+    plan.partition_point(|it| it.until < end)
 }
 
 /// A gap in the plan of a device, in front of the entry with this number.
@@ -177,25 +214,5 @@ impl Plans {
         let (begin, end) = (begin.copied().unwrap_or_default(), self.ends.get(number));
         let gaps = end.and_then(|&end| self.gaps.get(begin..end));
         gaps.unwrap_or_default()
-    }
-}
-
-impl Need {
-    /// The places in these gaps from this entry on that are long enough from the soonest time on:
-    /// those behind are later. O(log gaps) for the first one.
-    fn gaps(self, plan: &[Gap], from: usize, soonest: Time) -> impl Iterator<Item = Place> + '_ {
-        let length = self.length();
-        let soonest_end = soonest + length;
-        // Each gap has the length, so it ends no sooner than those in front of it: where one ends
-        // late enough, all behind it do.
-        let first = plan.partition_point(|it| it.at < from || it.until < soonest_end);
-        let gaps = plan.get(first..).unwrap_or_default();
-        gaps.iter().map(move |gap| Place {
-            device: self.device,
-            at: gap.at,
-            start: soonest.max(gap.free),
-            length,
-            leased: false,
-        })
     }
 }

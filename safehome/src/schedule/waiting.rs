@@ -72,7 +72,10 @@ impl Waiting {
     /// behind one that must not be overtaken. Returns whether there are any.
     pub(crate) fn wake(&mut self, at: NodeId) -> bool {
         let mut is_any = false;
-        for waiter in self.queues.get_mut(&at).into_iter().flatten() {
+        let Some(queue) = self.queues.get_mut(&at) else {
+            return false;
+        };
+        for waiter in queue {
             if core::mem::take(&mut waiter.sleeps) {
                 self.awake.insert(waiter.id);
                 is_any = true;
@@ -134,13 +137,17 @@ impl Waiting {
 
     /// Those that wait for a device and came before this one.
     pub(crate) fn before(&self, id: RoutineId, at: NodeId) -> impl Iterator<Item = RoutineId> {
-        let queue = self.queues.get(&at).into_iter().flatten();
+        let queue = self.queue(at).iter();
         queue.map(|it| it.id).take_while(move |it| *it < id)
+    }
+
+    fn queue(&self, at: NodeId) -> &[Waiter] {
+        self.queues.get(&at).map_or(&[], Vec::as_slice)
     }
 
     /// The first that waits for a device, came before this one and must not be overtaken.
     pub(crate) fn first_before(&self, id: RoutineId, at: NodeId) -> Option<RoutineId> {
-        let queue = self.queues.get(&at).into_iter().flatten();
+        let queue = self.queue(at).iter();
         let mut before = queue.take_while(|it| it.id < id);
         before.find(|it| it.stays_first).map(|it| it.id)
     }
