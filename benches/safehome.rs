@@ -3,13 +3,19 @@
 //! routines; figure 15d), and in larger ones. The live routines have 1 to 10 such commands and came
 //! at one moment, so that most of them wait for devices.
 
-#![allow(clippy::expect_used, reason = "a bench of nothing ends")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "a bench reads clocks, and one of nothing ends"
+)]
 
 use core::hint::black_box;
+use core::time::Duration;
+use std::time::Instant;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use selvedge_core::{Choose, Driver, Effect, Input, NodeId, Span, Time};
 use selvedge_safehome::{Command, Config, Event, Hub, Outcome, Routine, Scheduler, Step};
 
@@ -24,6 +30,7 @@ const SIZES: [(u64, u64); 6] = [
 ];
 /// How many different routines are placed in turn.
 const DRAWN: usize = 64;
+const SHORT: Duration = Duration::from_millis(500);
 
 /// So many commands, each to another device and of a length that is drawn.
 fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
@@ -41,7 +48,7 @@ fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
 }
 
 /// A hub with so many routines of 1 to 10 commands that run or wait.
-fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) -> Hub<u8> {
+fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) -> Driver<Hub<u8>> {
     let config = Config::default()
         .with_scheduler(scheduler)
         .with_routine_limit(5_000);
@@ -55,7 +62,16 @@ fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) 
         let routine = routine(commands, devices, rng);
         step(&mut driver, rng, Command::Submit(routine));
     }
-    driver.machine().clone()
+    driver
+}
+
+const fn done(device: NodeId, token: u64) -> Command<u8> {
+    let outcome = Outcome::Done;
+    Command::Outcome {
+        device,
+        token,
+        outcome,
+    }
 }
 
 /// A step; each command that is issued is done at once.
@@ -65,16 +81,44 @@ fn step(driver: &mut Driver<Hub<u8>>, rng: &mut ChaCha8Rng, command: Command<u8>
         let input = Input::Command(command);
         let taken = driver.step(Time::ZERO, rng, input, |effect| {
             if let Effect::Event(Event::Issue { device, token, .. }) = effect {
-                let outcome = Outcome::Done;
-                commands.push(Command::Outcome {
-                    device,
-                    token,
-                    outcome,
-                });
+                commands.push(done(device, token));
             }
         });
         assert!(taken.is_ok());
     }
+}
+
+/// How long it takes to submit so many routines to hubs that have grown to a size. A copy would not
+/// do: its lists have no room.
+fn time(
+    many: u64,
+    size: u64,
+    grown: impl Fn() -> (Driver<Hub<u8>>, ChaCha8Rng),
+    routines: &mut impl Iterator<Item = Routine<u8>>,
+) -> Duration {
+    let (mut driver, mut rng) = grown();
+    let (mut more, mut took) = (0, Duration::ZERO);
+    for routine in routines.take(usize::try_from(many).unwrap_or(usize::MAX)) {
+        // It grows by a sixteenth at most.
+        if more > size / 16 {
+            (driver, rng) = grown();
+            more = 0;
+        }
+        more += 1;
+        let input = Input::Command(Command::Submit(routine));
+        let mut issued = Vec::new();
+        let start = Instant::now();
+        let taken = driver.step(Time::ZERO, &mut rng, input, |effect| match effect {
+            Effect::Event(Event::Issue { device, token, .. }) => issued.push((device, token)),
+            other => drop(black_box(other)),
+        });
+        took += start.elapsed();
+        assert!(taken.is_ok());
+        for (device, token) in issued {
+            step(&mut driver, &mut rng, done(device, token));
+        }
+    }
+    took
 }
 
 fn bench(criterion: &mut Criterion) {
@@ -84,37 +128,22 @@ fn bench(criterion: &mut Criterion) {
         Scheduler::FirstCome,
     ] {
         let mut group = criterion.benchmark_group(format!("{scheduler:?}"));
+        // To grow a hub takes longer than what is measured.
+        group
+            .sample_size(10)
+            .warm_up_time(SHORT)
+            .measurement_time(SHORT);
         for (devices, routines) in SIZES {
             let mut rng = ChaCha8Rng::seed_from_u64(routines);
-            let home = hub(devices, routines, scheduler, &mut rng);
             let all: Vec<_> = (0..DRAWN).map(|_| routine(10, devices, &mut rng)).collect();
-            let mut next = all.iter().cycle();
+            let mut next = all.iter().cycle().cloned();
+            let grown = || {
+                let mut rng = ChaCha8Rng::seed_from_u64(routines);
+                (hub(devices, routines, scheduler, &mut rng), rng)
+            };
             let name = format!("{devices} devices, {routines} routines");
             group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
-                bencher.iter_batched_ref(
-                    || {
-                        let mut rng = ChaCha8Rng::seed_from_u64(1);
-                        let mut driver = Driver::new(home.clone());
-                        // A copy's lists have no room: the first routine makes it.
-                        if let Some(routine) = all.first().cloned() {
-                            step(&mut driver, &mut rng, Command::Submit(routine));
-                        }
-                        (driver, rng, next.next().cloned())
-                    },
-                    |(driver, rng, routine)| {
-                        let Some(routine) = routine.take() else {
-                            return;
-                        };
-                        let input = Input::Command(Command::Submit(routine));
-                        let taken = driver.step(Time::ZERO, rng, input, |effect| {
-                            if let Effect::Event(event) = &effect {
-                                black_box(event);
-                            }
-                        });
-                        assert!(taken.is_ok());
-                    },
-                    BatchSize::LargeInput,
-                );
+                bencher.iter_custom(|many| time(many, routines, grown, &mut next));
             });
         }
         group.finish();
