@@ -53,6 +53,11 @@ async fn a_key_that_is_wrong_or_missing_gives_no_answer_and_nothing_is_sent() {
     let board = Board::start(false);
     let mut device = Esphome::new(board.at.to_string(), "heater".into(), None);
     assert_eq!(device.ask().await, None, "it has no such switch");
+    let why = device.trouble().unwrap();
+    assert!(
+        why.ends_with(r#"it has ["Other 1", "Water Pump"]"#),
+        "{why}"
+    );
     let kind = Kind {
         others: 2_000,
         ..Kind::default()
@@ -87,6 +92,23 @@ async fn what_is_not_proven_is_unknown_and_a_change_is_proof() {
     let outcome = device.set(&on(), within(Duration::from_secs(1))).await;
     assert_eq!(outcome, Outcome::Refused);
     assert_eq!(board.commands(), sent);
+}
+
+/// Until something is sent, it can be tried again.
+#[tokio::test]
+async fn a_device_that_comes_while_there_is_time_does_the_command() {
+    let board = Board::start(false);
+    board.set_mood(Mood::Dead);
+    let mut device = board.device(None);
+    let state = on();
+    let set = device.set(&state, within(Duration::from_secs(5)));
+    let comes = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        board.set_mood(Mood::Obeys);
+    };
+    assert_eq!(tokio::join!(set, comes).0, Outcome::Done);
+    assert_eq!(board.commands(), 1);
+    assert!(board.is_on());
 }
 
 #[tokio::test]

@@ -115,6 +115,7 @@ async fn a_device_that_is_gone_is_asked_nothing() {
     assert!(timeout(MOMENT, device.ask()).await.is_err());
     ear.on_link(false);
     assert_eq!(timeout(MOMENT, device.ask()).await, Ok(None));
+    assert_eq!(device.trouble(), None, "it is not known why");
 }
 
 #[tokio::test]

@@ -239,6 +239,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_name_is_one_word_of_letters_and_digits() {
+        assert_eq!(word("Living-Room Lamp_2"), "living-room_lamp_2");
+        assert_eq!(word("K\u{fc}che (l./r.)"), "k_che__l__r__");
+    }
+
+    #[tokio::test]
+    async fn a_device_that_wants_to_end_is_told_that_it_may_and_is_gone() {
+        let (ours, mut theirs) = duplex(64);
+        let mut session = session(ours);
+        theirs
+            .write_all(&[0, 0, kind::DISCONNECT as u8])
+            .await
+            .unwrap();
+        let moment = Duration::from_millis(300);
+        let heard = timeout(moment, session.hear()).await;
+        assert!(
+            matches!(heard, Ok(Err(WireError::Connection(_)))),
+            "{heard:?}"
+        );
+        let mut answer = [0; 3];
+        timeout(moment, theirs.read_exact(&mut answer))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(answer, [0, 0, kind::DISCONNECTED as u8]);
+    }
+
     #[tokio::test]
     async fn an_answer_that_is_half_written_when_nobody_listens_any_more_is_written_in_whole() {
         // It takes two bytes at a time.
