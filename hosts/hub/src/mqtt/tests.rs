@@ -283,7 +283,11 @@ async fn what_is_asked_for_is_a_run_or_its_end_by_a_press_or_nothing_or_a_number
         match all.into_iter().next()? {
             Request::Run(name, _) => Some((name, None)),
             Request::CancelOf(name, id, _) => Some((name, Some(id))),
-            other => panic!("{other:?}"),
+            other @ (Request::Reports(..)
+            | Request::Cancel(..)
+            | Request::Preview(..)
+            | Request::Show(..)
+            | Request::Stop) => panic!("{other:?}"),
         }
     };
     let run = Some((String::from("r"), None));
