@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::thread;
 
 use selvedge_core::Span;
-use selvedge_hub::device::Device as _;
 use selvedge_hub::device::mqtt::{
     Availability, Conventions, Ear, Mqtt, Payload, Question, Unlinked,
 };
+use selvedge_hub::device::{Device as _, Heard};
 use selvedge_mqtt::access::{Access, Address};
 use selvedge_mqtt::link::{Dialect, Link, Session, Setup};
 use selvedge_routine::State;
@@ -190,5 +190,28 @@ async fn a_command_is_done_when_the_device_says_its_state_afterwards_and_not_bef
         // Until it is over, a command whose outcome is unknown may act.
         assert!(device.lateness() > Span::ZERO);
         assert_eq!(device.lateness(), Unlinked::lateness());
+    }
+}
+
+#[tokio::test]
+async fn what_a_device_says_is_heard_once_and_so_is_that_it_is_gone() {
+    let (mut device, ear, _link, _broker) = unanswered(None);
+    ear.on_published("there", b"online", true);
+    ear.on_published("is", b"off", true);
+    let nothing = timeout(MOMENT, device.hear()).await;
+    assert!(nothing.is_err(), "it is retained: {nothing:?}");
+    for state in ["on", "on", "off"] {
+        ear.on_published("is", state.as_bytes(), false);
+        let heard = timeout(MOMENT, device.hear()).await;
+        assert_eq!(heard, Ok(Heard::State(state.into())));
+        assert!(timeout(MOMENT, device.hear()).await.is_err());
+    }
+    for _ in 0..2 {
+        ear.on_published("there", b"offline", false);
+        let heard = timeout(MOMENT, device.hear()).await;
+        assert_eq!(heard, Ok(Heard::Gone));
+        assert!(timeout(MOMENT, device.hear()).await.is_err());
+        ear.on_published("there", b"online", false);
+        assert!(timeout(MOMENT, device.hear()).await.is_err());
     }
 }

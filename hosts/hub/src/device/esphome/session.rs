@@ -268,6 +268,33 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn that_a_password_is_wanted_is_told() {
+        let (ours, mut theirs) = duplex(64);
+        let mut session = session(ours);
+        let wrong = [0, 2, kind::AUTHENTICATED as u8, 8, 1];
+        theirs.write_all(&wrong).await.unwrap();
+        let heard = timeout(Duration::from_millis(300), session.hear()).await;
+        assert!(matches!(heard, Ok(Err(WireError::Password))), "{heard:?}");
+    }
+
+    #[tokio::test]
+    async fn all_states_that_come_before_the_answer_to_a_ping_are_passed_over() {
+        let (ours, mut theirs) = duplex(256);
+        let mut session = session(ours);
+        let state = |is_on| {
+            let mut codec = Codec::Clear;
+            codec
+                .encode(kind::SWITCH_STATE, &Relay { key: 7, is_on })
+                .unwrap()
+        };
+        for of in [state(true), state(true), PONG.into(), state(false)] {
+            theirs.write_all(&of).await.unwrap();
+        }
+        let asked = timeout(Duration::from_millis(300), session.ask()).await;
+        assert!(matches!(asked, Ok(Ok(false))), "{asked:?}");
+    }
+
+    #[tokio::test]
     async fn an_answer_that_is_half_written_when_nobody_listens_any_more_is_written_in_whole() {
         // It takes two bytes at a time.
         let (ours, theirs) = duplex(2);
