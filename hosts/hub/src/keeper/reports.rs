@@ -181,6 +181,25 @@ mod tests {
     }
 
     #[test]
+    fn states_are_told_one_by_one_while_there_is_room_and_then_the_last_one_is_replaced() {
+        let (to, requests) = channel();
+        let tell = reporter(NodeId(1), to);
+        let seen = |nth: usize| Report::Observed((nth as i32).into());
+        for nth in 0..ROOM {
+            tell(seen(nth));
+            // It is no news.
+            tell(seen(nth));
+        }
+        let mut told: Vec<_> = (0..ROOM).map(seen).collect();
+        assert_eq!(taken(requests.recv().unwrap()), told);
+        for nth in 0..2 * ROOM {
+            tell(seen(nth));
+        }
+        told[ROOM - 1] = seen(2 * ROOM - 1);
+        assert_eq!(taken(requests.recv().unwrap()), told);
+    }
+
+    #[test]
     fn a_device_that_comes_and_goes_without_pause_was_gone_and_ends_as_it_is() {
         let (to, requests) = channel();
         let tell = reporter(NodeId(1), to);

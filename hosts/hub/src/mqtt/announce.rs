@@ -149,10 +149,12 @@ fn cut(texts: &[String], most: usize, id: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use serde_json::Value;
 
     use super::*;
-    use crate::house::Cause;
+    use crate::house::{Cause, Counts, DeviceView};
 
     fn of(steps: usize, text: &str) -> RunView {
         RunView {
@@ -196,13 +198,86 @@ mod tests {
                     continue;
                 };
                 assert!(kept.iter().all(|it| it == text));
+                let bytes = serde_json::to_vec(kept).unwrap().len();
+                assert!(bytes <= RUN_MAX / 3 + 2, "{bytes}");
                 if kept.len() + 1 == steps && mark == text {
                     continue; // All of them.
                 }
+                // As many as there is room for.
+                let one = serde_json::to_vec(text).unwrap().len() + 1;
+                assert_eq!(kept.len(), RUN_MAX / 3 / one);
                 let more = steps - kept.len();
                 let told = format!("… {more} more are left out: see /api/runs/7");
                 assert_eq!(mark, &told);
             }
         }
+    }
+
+    #[test]
+    fn a_list_that_fits_has_no_mark_beside_one_that_does_not() {
+        let notes = vec![String::from("lamp: late")];
+        let view = RunView {
+            notes: notes.clone(),
+            ..of(10_000, "lamp: on")
+        };
+        let said: Value = serde_json::from_slice(&run(&view)).unwrap();
+        assert_eq!(said["notes"], Value::from(notes));
+        assert!(said["steps"].as_array().unwrap().len() < 10_000);
+    }
+
+    #[test]
+    fn a_text_has_as_many_bytes_in_json_as_it_may_at_most() {
+        for (one, bytes) in [('a', 1), ('\u{fc}', 2), ('"', 6), ('\\', 6), ('\u{1}', 6)] {
+            let text = |len| String::from(one).repeat(len);
+            let fits = 60 / bytes;
+            assert_eq!(short(&text(fits), 60), text(fits));
+            assert_eq!(short(&text(fits + 1), 60), text(fits) + "…", "{one:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_house_it_is_said_how_many_run_and_wait_and_how_each_device_is() {
+        let one = |what, ended| RunView {
+            what,
+            ended,
+            ..of(0, "")
+        };
+        let device = |name: &str, state: Option<&str>| DeviceView {
+            name: name.into(),
+            state: state.map(Into::into),
+            up: state.is_some(),
+            why: None,
+            lineage: Vec::new(),
+        };
+        let view = View {
+            devices: vec![device("lamp", Some("on")), device("a/b", None)],
+            routines: Vec::new(),
+            runs: vec![
+                one("waits", None),
+                one("runs", None),
+                one("runs", None),
+                one("undone", Some(2)),
+            ],
+            refused: 0,
+            counts: Counts::default(),
+        };
+        let names = ["lamp", "a/b"].map(String::from).into();
+        let topics = Topics::new("own".into(), "ha".into(), &names, &[].into()).unwrap();
+        let said: BTreeMap<String, Value> = house(&topics, &view)
+            .into_iter()
+            .map(|(topic, payload)| (topic, serde_json::from_slice(&payload).unwrap()))
+            .collect();
+        let all = [
+            ("own/runs", json!({ "runs": 2, "waits": 1 })),
+            (
+                "own/device/lamp/state",
+                json!({ "state": "on", "up": true }),
+            ),
+            (
+                "own/device/a_b/state",
+                json!({ "state": null, "up": false }),
+            ),
+        ];
+        assert_eq!(said, all.map(|(topic, it)| (topic.into(), it)).into());
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::hearing::LeftOut;
+use super::topic::Asked;
 use super::*;
 use crate::house::Counts;
 
@@ -25,6 +26,48 @@ fn topics() -> Arc<Topics> {
     let names = |all: &[&str]| -> BTreeSet<String> { all.iter().map(|it| (*it).into()).collect() };
     let topics = Topics::new("own".into(), "ha".into(), &names(&["lamp"]), &names(&["r"]));
     Arc::new(topics.unwrap())
+}
+
+#[test]
+fn the_topics_are_those_that_are_documented() {
+    let names = |all: &[&str]| -> BTreeSet<String> { all.iter().map(|it| (*it).into()).collect() };
+    let of = |discovery: &str| {
+        let (devices, routines) = (names(&["a/b"]), names(&["r", "go+\n#"]));
+        Topics::new("my/hub".into(), discovery.into(), &devices, &routines).unwrap()
+    };
+    let topics = of("ha");
+    assert_eq!(topics.own(), "my/hub");
+    for (topic, is) in [
+        (topics.status(), "my/hub/status"),
+        (topics.runs(), "my/hub/runs"),
+        (topics.one_run(7), "my/hub/run/7"),
+        (topics.device("a/b"), "my/hub/device/a_b/state"),
+        (topics.last("r"), "my/hub/routine/r/last"),
+        (topics.run("go+\n#"), "my/hub/routine/go___/run"),
+        (topics.cancel("r"), "my/hub/routine/r/cancel"),
+        (topics.answer("r"), "my/hub/routine/r/answer"),
+        (topics.button("r"), "ha/button/my_2fhub/r/config"),
+        (topics.sensor("r"), "ha/sensor/my_2fhub/last-r/config"),
+        (topics.count("runs"), "ha/sensor/my_2fhub/count-runs/config"),
+    ] {
+        assert_eq!(topic, is);
+    }
+    assert!(topics.has_routine("r") && !topics.has_routine("other"));
+    assert_eq!(topics.asked(&topics.cancel("r")), Some(Asked::Cancel("r")));
+    assert_eq!(topics.asked("my/hub/routine/other/run"), None);
+    assert_eq!(topics.asked("ha/status"), Some(Asked::Anew));
+    assert_eq!(topics.asked("ha/sensor/x/y/config"), Some(Asked::Announced));
+    assert_eq!(topics.asked("ha/sensor/x/y/state"), None);
+    assert!(topics.is_announced(&topics.button("r")));
+    assert!(topics.is_announced(&topics.count("waits")));
+    assert!(!topics.is_announced("ha/button/my_2fhub/gone/config"));
+    // Where nothing is announced, nothing is heard of announcements.
+    let topics = of("");
+    assert!(!topics.announces());
+    let filters: Vec<_> = topics.filters().collect();
+    assert_eq!(filters, ["my/hub/routine/+/run", "my/hub/routine/+/cancel"]);
+    assert_eq!(topics.asked("/button/my_2fhub/r/config"), None);
+    assert_eq!(announce::discovery(&topics), []);
 }
 
 /// A broker that hears all, and answers when it is told to.
@@ -204,6 +247,64 @@ async fn that_all_is_to_be_said_anew_is_not_lost_behind_what_is_stale() {
         }
     }
     assert_eq!(desk.left_out.all(), 6);
+}
+
+#[tokio::test]
+async fn what_the_hub_announces_is_not_taken_back_and_all_is_said_anew_for_one_that_comes() {
+    let mut desk = desk(None);
+    for (topic, payload) in [
+        ("ha/button/own/r/config", "{}"),
+        ("ha/sensor/own/last-r/config", "{}"),
+        ("ha/sensor/own/count-runs/config", "{}"),
+        // It was taken back.
+        ("ha/button/own/gone/config", ""),
+        ("ha/status", "offline"),
+    ] {
+        desk.hearing.hear(published(topic, payload, true));
+        let stale = desk.stale.try_recv();
+        assert!(stale.is_err(), "{stale:?}");
+        let moment = Duration::from_millis(20);
+        assert!(
+            timeout(moment, desk.anew.notified()).await.is_err(),
+            "{topic}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_for_is_a_run_or_its_end_by_a_press_or_nothing_or_a_number() {
+    let (link, _broker) = a_link_that_is_full();
+    let desk = desk(Some(link));
+    let asked = |what: &str, payload: &str, is_retained| {
+        let topic = format!("own/routine/r/{what}");
+        desk.hearing.hear(published(&topic, payload, is_retained));
+        let all: Vec<_> = desk.requests.try_iter().collect();
+        assert!(all.len() < 2);
+        match all.into_iter().next()? {
+            Request::Run(name, _) => Some((name, None)),
+            Request::CancelOf(name, id, _) => Some((name, Some(id))),
+            other @ (Request::Reports(..)
+            | Request::Cancel(..)
+            | Request::Preview(..)
+            | Request::Show(..)
+            | Request::Stop) => panic!("{other:?}"),
+        }
+    };
+    let run = Some((String::from("r"), None));
+    let cancel = |id: Option<u64>| Some((String::from("r"), Some(id)));
+    for (what, payload, told) in [
+        ("run", "", run.clone()),
+        ("run", "PRESS", run),
+        ("run", "7", None),
+        ("cancel", "", cancel(None)),
+        ("cancel", "PRESS", cancel(None)),
+        ("cancel", " 7\n", cancel(Some(7))),
+        ("cancel", "-7", None),
+        ("cancel", "all", None),
+    ] {
+        assert_eq!(asked(what, payload, false), told, "{what} {payload:?}");
+        assert_eq!(asked(what, payload, true), None, "{what} {payload:?}");
+    }
 }
 
 /// On a clock that runs ahead when all wait.

@@ -23,6 +23,8 @@ enum Mood {
     Mute,
     /// It is not there, and that is known.
     Away,
+    /// It takes a moment for each answer.
+    Calm,
 }
 
 struct Thing {
@@ -54,7 +56,7 @@ impl Device for Rude {
         self.thing.lock().unwrap().sets.push(sets);
         let mood = self.mood();
         match mood {
-            Mood::Obeys | Mood::Refuses => sleep(Duration::from_millis(30)).await,
+            Mood::Obeys | Mood::Refuses | Mood::Calm => sleep(Duration::from_millis(30)).await,
             Mood::Slow => sleep(Duration::from_secs(9)).await,
             Mood::Hangs => future::pending().await,
             Mood::Mute | Mood::Away => {}
@@ -74,6 +76,7 @@ impl Device for Rude {
             Mood::Slow => sleep(Duration::from_secs(9)).await,
             Mood::Hangs => future::pending().await,
             Mood::Refuses | Mood::Away => return None,
+            Mood::Calm => sleep(Duration::from_millis(30)).await,
             Mood::Obeys | Mood::Mute => {}
         }
         Some(self.thing.lock().unwrap().state.clone())
@@ -197,6 +200,7 @@ fn each_command_has_one_outcome_in_time() {
             Mood::Slow,
             Mood::Hangs,
             Mood::Mute,
+            Mood::Calm,
         ] {
             let mut desk = Desk::open(mood);
             sleep(secs(3)).await;
@@ -211,13 +215,13 @@ fn each_command_has_one_outcome_in_time() {
                 at - began
             );
             let proven = match mood {
-                Mood::Obeys => Outcome::Done,
+                Mood::Obeys | Mood::Calm => Outcome::Done,
                 Mood::Refuses => Outcome::Refused,
                 Mood::Slow | Mood::Hangs | Mood::Mute | Mood::Away => Outcome::Unknown,
             };
             assert_eq!(outcome, proven, "{mood:?}");
             // Where the first one took all the time, the second one is not sent.
-            let is_sent = matches!(mood, Mood::Obeys | Mood::Refuses);
+            let is_sent = matches!(mood, Mood::Obeys | Mood::Refuses | Mood::Calm);
             let proven = if is_sent { proven } else { Outcome::Refused };
             assert_eq!(desk.outcome(second).1, proven, "{mood:?}");
             let thing = desk.thing.lock().unwrap();
@@ -225,7 +229,7 @@ fn each_command_has_one_outcome_in_time() {
             assert!(thing.sets.iter().all(|it| it.0 < it.1));
             // A command that was given up does not go on.
             let end = match mood {
-                Mood::Obeys => "dim",
+                Mood::Obeys | Mood::Calm => "dim",
                 Mood::Mute => "on",
                 Mood::Refuses | Mood::Slow | Mood::Hangs | Mood::Away => "off",
             };
@@ -260,6 +264,35 @@ fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
                 "{told:?}"
             );
         }
+    });
+}
+
+#[test]
+fn a_device_may_take_a_moment_for_its_answers() {
+    paused(async {
+        let mut desk = Desk::open(Mood::Calm);
+        sleep(secs(1)).await;
+        let state = State::from("off");
+        assert_eq!(desk.told(), [Report::Up, Report::Observed(state.clone())]);
+        let token = desk.ask();
+        sleep(Duration::from_millis(50)).await;
+        assert_eq!(desk.told()[2..], [Report::Answered { token, state }]);
+    });
+}
+
+#[test]
+fn a_device_that_misses_one_question_is_not_down() {
+    paused(async {
+        let mut desk = Desk::open(Mood::Obeys);
+        sleep(secs(1)).await;
+        // The command is no question, and the look behind it is one.
+        desk.mood(Mood::Hangs);
+        let token = desk.set("on", secs(5));
+        sleep(Duration::from_millis(6_500)).await;
+        assert_eq!(desk.outcome(token).1, Outcome::Unknown);
+        desk.mood(Mood::Obeys);
+        sleep(secs(10)).await;
+        assert!(!desk.told().contains(&Report::Down), "{:?}", desk.told());
     });
 }
 

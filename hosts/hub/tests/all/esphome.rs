@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use selvedge_core::Span;
 use selvedge_hub::device::esphome::Esphome;
+use selvedge_hub::device::esphome::wire::{Codec, LONGEST, WireError};
 use selvedge_hub::device::{Device as _, Heard};
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
@@ -18,6 +19,68 @@ fn within(limit: Duration) -> Instant {
 
 fn on() -> State {
     State::from("on")
+}
+
+#[test]
+fn what_is_no_frame_or_too_long_is_refused_before_all_of_it_is_there() {
+    let decode = |key: Option<&[u8; 32]>, bytes: &[u8]| {
+        let mut codec = Codec::new(key).unwrap().0;
+        codec.decode(&mut bytes.to_vec())
+    };
+    let clear = |len: usize| {
+        [
+            0,
+            len as u8 | 0x80,
+            (len >> 7) as u8 | 0x80,
+            (len >> 14) as u8,
+            1,
+        ]
+    };
+    let noise = |len: usize| [1, (len >> 8) as u8, len as u8, 0];
+    assert!(matches!(decode(None, &clear(LONGEST)), Ok(None)));
+    assert!(matches!(decode(Some(&KEY), &noise(LONGEST)), Ok(None)));
+    for len in [LONGEST + 1, LONGEST + 2] {
+        for refused in [decode(None, &clear(len)), decode(Some(&KEY), &noise(len))] {
+            assert!(matches!(refused, Err(WireError::TooLong(it)) if it == len));
+        }
+    }
+    // A number that does not end.
+    for len in 0..8 {
+        let bytes = [&[0][..], &vec![0x80; len]].concat();
+        let decoded = decode(None, &bytes);
+        let is_waited_for = matches!(decoded, Ok(None));
+        let is_refused = matches!(decoded, Err(WireError::TooLong(_)));
+        assert_eq!((is_waited_for, is_refused), (len < 5, len >= 5), "{len}");
+    }
+    for key in [None, Some(&KEY)] {
+        let refused = decode(key, &[7, 0, 0]);
+        assert!(matches!(refused, Err(WireError::NoFrame(7))), "{refused:?}");
+    }
+    assert!(matches!(decode(None, &[1]), Err(WireError::NeedsKey)));
+    for bytes in [&[0][..], &[0, 1, 1]] {
+        let refused = decode(Some(&KEY), bytes);
+        assert!(matches!(refused, Err(WireError::NeedsNoKey)), "{refused:?}");
+    }
+}
+
+/// The runtime stands still, as it does with its host, while the device answers.
+#[test]
+fn a_host_that_slept_while_a_device_answered_sends_nothing() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().build().unwrap();
+    let board = Board::start(false);
+    let mut device = board.device(None);
+    let outcome = runtime.block_on(async {
+        assert_eq!(device.ask().await, Some("off".into()));
+        let state = on();
+        let set = device.set(&state, within(Duration::from_millis(300)));
+        let sleeper = async { thread::sleep(Duration::from_millis(500)) };
+        tokio::join!(set, sleeper).0
+    });
+    assert_eq!(outcome, Outcome::Refused);
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(board.commands(), 0);
+    assert!(!board.is_on());
 }
 
 #[tokio::test]
@@ -53,6 +116,11 @@ async fn a_key_that_is_wrong_or_missing_gives_no_answer_and_nothing_is_sent() {
     let board = Board::start(false);
     let mut device = Esphome::new(board.at.to_string(), "heater".into(), None);
     assert_eq!(device.ask().await, None, "it has no such switch");
+    let why = device.trouble().unwrap();
+    assert!(
+        why.ends_with(r#"it has ["Other 1", "Water Pump"]"#),
+        "{why}"
+    );
     let kind = Kind {
         others: 2_000,
         ..Kind::default()
@@ -87,6 +155,23 @@ async fn what_is_not_proven_is_unknown_and_a_change_is_proof() {
     let outcome = device.set(&on(), within(Duration::from_secs(1))).await;
     assert_eq!(outcome, Outcome::Refused);
     assert_eq!(board.commands(), sent);
+}
+
+/// Until something is sent, it can be tried again.
+#[tokio::test]
+async fn a_device_that_comes_while_there_is_time_does_the_command() {
+    let board = Board::start(false);
+    board.set_mood(Mood::Dead);
+    let mut device = board.device(None);
+    let state = on();
+    let set = device.set(&state, within(Duration::from_secs(5)));
+    let comes = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        board.set_mood(Mood::Obeys);
+    };
+    assert_eq!(tokio::join!(set, comes).0, Outcome::Done);
+    assert_eq!(board.commands(), 1);
+    assert!(board.is_on());
 }
 
 #[tokio::test]

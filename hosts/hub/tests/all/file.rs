@@ -1,5 +1,7 @@
 //! What a home's file is refused for.
 
+use core::time::Duration;
+
 use selvedge_hub::file::{DriverShape, HomeError, HomeFile};
 use selvedge_routine::Catalogue;
 use selvedge_routine::file::Format;
@@ -62,6 +64,59 @@ fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
         1,
     );
     assert!(refusal(&more).contains("there is no device \"van\""));
+}
+
+#[test]
+fn a_dummy_takes_as_long_as_is_written_and_else_thirty_milliseconds() {
+    let file = HomeFile::read(Format::Json, HOME.as_bytes(), Catalogue::new()).unwrap();
+    for (name, ms) in [("lamp", 30), ("fan", 100)] {
+        let DriverShape::Dummy(it) = &file.drivers[name] else {
+            panic!("{name} is a dummy");
+        };
+        assert_eq!(it.takes(), Duration::from_millis(ms), "{name}");
+    }
+}
+
+#[test]
+fn the_key_of_an_esphome_device_is_read_and_what_is_none_is_refused() {
+    let home = r#"devices: [{DevID: pump}]
+hub: {devices: {pump: {esphome: {address: "127.0.0.1:6053", entity: pump, key: "KEY"}}}}
+"#;
+    let read = |key: &str| {
+        let text = home.replacen("KEY", key, 1);
+        HomeFile::read(Format::Yaml, text.as_bytes(), Catalogue::new())
+    };
+    let file = read("BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=").unwrap();
+    let DriverShape::Esphome(it) = &file.drivers["pump"] else {
+        panic!("it is one by ESPHome");
+    };
+    assert_eq!(it.key, Some([7; 32]));
+    for wrong in ["", "BwcH", "no key"] {
+        let why = read(wrong).unwrap_err().to_string();
+        assert!(why.contains("hub.devices.pump.esphome"), "{why}");
+        assert!(why.contains("write the 44 letters and digits"), "{why}");
+    }
+}
+
+#[test]
+fn a_device_by_mqtt_is_there_and_gone_by_the_words_online_and_offline_unless_the_file_has_others() {
+    let there_and_gone = |more: &str| {
+        let text = format!(
+            r#"devices: [{{DevID: heater}}]
+hub:
+  mqtt: {{broker: "a:1"}}
+  devices: {{heater: {{mqtt: {{command_topic: a, state_topic: b, availability_topic: c{more}}}}}}}
+"#
+        );
+        let file = HomeFile::read(Format::Yaml, text.as_bytes(), Catalogue::new()).unwrap();
+        let how = file.drivers["heater"].conventions("heater");
+        let it = how.unwrap().unwrap().availability.unwrap();
+        assert_eq!(it.topic, "c");
+        [it.there, it.gone]
+    };
+    assert_eq!(there_and_gone(""), ["online", "offline"]);
+    let others = ", payload_available: up, payload_not_available: down";
+    assert_eq!(there_and_gone(others), ["up", "down"]);
 }
 
 #[test]

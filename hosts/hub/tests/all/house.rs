@@ -192,6 +192,23 @@ fn a_routine_runs_and_a_trigger_follows() {
 }
 
 #[test]
+fn what_became_of_commands_and_runs_is_counted() {
+    let mut world = World::new();
+    world.run("evening");
+    world.end();
+    let counts = world.house.view().counts;
+    assert_eq!((counts.accepted, counts.committed), (2, 2));
+    // Three by "evening", and one by "light", which follows.
+    assert_eq!((counts.done, counts.refused, counts.unknown), (4, 0, 0));
+    world.broken.push(world.id("fan"));
+    world.run("rest");
+    world.end();
+    let counts = world.house.view().counts;
+    assert_eq!((counts.accepted, counts.aborted), (3, 1));
+    assert_eq!((counts.done, counts.refused), (4, 1));
+}
+
+#[test]
 fn a_routine_that_fails_is_undone_and_says_why() {
     let mut world = World::new();
     world.broken.push(world.id("lock"));

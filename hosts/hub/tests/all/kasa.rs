@@ -1,11 +1,14 @@
 //! Kasa plugs: the frames, and a plug that stops in the middle.
 
 use core::time::Duration;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Instant;
 
+use selvedge_core::Span;
 use selvedge_hub::device::Device as _;
 use selvedge_hub::device::kasa::{Kasa, decode, encode, state_in};
 use selvedge_routine::State;
@@ -35,6 +38,12 @@ fn what_is_no_answer_is_refused() {
     assert!(state_in(strip, None).unwrap());
     assert!(!state_in(strip, Some(0)).unwrap());
     assert!(state_in(strip, Some(1)).unwrap());
+    for state in [0, 1] {
+        let strip = format!(
+            r#"{{"system":{{"get_sysinfo":{{"children":[{{"id":"00","state":{state}}},{{"id":"01","state":{state}}}]}}}}}}"#
+        );
+        assert_eq!(state_in(strip.as_bytes(), None).unwrap(), state == 1);
+    }
     let why = state_in(strip, Some(2)).unwrap_err().to_string();
     assert!(why.contains("no outlet 2"), "{why}");
     for wrong in [
@@ -94,10 +103,56 @@ async fn a_plug_that_is_not_there_was_not_told() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let mut kasa = Kasa::new(address.to_string(), None);
+    assert_eq!(kasa.trouble(), None);
     assert_eq!(kasa.ask().await, None);
+    let why = kasa.trouble().unwrap();
+    assert!(why.contains("see whether it has power"), "{why}");
     let until = within(900);
     assert_eq!(kasa.set(&"on".into(), until).await, Outcome::Refused);
     assert!(Instant::now() < until);
+    // Until something is sent, it can be tried again.
+    let state = State::from("on");
+    let set = kasa.set(&state, within(3_000));
+    let comes = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        Plug::at(address)
+    };
+    let (outcome, plug) = tokio::join!(set, comes);
+    assert_eq!(outcome, Outcome::Done);
+    assert_eq!(plug.commands.load(Ordering::SeqCst), 1);
+    assert_eq!(kasa.ask().await, Some(state));
+    assert_eq!(kasa.trouble(), None);
+    assert!(kasa.lateness() > Span::ZERO);
+}
+
+/// What goes into a command as it is would be another command.
+#[tokio::test]
+async fn an_outlet_whose_id_is_no_id_is_told_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut len = [0; 4];
+            if stream.read_exact(&mut len).is_err() {
+                continue; // It was connected, and told nothing.
+            }
+            let mut body = vec![0; u32::from_be_bytes(len) as usize];
+            stream.read_exact(&mut body).unwrap();
+            tell.send(String::from_utf8(decode(&body)).unwrap())
+                .unwrap();
+            let answer =
+                r#"{"system":{"get_sysinfo":{"children":[{"id":"00\"],\"a\":[\"","state":0}]}}}"#;
+            stream.write_all(&encode(answer)).unwrap();
+        }
+    });
+    let mut outlet = Kasa::new(address.to_string(), Some(0));
+    assert_eq!(outlet.ask().await, Some("off".into()));
+    let outcome = outlet.set(&"on".into(), within(600)).await;
+    assert_eq!(outcome, Outcome::Refused);
+    let told: Vec<_> = told.try_iter().collect();
+    assert!(told.iter().all(|it| it.contains("get_sysinfo")), "{told:?}");
 }
 
 #[tokio::test]

@@ -5,10 +5,11 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
 
-use selvedge_hub::device::Device as _;
+use selvedge_core::Span;
 use selvedge_hub::device::mqtt::{
     Availability, Conventions, Ear, Mqtt, Payload, Question, Unlinked,
 };
+use selvedge_hub::device::{Device as _, Heard};
 use selvedge_mqtt::access::{Access, Address};
 use selvedge_mqtt::link::{Dialect, Link, Session, Setup};
 use selvedge_routine::State;
@@ -115,6 +116,7 @@ async fn a_device_that_is_gone_is_asked_nothing() {
     assert!(timeout(MOMENT, device.ask()).await.is_err());
     ear.on_link(false);
     assert_eq!(timeout(MOMENT, device.ask()).await, Ok(None));
+    assert_eq!(device.trouble(), None, "it is not known why");
 }
 
 #[tokio::test]
@@ -143,5 +145,73 @@ async fn what_a_broker_retained_is_no_proof_after_a_doubt_nor_after_it_was_lost(
         ear.on_published("is", b"on", false);
         let both = (device.look().await, device.ask().await);
         assert_eq!(both, (Some(on.clone()), Some(on.clone())));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_what_it_says_after_the_question() {
+    let question = Question {
+        topic: "ask".into(),
+        payload: Vec::new(),
+    };
+    let (mut device, ear, _link, _broker) = unanswered(Some(question));
+    ear.on_published("is", b"off", false);
+    let says = async {
+        sleep(MOMENT / 4).await;
+        // It is no state.
+        ear.on_published("is", b"", false);
+        ear.on_published("is", b"on", false);
+    };
+    let (asked, ()) = tokio::join!(timeout(MOMENT, device.ask()), says);
+    assert_eq!(asked, Ok(Some("on".into())));
+    assert!(timeout(MOMENT, device.ask()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_command_is_done_when_the_device_says_its_state_afterwards_and_not_before() {
+    let on = State::from("on");
+    for (says, outcome) in [
+        (&[][..], Outcome::Unknown),
+        (&["off"], Outcome::Unknown),
+        (&["on"], Outcome::Done),
+        (&["off", "on"], Outcome::Done),
+    ] {
+        let (mut device, ear, _link, _broker) = unanswered(None);
+        ear.on_published("is", b"on", false);
+        let until = Instant::now() + Duration::from_millis(400);
+        let set = device.set(&on, until.into_std());
+        let later = async {
+            for it in says {
+                sleep(MOMENT / 4).await;
+                ear.on_published("is", it.as_bytes(), false);
+            }
+        };
+        assert_eq!(tokio::join!(set, later).0, outcome, "{says:?}");
+        // Until it is over, a command whose outcome is unknown may act.
+        assert!(device.lateness() > Span::ZERO);
+        assert_eq!(device.lateness(), Unlinked::lateness());
+    }
+}
+
+#[tokio::test]
+async fn what_a_device_says_is_heard_once_and_so_is_that_it_is_gone() {
+    let (mut device, ear, _link, _broker) = unanswered(None);
+    ear.on_published("there", b"online", true);
+    ear.on_published("is", b"off", true);
+    let nothing = timeout(MOMENT, device.hear()).await;
+    assert!(nothing.is_err(), "it is retained: {nothing:?}");
+    for state in ["on", "on", "off"] {
+        ear.on_published("is", state.as_bytes(), false);
+        let heard = timeout(MOMENT, device.hear()).await;
+        assert_eq!(heard, Ok(Heard::State(state.into())));
+        assert!(timeout(MOMENT, device.hear()).await.is_err());
+    }
+    for _ in 0..2 {
+        ear.on_published("there", b"offline", false);
+        let heard = timeout(MOMENT, device.hear()).await;
+        assert_eq!(heard, Ok(Heard::Gone));
+        assert!(timeout(MOMENT, device.hear()).await.is_err());
+        ear.on_published("there", b"online", false);
+        assert!(timeout(MOMENT, device.hear()).await.is_err());
     }
 }

@@ -239,6 +239,61 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_name_is_one_word_of_letters_and_digits() {
+        assert_eq!(word("Living-Room Lamp_2"), "living-room_lamp_2");
+        assert_eq!(word("K\u{fc}che (l./r.)"), "k_che__l__r__");
+    }
+
+    #[tokio::test]
+    async fn a_device_that_wants_to_end_is_told_that_it_may_and_is_gone() {
+        let (ours, mut theirs) = duplex(64);
+        let mut session = session(ours);
+        theirs
+            .write_all(&[0, 0, kind::DISCONNECT as u8])
+            .await
+            .unwrap();
+        let moment = Duration::from_millis(300);
+        let heard = timeout(moment, session.hear()).await;
+        assert!(
+            matches!(heard, Ok(Err(WireError::Connection(_)))),
+            "{heard:?}"
+        );
+        let mut answer = [0; 3];
+        timeout(moment, theirs.read_exact(&mut answer))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(answer, [0, 0, kind::DISCONNECTED as u8]);
+    }
+
+    #[tokio::test]
+    async fn that_a_password_is_wanted_is_told() {
+        let (ours, mut theirs) = duplex(64);
+        let mut session = session(ours);
+        let wrong = [0, 2, kind::AUTHENTICATED as u8, 8, 1];
+        theirs.write_all(&wrong).await.unwrap();
+        let heard = timeout(Duration::from_millis(300), session.hear()).await;
+        assert!(matches!(heard, Ok(Err(WireError::Password))), "{heard:?}");
+    }
+
+    #[tokio::test]
+    async fn all_states_that_come_before_the_answer_to_a_ping_are_passed_over() {
+        let (ours, mut theirs) = duplex(256);
+        let mut session = session(ours);
+        let state = |is_on| {
+            let mut codec = Codec::Clear;
+            codec
+                .encode(kind::SWITCH_STATE, &Relay { key: 7, is_on })
+                .unwrap()
+        };
+        for of in [state(true), state(true), PONG.into(), state(false)] {
+            theirs.write_all(&of).await.unwrap();
+        }
+        let asked = timeout(Duration::from_millis(300), session.ask()).await;
+        assert!(matches!(asked, Ok(Ok(false))), "{asked:?}");
+    }
+
     #[tokio::test]
     async fn an_answer_that_is_half_written_when_nobody_listens_any_more_is_written_in_whole() {
         // It takes two bytes at a time.
