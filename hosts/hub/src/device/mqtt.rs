@@ -266,24 +266,8 @@ impl Device for Mqtt {
 
 #[cfg(test)]
 mod tests {
+    use super::conventions::tests::relay;
     use super::*;
-
-    fn relay(payload: Payload) -> Conventions {
-        Conventions {
-            command: "set".into(),
-            state: "state".into(),
-            payload,
-            question: None,
-            availability: Some(Availability {
-                topic: "there".into(),
-                there: "online".into(),
-                gone: "offline".into(),
-            }),
-            words: [("on", "ON"), ("off", "OFF")]
-                .map(|(state, word)| (state.into(), word.into()))
-                .into(),
-        }
-    }
 
     #[test]
     fn what_was_retained_is_shown_where_the_device_is_there_and_proves_nothing() {

@@ -140,10 +140,10 @@ fn number(text: &str) -> Option<Number> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn relay(payload: Payload) -> Conventions {
+    pub(in super::super) fn relay(payload: Payload) -> Conventions {
         Conventions {
             command: "set".into(),
             state: "state".into(),
