@@ -280,7 +280,7 @@ impl<'a, V: Value> Ranked<'a, V> {
                     highest = highest.max(it.rank);
                     memory.open.push((cell, it.slot));
                 }
-                // Who ranks below it does not come after it.
+                // A routine that ranks below it does not come after it.
                 Some(_) | None => known.early_up_to = at,
             }
         }
@@ -324,7 +324,7 @@ impl<'a, V: Value> Ranked<'a, V> {
                     lowest = lowest.min(it.rank);
                     memory.open.push((cell, it.slot));
                 }
-                // Who ranks above it does not come before it.
+                // A routine that ranks above it does not come before it.
                 Some(_) | None => known.late_behind = at,
             }
         }

@@ -44,7 +44,7 @@ pub(crate) struct Ranks {
     free: Vec<Slot>,
     /// Of the last rank that was given, how far it was moved.
     moved: u64,
-    /// For those who look for places.
+    /// For the search for places.
     pub(crate) memory: Memory,
 }
 
