@@ -41,8 +41,8 @@
 //! deep at most. YAML's anchors, aliases and tags are refused, so no text grows by being read.
 //!
 //! # What is odd
-//! [`Home::lint`] names what can be read and is perhaps not meant: [`Lint`]. [`Home::mentions`] says where
-//! which states are named, for hosts whose devices know some states alone.
+//! [`Home::lint`] names what can be read and is perhaps not meant: [`Lint`]. [`Home::mentions`] says
+//! which states a file names, and where. A host needs this where a device knows only some states.
 
 mod clauses;
 mod commands;

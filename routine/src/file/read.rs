@@ -52,8 +52,7 @@ impl Home {
 
     /// Reads a file as [`read_as`](Self::read_as) does, and says where it names which states of
     /// devices: as an initial value, in a command and what undoes it, in a scene, or in a clause that asks
-    /// whether it is so. For
-    /// hosts whose devices know some states alone.
+    /// whether it is so. A host needs this where a device knows only some states.
     ///
     /// # Errors
     /// When it is not as the format says. [`FileError`] names the place and the mend.
