@@ -1,7 +1,7 @@
 //! The language of routines: what is to be done in a home, and when.
 //!
 //! A [`Routine`] is a list of commands to devices: close the window, then switch on the heating. A
-//! command may ask for the state of a device first ([`Condition`]), and say what its failure means
+//! command may ask for states of devices first ([`Clause`]), and say what its failure means
 //! ([`Priority`]). A [trigger](trigger::Trigger) starts a routine at a time of day, after an
 //! interval, or when a clause about the states of devices becomes true. Module `file` reads and
 //! writes all of it as JSON or YAML, in the form of "Home, SafeHome: Smart Home Reliability with Visibility
@@ -26,14 +26,17 @@
 //! - That a submitted routine runs: that is for the protocol to say.
 //! - Triggers while the host is away: see [after a restart](trigger#after-a-restart).
 //!
-//! # A routine and its trigger
+//! # A routine and its triggers
+//!
+//! A host adds routines and triggers to a [`Dispatcher`](trigger::Dispatcher), as it reads them in a
+//! file (`file::Home`) or makes them. It tells what devices report and what the local clock shows,
+//! and hands what is submitted to its protocol.
 //!
 //! ```
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
 //! use selvedge_core::{Driver, Effect, Input, NodeId, Time};
-//! use selvedge_routine::trigger::{Clause, Command, Config, Dispatcher, Event, Trigger};
-//! use selvedge_routine::{Comparison, Condition, Routine, State, Step};
-//! # use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
-//! # let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! use selvedge_routine::trigger::{Command, Config, Dispatcher, Event, TimeOfDay, Trigger};
+//! use selvedge_routine::{Clause, Comparison, Condition, Routine, State, Step};
 //!
 //! let [window, heating] = [NodeId(1), NodeId(2)];
 //! let steps = vec![Step::new(window, "closed".into()), Step::new(heating, 21.into())];
@@ -42,23 +45,37 @@
 //!     comparison: Comparison::Less,
 //!     value: State::from(18),
 //! });
+//! let time = |text| TimeOfDay::parse(text).unwrap();
 //!
-//! let mut dispatcher = Driver::new(Dispatcher::new(Config::default()).unwrap());
-//! let mut submitted = Vec::new();
-//! for command in [
-//!     Command::Routine { name: "warm up".into(), routine: Routine { steps } },
-//!     Command::Trigger { name: "warm up".into(), trigger: Trigger::When(cold) },
+//! let name = || "warm up".to_string();
+//! let commands = [
+//!     Command::Routine { name: name(), routine: Routine { steps } },
+//!     Command::Trigger { name: name(), trigger: Trigger::When(cold) },
+//!     Command::Trigger { name: name(), trigger: Trigger::At(time("06:30")) },
+//!     Command::Clock(time("06:00")),
 //!     Command::Observed { device: heating, state: Some(19.into()) },
 //!     Command::Observed { device: heating, state: Some(17.into()) },
-//! ] {
-//!     dispatcher.step(Time::ZERO, &mut rng, Input::Command(command), |effect| {
-//!         if let Effect::Event(Event::Submit { name, .. }) = effect {
-//!             submitted.push(name);
-//!         }
-//!     })?;
+//! ];
+//!
+//! // A dispatcher draws nothing; a protocol beside it may.
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let mut dispatcher = Driver::new(Dispatcher::new(Config::default())?);
+//! let mut submitted = Vec::new();
+//! let mut on_effect = |effect| {
+//!     if let Effect::Event(Event::Submit { name, routine, .. }) = effect {
+//!         // SafeHome's hub takes it by `Command::Submit(routine)`.
+//!         submitted.push((name, routine));
+//!     }
+//! };
+//! for command in commands {
+//!     dispatcher.step(Time::ZERO, &mut rng, Input::Command(command), &mut on_effect)?;
 //! }
-//! assert_eq!(submitted, ["warm up"]);
-//! # Ok::<(), selvedge_routine::trigger::Reject>(())
+//! // The host waits until then, unless it has something to tell before.
+//! let due = dispatcher.deadline().ok_or("half past six does not come")?;
+//! assert_eq!(due, Time(30 * 60 * 1_000_000));
+//! dispatcher.expire(due, &mut rng, &mut on_effect);
+//! assert_eq!(submitted.len(), 2, "it became cold, and it is half past six");
+//! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
 //! # Features

@@ -11,9 +11,11 @@
 //! counts days of 24 hours.
 //! - A correction of up to [`CORRECTION`] in either direction leaves nothing out and repeats
 //!   nothing.
-//! - A larger step is a new clock: what it steps over does not run, and what it steps back over
-//!   runs again. So summer time is the host's matter, for only the host knows the rules: it sets
-//!   the clock when they say so, and runs with [`Command::Run`] what should not be left out.
+//! - A larger step is a new clock: what it steps over does not run, what has come by the old clock
+//!   and was not ticked yet does not either, and what it steps back over runs again. So a host that
+//!   may have slept tells the clock before it ticks what is due. Summer time is the host's matter,
+//!   for only the host knows the rules: it sets the clock when they say so, and runs with
+//!   [`Command::Run`] what should not be left out.
 //!
 //! # Days and the sun
 //! Nor does a machine know which day it is, and where it is. [`Command::Today`] tells the day of the

@@ -100,6 +100,13 @@ impl<V: Value> Hub<V> {
         self.devices.get(&device).is_some_and(|it| it.is_up)
     }
 
+    /// The number of the command that is on its way to a device, or whose outcome is asked for
+    /// after a restart.
+    #[must_use]
+    pub fn in_flight(&self, device: NodeId) -> Option<u64> {
+        Some(self.devices.get(&device)?.flight.as_ref()?.token)
+    }
+
     /// Whether nothing is on its way and no routine waits for a live device: all routines are
     /// finished and all rollbacks done, but those of devices that are down or
     /// [stuck](Event::Stuck).

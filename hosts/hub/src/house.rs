@@ -133,6 +133,9 @@ pub enum Happening {
     Clock(TimeOfDay, Date, i32),
 }
 
+/// Clocks are set forward or back at a multiple of so many seconds.
+const QUARTER: u32 = 900;
+
 /// What happened since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -164,6 +167,8 @@ pub struct House {
     terms: BTreeMap<String, Terms>,
     /// Where the sun rises.
     location: Option<Location>,
+    /// How many seconds ahead of UTC the local clock was when it was told last.
+    ahead: Option<i32>,
     records: Records,
     rng: ChaCha12Rng,
     /// What the triggers know of each device.
@@ -216,6 +221,7 @@ impl House {
             names: Catalogue::new(),
             terms: BTreeMap::new(),
             location: home.location,
+            ahead: None,
             records: Records::new(runs),
             rng,
             told: BTreeMap::new(),
@@ -306,6 +312,15 @@ impl House {
         &self.records
     }
 
+    /// What was counted since the process began.
+    fn counts(&self) -> Counts {
+        let overdue = self.hub().counters().timeouts;
+        Counts {
+            unknown: self.counts.unknown + overdue,
+            ..self.counts
+        }
+    }
+
     /// How many runs that triggers asked for were refused, and reports that came too late.
     #[must_use]
     pub const fn refused(&self) -> u64 {
@@ -371,6 +386,12 @@ impl House {
     pub fn take(&mut self, happening: Happening, moment: Moment) {
         let moved = match happening {
             Happening::Clock(time, date, ahead) => {
+                if self.ahead.replace(ahead).is_some_and(|it| it != ahead) {
+                    // Summer time begins or ends at a full quarter of an hour: what comes from then on runs.
+                    let quarter = TimeOfDay::from_seconds(time.seconds() / QUARTER * QUARTER);
+                    let quarter = quarter.unwrap_or(time);
+                    self.trigger(trigger::Command::Clock(quarter), moment);
+                }
                 self.trigger(trigger::Command::Clock(time), moment);
                 if let Some(day) = self.day(date, ahead) {
                     self.trigger(trigger::Command::Today(day), moment);
@@ -379,8 +400,11 @@ impl House {
             }
             Happening::Report(device, report) => self.on_report(device, report, moment),
         };
-        // What the hub does not expect any more came after it gave up.
-        self.refused += u64::from(moved.is_err());
+        if moved.is_err() {
+            // What the hub does not expect any more came after it gave up.
+            self.refused += 1;
+            self.has_news = true;
+        }
     }
 
     /// When time has to pass next.
@@ -388,6 +412,12 @@ impl House {
     pub fn deadline(&self) -> Option<Time> {
         let both = [self.hub.deadline(), self.dispatcher.deadline()];
         both.into_iter().flatten().min()
+    }
+
+    /// Whether a trigger is about to come, so that the local clock is to be told before.
+    #[must_use]
+    pub fn is_trigger_due(&self, now: Time) -> bool {
+        self.dispatcher.deadline().is_some_and(|it| it <= now)
     }
 
     /// Time has passed.

@@ -3,6 +3,7 @@
 //! Its channels have no limit of their own. A connection waits for its answer, a device has one order at a time,
 //! and what a device says by itself is one mark in the queue, with little behind it ([`reports`]).
 
+pub mod clock;
 pub mod reports;
 
 use core::time::Duration;
@@ -14,8 +15,6 @@ use std::time::{Instant, UNIX_EPOCH};
 use prometheus_client::metrics::histogram::Histogram;
 use selvedge_core::{NodeId, Time};
 use selvedge_door::Json;
-use selvedge_routine::sun::Date;
-use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -134,27 +133,6 @@ pub fn moment(start: Instant) -> Moment {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-fn local() -> Option<Happening> {
-    let now = jiff::Zoned::now();
-    let (time, date) = (now.time(), now.date());
-    let parts = [
-        (time.hour(), 3_600),
-        (time.minute(), 60),
-        (time.second(), 1),
-    ];
-    let seconds = parts
-        .iter()
-        .map(|(it, unit)| u32::try_from(*it).unwrap_or(0) * unit);
-    let date = Date {
-        year: date.year().into(),
-        month: u32::try_from(date.month()).ok()?,
-        day: u32::try_from(date.day()).ok()?,
-    };
-    let time = TimeOfDay::from_seconds(seconds.sum())?;
-    Some(Happening::Clock(time, date, now.offset().seconds()))
-}
-
 fn json(view: &View) -> Json {
     // There is no map in it whose keys are no texts, which is all that could go wrong.
     serde_json::to_string(view).unwrap_or_default().into()
@@ -167,18 +145,24 @@ impl Keeper {
     /// When the disk fails: nothing is done that is not stored.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub fn run(mut self) -> Result<(), StoreError> {
-        let (mut clock, mut told) = (Instant::now(), Instant::now());
+        let (mut tick, mut told) = (Instant::now(), Instant::now());
         let mut is_told = false;
         let mut answers = Vec::new();
+        let mut next = None;
         loop {
-            let now = Instant::now();
-            if now >= clock {
-                clock = now + CLOCK;
-                if let Some(clock) = local() {
-                    self.house.take(clock, moment(self.start));
+            // Before time passes: what came while the disk was slow came in time.
+            if self.take_batch(next.take(), &mut answers) {
+                return self.settle(&mut answers).map(drop);
+            }
+            let (now, at) = (Instant::now(), moment(self.start));
+            // Before a trigger comes, too: the clock was set, or the host has slept.
+            if now >= tick || self.house.is_trigger_due(at.now) {
+                tick = now + CLOCK;
+                if let Some(clock) = clock::local() {
+                    self.house.take(clock, at);
                 }
             }
-            self.house.expire(moment(self.start));
+            self.house.expire(at);
             is_told &= !self.settle(&mut answers)?;
             if !is_told && now >= told {
                 (is_told, told) = (true, now + TELL);
@@ -186,7 +170,7 @@ impl Keeper {
                 self.tell.json.send_replace(json(&view));
                 self.tell.view.send_replace(Arc::new(view));
             }
-            let mut until = clock;
+            let mut until = tick;
             if !is_told {
                 until = until.min(told);
             }
@@ -195,25 +179,25 @@ impl Keeper {
             }
             // What was done until here took time.
             let wait = until.saturating_duration_since(Instant::now());
-            let mut next = match self.requests.recv_timeout(wait) {
+            next = match self.requests.recv_timeout(wait) {
                 Ok(it) => Some(it),
-                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
-            for room in (0..BATCH).rev() {
-                let Some(request) = next.take() else {
-                    break;
-                };
-                if let Request::Stop = request {
-                    return self.settle(&mut answers).map(drop);
-                }
-                answers.extend(self.take(request));
-                if room > 0 {
-                    next = self.requests.try_recv().ok();
-                }
-            }
-            is_told &= !self.settle(&mut answers)?;
         }
+    }
+
+    /// Takes what waits, beginning with this. Returns whether the process is to end.
+    fn take_batch(&mut self, first: Option<Request>, answers: &mut Vec<Answer>) -> bool {
+        let waits = first.into_iter();
+        let requests: Vec<_> = waits.chain(self.requests.try_iter()).take(BATCH).collect();
+        for request in requests {
+            if let Request::Stop = request {
+                return true;
+            }
+            answers.extend(self.take(request));
+        }
+        false
     }
 
     fn take(&mut self, request: Request) -> Option<Answer> {
@@ -303,8 +287,7 @@ impl Keeper {
                 continue; // It is gone from the file: it is down, and the hub gives up.
             };
             if orders.send(order).is_err() {
-                // Its task has ended, which it does not by itself.
-                debug_assert!(false, "the task of a device has ended");
+                debug_assert!(false, "the task of a device does not end by itself");
                 let report = Happening::Report(device, Report::Down);
                 self.house.take(report, moment(self.start));
             }

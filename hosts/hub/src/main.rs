@@ -7,6 +7,7 @@
     reason = "hosts have the standard library"
 )]
 
+use core::convert::Infallible;
 use std::collections::BTreeSet;
 use std::env::VarError;
 use std::io::{IsTerminal as _, Write as _};
@@ -26,7 +27,7 @@ use selvedge_hub::file::{HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
-use selvedge_hub::keeper::{Keeper, Request, Tell, moment};
+use selvedge_hub::keeper::{Keeper, Request, Tell, clock, moment};
 use selvedge_hub::mqtt::{self, Post, PostError, Told, Way};
 use selvedge_hub::store::{Store, StoreError};
 use selvedge_routine::Catalogue;
@@ -154,6 +155,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             .map(drop)
             .map_err(wrong);
     }
+    clock::log_zone();
     let door = Door::new(arguments.http, arguments.http_token.clone())?;
     // Before anything is opened: a file that is wrong changes nothing.
     let file = HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
@@ -227,7 +229,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     );
     thread::Builder::new()
         .name("devices".into())
-        .spawn(move || runtime.block_on(until_asked(&to_keeper)))
+        .spawn(move || -> Infallible { runtime.block_on(until_asked(&to_keeper)) })
         .map_err(Failure::Thread)?;
     let keeper = Keeper {
         house,
@@ -279,8 +281,8 @@ fn names(house: &House, file: &HomeFile) -> (BTreeSet<String>, BTreeSet<String>)
     (devices, routines)
 }
 
-/// Runs devices until the process is asked to end.
-async fn until_asked(to: &Sender<Request>) {
+/// Runs devices, and tells the keeper when the process is asked to end.
+async fn until_asked(to: &Sender<Request>) -> Infallible {
     #[cfg(unix)]
     let terminated = async {
         use tokio::signal::unix::{SignalKind, signal};
@@ -297,4 +299,6 @@ async fn until_asked(to: &Sender<Request>) {
         () = terminated => {}
     }
     drop(to.send(Request::Stop));
+    // Devices are there until the keeper has ended, and the process with it.
+    core::future::pending().await
 }

@@ -40,7 +40,9 @@ const STEPS_LIMIT: u64 = 1_000;
 #[non_exhaustive]
 pub enum StoreError {
     /// The folder cannot be used.
-    #[error("the folder {dir}: {source}: name another one with --state")]
+    #[error(
+        "the folder {dir}: {source}: see whether its disk has room, or name another one with --state"
+    )]
     Folder {
         /// Which one.
         dir: PathBuf,
@@ -285,7 +287,11 @@ fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
         dir: dir.into(),
         source,
     };
-    fs::copy(path, &copy).map_err(folder)?;
+    if let Err(why) = fs::copy(path, &copy) {
+        // The part that is there takes the last room of a disk that is full.
+        fs::remove_file(&copy).ok();
+        return Err(folder(why));
+    }
     // The database asserts some of what it finds in a file: a panic is damage as well.
     let looked = catch_unwind(|| {
         let mut database = Database::open(&copy)?;

@@ -384,6 +384,9 @@ impl<V: Value> Dispatcher<V> {
             day.weekday = weekday.after(over);
             *then = 0;
         }
+        let forward = before.map(|before| (shown + DAY - before) % DAY);
+        // A larger step is a new clock: by it, nothing was due.
+        let is_corrected = forward.is_some_and(|it| it.min(DAY - it) <= CORRECTION.0);
         let daily = self
             .triggers
             .iter()
@@ -391,12 +394,11 @@ impl<V: Value> Dispatcher<V> {
         let all: Vec<_> = daily.filter_map(|(id, at)| Some((id, at?))).collect();
         for (id, at) in all {
             let due = self.triggers.get(&id).and_then(|it| it.due);
-            if due.is_some_and(|it| it <= cx.now()) {
+            if is_corrected && due.is_some_and(|it| it <= cx.now()) {
                 // Its timer, which was not ticked yet, is set anew.
                 self.on_time_of_day(id, cx);
             }
-            if let Some(before) = before {
-                let forward = (shown + DAY - before) % DAY;
+            if let (Some(before), Some(forward)) = (before, forward) {
                 let passed = (at + DAY - before) % DAY;
                 if forward <= CORRECTION.0 && passed > 0 && passed < forward {
                     self.on_time_of_day(id, cx);

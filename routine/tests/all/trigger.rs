@@ -215,7 +215,7 @@ fn small_corrections_in_a_row_repeat_nothing() {
 #[test]
 fn a_time_that_has_come_is_not_lost_when_the_clock_is_set_before_it_is_ticked() {
     for late in 0..3 {
-        for shown in ["06:29:58", "06:30:00", "06:30:05", "12:00"] {
+        for shown in ["06:29:58", "06:30:00", "06:30:05", "06:30:50"] {
             let mut bench = Bench::new();
             bench.tell(clock("06:29:59")).unwrap();
             bench.at("06:30");
@@ -228,6 +228,20 @@ fn a_time_that_has_come_is_not_lost_when_the_clock_is_set_before_it_is_ticked() 
                 "{late} s late the clock was set to {shown}"
             );
         }
+    }
+}
+
+/// Summer time ends at this moment, or the host has slept for hours.
+#[test]
+fn a_time_that_has_come_does_not_run_where_a_new_clock_shows_another() {
+    for shown in ["02:00", "12:00", "02:58:58", "03:01:01"] {
+        let mut bench = Bench::new();
+        bench.tell(clock("02:59:59")).unwrap();
+        bench.at("03:00");
+        bench.now = bench.now + Span::secs(1);
+        bench.tell(clock(shown)).unwrap();
+        assert!(bench.pass(1).is_empty(), "{shown}");
+        assert_eq!(bench.pass(DAY).len(), 1, "{shown}");
     }
 }
 

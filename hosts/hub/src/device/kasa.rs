@@ -63,6 +63,9 @@ pub enum KasaError {
     /// It has no relay, as a bulb has none.
     #[error("the device has no relay: see whether it is a plug")]
     NoRelay,
+    /// It took too long.
+    #[error("the device does not answer in time: see whether it has power")]
+    Slow,
     /// The strip has no such outlet.
     #[error("there is no outlet {0}: a strip counts from 0")]
     NoOutlet(u8),
@@ -188,6 +191,12 @@ impl Kasa {
     }
 }
 
+/// From here on, closing a connection tells the other end so.
+#[allow(deprecated, reason = "without a span it does not block")]
+fn close_in_order(stream: &TcpStream) -> io::Result<()> {
+    stream.set_linger(None)
+}
+
 async fn exchange(stream: &mut TcpStream, text: &str) -> Result<Vec<u8>, KasaError> {
     // In one call: some devices do not put together what comes in two.
     stream.write_all(&encode(text)).await?;
@@ -215,7 +224,10 @@ impl Device for Kasa {
                 if self.outlet.is_some() && self.child.is_none() {
                     self.look().await?;
                 }
-                Ok::<_, KasaError>(TcpStream::connect(&self.address).await?)
+                let stream = TcpStream::connect(&self.address).await?;
+                // What the plug has not got when this is given up, or the process is killed, is not sent.
+                stream.set_zero_linger()?;
+                Ok::<_, KasaError>(stream)
             };
             match timeout_at(last.into(), ready).await {
                 // The host may have slept meanwhile.
@@ -227,7 +239,11 @@ impl Device for Kasa {
                     }
                     sleep(RETRY).await;
                 }
-                Ok(Ok(_)) | Err(_) => return Outcome::Refused,
+                Ok(Ok(_)) => return Outcome::Refused,
+                Err(_) => {
+                    self.trouble = Some(KasaError::Slow.to_string());
+                    return Outcome::Refused;
+                }
             }
         };
         self.trouble = None;
@@ -243,6 +259,7 @@ impl Device for Kasa {
         );
         let told = async {
             let answer = exchange(&mut stream, &text).await?;
+            close_in_order(&stream)?;
             let told: Answer<Switched> = serde_json::from_slice(&answer)?;
             Ok::<_, KasaError>(told.system.set_relay_state.err_code)
         };
@@ -277,6 +294,8 @@ impl Device for Kasa {
     }
 
     async fn ask(&mut self) -> Option<State> {
+        // Should this be dropped before it ends.
+        self.trouble = Some(KasaError::Slow.to_string());
         let found = self.look().await;
         self.trouble = found.as_ref().err().map(ToString::to_string);
         found.ok().map(shown)

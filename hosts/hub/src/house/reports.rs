@@ -1,6 +1,7 @@
 //! What devices report.
 
 use selvedge_core::{Delta, Input, Member, NodeId};
+use selvedge_routine::State;
 use selvedge_safehome::{Command, Outcome};
 
 use super::{House, Moment, Moved};
@@ -19,12 +20,18 @@ impl House {
                     token,
                     outcome,
                 };
-                self.command(command, moment)?;
-                *match outcome {
-                    Outcome::Done => &mut self.counts.done,
-                    Outcome::Refused => &mut self.counts.refused,
-                    Outcome::Unknown => &mut self.counts.unknown,
-                } += 1;
+                let is_awaited = self.hub().in_flight(device) == Some(token);
+                match self.command(command, moment) {
+                    // The hub has given it up, and says so; or it was asked about and does not answer.
+                    Err(_) if outcome == Outcome::Unknown => return Ok(()),
+                    told => told?,
+                }
+                match outcome {
+                    Outcome::Done => self.counts.done += 1,
+                    Outcome::Refused => self.counts.refused += 1,
+                    // One that was overdue is counted by the hub; this is what asking about it gave.
+                    Outcome::Unknown => self.counts.unknown += u64::from(is_awaited),
+                }
                 Ok(())
             }
             Report::Answered { token, state } => {
@@ -36,7 +43,7 @@ impl House {
                 self.command(command, moment)
             }
             // What is known already is no step, which would be stored.
-            Report::Observed(state) if self.hub().state(device) == Some(&state) => Ok(()),
+            Report::Observed(state) if self.is_no_news(device, &state) => Ok(()),
             Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
             Report::Up => self.step(Input::Membership(Delta::Joined(member)), moment),
             Report::Down => self.step(Input::Membership(Delta::Failed(member)), moment),
@@ -46,5 +53,11 @@ impl House {
                 Ok(())
             }
         }
+    }
+
+    /// Whether the hub knows this already. While a command is on its way, each state says what became of it.
+    fn is_no_news(&self, device: NodeId, state: &State) -> bool {
+        let hub = self.hub();
+        hub.in_flight(device).is_none() && hub.state(device) == Some(state)
     }
 }

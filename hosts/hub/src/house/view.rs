@@ -151,7 +151,7 @@ impl House {
                 .map(|(_, (id, it))| self.shown(id, it, at.get(&id).copied()))
                 .collect(),
             refused: self.refused,
-            counts: self.counts,
+            counts: self.counts(),
         }
     }
 

@@ -114,6 +114,7 @@ impl Since {
             Report::Down => {
                 *self = Self {
                     was_down: true,
+                    trouble: self.trouble.take(),
                     ..Self::default()
                 };
             }
@@ -214,27 +215,35 @@ mod tests {
         assert_eq!(all[all.len() - 2..], [Report::Down, Report::Up]);
     }
 
-    /// What a house makes of reports: after each answer, whether the device was gone meanwhile, whether it is
-    /// there, and in which state since it came.
-    fn seen(reports: &[Report]) -> Vec<(Option<Report>, bool, bool, Option<State>)> {
-        let mut all = vec![(None, false, false, None)];
-        let (mut is_up, mut state) = (false, None);
+    /// What a house makes of reports, after each answer.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    struct Seen {
+        answer: Option<Report>,
+        /// The device was gone meanwhile.
+        was_gone: bool,
+        is_up: bool,
+        /// The state since it came.
+        state: Option<State>,
+        /// Why it does not answer.
+        trouble: Option<String>,
+    }
+
+    fn seen(reports: &[Report]) -> Vec<Seen> {
+        let mut all = Vec::new();
+        let mut now = Seen::default();
         for it in reports {
             match it {
-                Report::Up => is_up = true,
-                Report::Down => {
-                    (is_up, state) = (false, None);
-                    all.last_mut().unwrap().1 = true;
-                }
-                Report::Observed(it) => state = Some(it.clone()),
-                Report::Trouble(_) => {}
+                Report::Up => (now.is_up, now.trouble) = (true, None),
+                Report::Down => (now.was_gone, now.is_up, now.state) = (true, false, None),
+                Report::Observed(it) => (now.state, now.trouble) = (Some(it.clone()), None),
+                Report::Trouble(why) => now.trouble = Some(why.clone()),
                 Report::Outcome { .. } | Report::Answered { .. } => {
-                    all.push((Some(it.clone()), false, false, None));
+                    all.push(now.clone());
+                    (now.answer, now.was_gone) = (Some(it.clone()), false);
                 }
             }
-            let last = all.last_mut().unwrap();
-            (last.2, last.3) = (is_up, state.clone());
         }
+        all.push(now);
         all
     }
 
@@ -253,7 +262,8 @@ mod tests {
                         answer(nth)
                     }
                     1..10 => Report::Up,
-                    10..20 => Report::Down,
+                    10..15 => Report::Down,
+                    it @ 15..20 => Report::Trouble(format!("trouble {it}")),
                     // A device that is gone says nothing.
                     other => {
                         said.push(Report::Up);

@@ -1,7 +1,7 @@
 //! Kasa plugs: the frames, and a plug that stops in the middle.
 
 use core::time::Duration;
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
@@ -187,4 +187,43 @@ fn a_host_that_slept_while_a_plug_accepted_sends_nothing() {
     thread::sleep(Duration::from_millis(100));
     assert_eq!(plug.commands.load(Ordering::SeqCst), 0);
     assert!(!plug.is_on.load(Ordering::SeqCst));
+}
+
+/// What the kernel has not sent yet when a command is given up would be sent later.
+#[tokio::test]
+async fn a_command_that_is_given_up_leaves_nothing_that_is_still_to_be_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        for (stream, is_answered) in listener.incoming().zip([false, true]) {
+            let mut stream = stream.unwrap();
+            let mut len = [0; 4];
+            stream.read_exact(&mut len).unwrap();
+            let mut body = vec![0; u32::from_be_bytes(len) as usize];
+            stream.read_exact(&mut body).unwrap();
+            if is_answered {
+                let answer = r#"{"system":{"set_relay_state":{"err_code":0}}}"#;
+                stream.write_all(&encode(answer)).unwrap();
+            }
+            tell.send(stream.read(&mut len).map_err(|it| it.kind()))
+                .unwrap();
+        }
+    });
+    let mut kasa = Kasa::new(address.to_string(), None);
+    let state = State::from("on");
+    assert_eq!(kasa.set(&state, within(300)).await, Outcome::Unknown);
+    assert_eq!(told.recv().unwrap(), Err(ErrorKind::ConnectionReset));
+    assert_eq!(kasa.set(&state, within(900)).await, Outcome::Done);
+    assert_eq!(told.recv().unwrap(), Ok(0), "it is closed in order");
+}
+
+#[tokio::test]
+async fn a_plug_that_does_not_answer_in_time_is_said_to_be_slow() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut kasa = Kasa::new(listener.local_addr().unwrap().to_string(), None);
+    let asked = tokio::time::timeout(Duration::from_millis(200), kasa.ask());
+    assert!(asked.await.is_err());
+    let why = kasa.trouble().unwrap();
+    assert!(why.contains("does not answer in time"), "{why}");
 }

@@ -47,6 +47,8 @@ impl Session {
         let stream = TcpStream::connect(address).await?;
         // Each message is waited for.
         stream.set_nodelay(true)?;
+        // What the device has not got when this is given up, or the process is killed, is not sent.
+        stream.set_zero_linger()?;
         let mut it = Self::begin(stream, key, entity).await?;
         let is_on = it.ask().await?;
         Ok((it, is_on))
