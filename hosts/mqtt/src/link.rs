@@ -7,7 +7,7 @@ mod tests;
 use core::fmt;
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 use rumqttc::{
@@ -30,8 +30,13 @@ const CONNECT_SECS: u64 = 2;
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long to wait before a broker that was lost is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// How many messages may wait for the broker, beside what the link wants to hear.
+/// How many messages may wait for the broker, beside what the link wants to hear; and how many that it has to
+/// acknowledge may wait or be under way.
 const QUEUE: usize = 1_024;
+/// How many may be under way. The library reads nothing more when there are as many, not even what needs no
+/// acknowledgement: so there are never as many.
+const UNDER_WAY: u16 = 1_025;
+const _: () = assert!(UNDER_WAY as usize > QUEUE, "what waits is never held up");
 
 /// What the broker keeps for a client that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,10 +126,18 @@ pub struct Link {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Of the present connection.
-    client: Mutex<Option<AsyncClient>>,
+    /// The present connection.
+    line: Mutex<Option<Line>>,
     closes: AtomicBool,
     wake: Notify,
+}
+
+/// What is said on one connection.
+#[derive(Debug)]
+struct Line {
+    client: AsyncClient,
+    /// How many messages were handed over that the broker has to acknowledge, and has not.
+    open: usize,
 }
 
 impl Link {
@@ -187,9 +200,19 @@ impl Link {
             // The library would end the connection.
             return Err(Unsaid::TooLong { bytes, most });
         }
-        let client = self.shared.client().ok_or(Unsaid::NoBroker)?;
-        let said = client.try_publish(topic, qos, retains, payload);
-        said.map_err(|_| Unsaid::NoRoom)
+        if topic.is_empty() || topic.contains(['+', '#', '\0']) {
+            return Err(Unsaid::NoTopic);
+        }
+        let mut line = self.shared.line();
+        let line = line.as_mut().ok_or(Unsaid::NoBroker)?;
+        let is_open = qos != QoS::AtMostOnce;
+        if is_open && line.open >= QUEUE {
+            return Err(Unsaid::NoRoom);
+        }
+        let said = line.client.try_publish(topic, qos, retains, payload);
+        said.map_err(|_| Unsaid::NoRoom)?;
+        line.open += usize::from(is_open);
+        Ok(())
     }
 }
 
@@ -209,19 +232,33 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.shared.closes.store(true, Ordering::Release);
         // A queue that is full is closed without it.
-        let _goes = self.shared.client().map(|it| it.try_disconnect());
+        let line = self.shared.line();
+        let _goes = line.as_ref().map(|it| it.client.try_disconnect());
+        drop(line);
         self.shared.wake.notify_one();
     }
 }
 
 impl Shared {
-    fn client(&self) -> Option<AsyncClient> {
-        let client = self.client.lock();
-        client.unwrap_or_else(PoisonError::into_inner).clone()
+    fn line(&self) -> MutexGuard<'_, Option<Line>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set(&self, client: Option<AsyncClient>) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        *self.line() = client.map(|client| Line { client, open: 0 });
+    }
+
+    fn on_acknowledged(&self) {
+        if let Some(line) = self.line().as_mut() {
+            line.open = line.open.saturating_sub(1);
+        }
+    }
+
+    /// Waits until the link is closed.
+    async fn closed(&self) {
+        while !self.closes() {
+            self.wake.notified().await;
+        }
     }
 
     fn closes(&self) -> bool {
@@ -234,6 +271,7 @@ fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
     let mut options = MqttOptions::new(setup.name.clone(), host, port);
     options.set_keep_alive(KEEP_ALIVE);
     options.set_clean_session(is_clean);
+    options.set_inflight(UNDER_WAY);
     let Dialect {
         packet_max,
         incoming_max,
@@ -349,6 +387,10 @@ async fn serve(
                 true
             }
             Ok(Event::Incoming(Incoming::Publish(it))) => tell(published(it, setup.dialect)),
+            Ok(Event::Incoming(Incoming::PubAck(_))) => {
+                shared.on_acknowledged();
+                true
+            }
             Ok(Event::Outgoing(Outgoing::Disconnect)) => return Lost::by(&"it is closed"),
             Ok(Event::Incoming(_) | Event::Outgoing(_)) => true,
             Err(why) => return Lost::of(&why, is_up, &setup.dialect),
@@ -372,8 +414,6 @@ fn published(it: Publish, dialect: Dialect) -> LinkEvent {
 
 /// The link is closed, and had time to say so.
 async fn close(shared: &Shared) {
-    while !shared.closes() {
-        shared.wake.notified().await;
-    }
+    shared.closed().await;
     tokio::time::sleep(FAREWELL).await;
 }

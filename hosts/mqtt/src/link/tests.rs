@@ -1,8 +1,14 @@
 //! Tests of a link whose broker says what the test says.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a broker that a link waits for has a clock of its own"
+)]
+
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver};
+use std::time::Instant;
 
 use rumqttc::{ConnectReturnCode, ConnectionError, StateError};
 
@@ -278,4 +284,67 @@ fn a_broker_that_does_not_want_a_node_has_refused_it() {
     let later = Lost::of(&state(), true, &DIALECT);
     assert!(!later.is_refused && !later.why.contains("--tls-ca"));
     assert!(!Lost::of(&ConnectionError::NetworkTimeout, false, &DIALECT).is_refused);
+}
+
+#[test]
+fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() {
+    let broker = Broker::new();
+    let (link, told) = open(broker.setup(Session::Clean, true));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    // As much as may wait. It takes all, answers pings, and acknowledges nothing.
+    let begun = Instant::now();
+    let mut said = 0;
+    while said < QUEUE {
+        match link.retain(&"status", vec![1]) {
+            Ok(()) => said += 1,
+            Err(why) => assert_eq!(why, Unsaid::NoRoom),
+        }
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    let mut numbers = Vec::new();
+    let mut hear = |peer: &mut Peer| loop {
+        assert!(begun.elapsed() < PATIENCE);
+        let (kind, packet) = peer.read();
+        match kind {
+            0xc0 => peer.say(&[0xd0, 0]),
+            0x33 => numbers.push([packet[8], packet[9]]),
+            it => return it,
+        }
+    };
+    while link.publish_once(&"command", vec![5]).is_err() {
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    assert_eq!(hear(&mut peer), PUBLISH & !2);
+    assert_eq!(numbers.len(), QUEUE);
+    assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
+    // As much as is acknowledged finds room again.
+    for [high, low] in &numbers[..2] {
+        peer.say(&[0x40, 2, *high, *low]);
+    }
+    for _ in 0..2 {
+        while link.publish(&"status", vec![1]).is_err() {
+            assert!(begun.elapsed() < PATIENCE);
+        }
+        peer.hears(PUBLISH);
+    }
+    assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
+    // What was under way on a connection that is lost takes no room on the next one.
+    drop(peer);
+    assert!(matches!(next(&told), LinkEvent::Down(_)));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    assert_eq!(link.publish(&"status", vec![1]), Ok(()));
+}
+
+#[test]
+fn what_is_no_topic_is_named_and_takes_no_room() {
+    let broker = Broker::new();
+    let (link, _told) = open(broker.setup(Session::Clean, true));
+    for topic in ["lamp#1", "a/+/b", ""] {
+        assert_eq!(link.retain(&topic, vec![1]), Err(Unsaid::NoTopic));
+    }
 }
