@@ -15,6 +15,7 @@ use rumqttc::{
     SubscribeReasonCode,
 };
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 pub use self::lost::{Lost, Unsaid};
 use crate::access::{Access, Address};
@@ -28,8 +29,10 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const CONNECT_SECS: u64 = 2;
 /// How long a link that is closed may take to say so.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// How long to wait before a broker that was lost is tried again.
+/// How long to wait before a broker that was lost is tried again, at first and at most. It is twice as long each
+/// time, until a connection has held for the longest of them.
 const RETRY: Duration = Duration::from_millis(200);
+const RETRY_MAX: Duration = Duration::from_secs(2);
 /// How many messages may wait for the broker, beside what the link wants to hear; and how many that it has to
 /// acknowledge may wait or be under way.
 const QUEUE: usize = 1_024;
@@ -102,7 +105,8 @@ pub enum LinkEvent {
         /// Whether the broker has kept the session.
         is_kept: bool,
     },
-    /// It is lost. A link that does not stay tells nothing more.
+    /// It is lost, or does not come up. Told once, until it is up again or the reason is another one. A link that
+    /// does not stay tells nothing more.
     Down(Lost),
     /// Something was published.
     Published {
@@ -317,16 +321,38 @@ async fn run(
     shared: &Shared,
     mut tell: impl FnMut(LinkEvent) -> bool,
 ) {
+    // Why it is down, once that was told.
+    let mut told: Option<Lost> = None;
+    let mut wait = RETRY;
     loop {
+        // When it came up.
+        let mut up = None;
+        let mut tell_up = |event| {
+            if matches!(event, LinkEvent::Up { .. }) {
+                up = Some(Instant::now());
+            }
+            tell(event)
+        };
         let why = match empty(setup).await {
-            Ok(()) => serve(setup, &mut events, shared, &mut tell).await,
+            Ok(()) => serve(setup, &mut events, shared, &mut tell_up).await,
             Err(why) => why,
         };
         shared.set(None);
-        if shared.closes() || !tell(LinkEvent::Down(why)) || !setup.stays {
+        if shared.closes() {
             return;
         }
-        tokio::time::sleep(RETRY).await;
+        let is_news = up.is_some() || told.as_ref() != Some(&why);
+        if is_news && !tell(LinkEvent::Down(why.clone())) || !setup.stays {
+            return;
+        }
+        told = Some(why);
+        if up.is_some_and(|it| it.elapsed() >= RETRY_MAX) {
+            wait = RETRY;
+        }
+        if timeout(wait, shared.closed()).await.is_ok() {
+            return;
+        }
+        wait = (wait * 2).min(RETRY_MAX);
         let (client, next) = connection(setup);
         events = next;
         shared.set(Some(client));

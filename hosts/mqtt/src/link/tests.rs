@@ -287,6 +287,50 @@ fn a_broker_that_does_not_want_a_node_has_refused_it() {
 }
 
 #[test]
+fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
+    let broker = Broker::new();
+    let (link, told) = open(broker.setup(Session::Clean, true));
+    broker.0.set_nonblocking(true).unwrap();
+    // It is there, and drops each that comes.
+    let drops_for = |time| {
+        let (begun, mut came) = (Instant::now(), 0);
+        while begun.elapsed() < time {
+            came += u32::from(broker.0.accept().is_ok());
+            thread::sleep(Duration::from_millis(5));
+        }
+        came
+    };
+    // After 0.2 s, 0.4 s, 0.8 s and 1.6 s.
+    let came = drops_for(Duration::from_secs(3));
+    assert!((2..=5).contains(&came), "{came}");
+    let LinkEvent::Down(first) = next(&told) else {
+        panic!("it is lost");
+    };
+    assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty));
+    broker.0.set_nonblocking(false).unwrap();
+    // Another reason is news.
+    let (mut peer, _) = broker.accept();
+    peer.say(&[0x20, 2, 0, 5]);
+    let LinkEvent::Down(second) = next(&told) else {
+        panic!("it is refused");
+    };
+    assert!(second.why.contains("NotAuthorized"), "{second}");
+    assert_ne!(first, second);
+    // So is each time that it was up.
+    for _ in 0..2 {
+        let (mut peer, _) = broker.accept();
+        peer.say(WELCOME);
+        assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+        drop(peer);
+        assert!(matches!(next(&told), LinkEvent::Down(_)));
+    }
+    // One that is closed meanwhile does not wait.
+    drop(link);
+    let more = told.recv_timeout(RETRY_MAX / 4);
+    assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
 fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() {
     let broker = Broker::new();
     let (link, told) = open(broker.setup(Session::Clean, true));
