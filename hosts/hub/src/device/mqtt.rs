@@ -207,7 +207,7 @@ impl Device for Mqtt {
             }
             match self.link.publish_once(&self.how.command, command.clone()) {
                 Ok(()) => break said,
-                Err(Unsaid::TooLong { .. }) => return Outcome::Refused,
+                Err(Unsaid::TooLong { .. } | Unsaid::NoTopic) => return Outcome::Refused,
                 Err(_) => sleep(FULL).await,
             }
         };

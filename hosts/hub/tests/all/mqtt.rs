@@ -284,6 +284,36 @@ fn a_broker_that_goes_and_comes_back_is_gone_to_again() {
     assert!(relays.iter().all(|it| it.is_on.load(Ordering::SeqCst)));
 }
 
+/// Mosquitto keeps nothing without its persistence, and the house changes while it is away.
+#[test]
+fn a_broker_that_has_forgotten_all_is_told_all_again() {
+    let dir = Dir::new("forgotten");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let at_it = broker.at;
+    let hub = start(&dir, &at(at_it));
+    let _relays = ["one", "two"].map(|it| Relay::start(it, at_it));
+    wait_until_all_are_up(&hub);
+    let run = hub.run("off");
+    hub.wait_for(run, "done");
+    drop(broker);
+    wait_for(&hub, |home| {
+        let mut devices = home["devices"].as_array().unwrap().iter();
+        devices.all(|it| it["up"] == false)
+    });
+    // It is said to nobody, at once and once more.
+    thread::sleep(Duration::from_millis(600));
+    let _broker = Mosquitto::again(dir.path(), at_it).unwrap();
+    wait_until_all_are_up(&hub);
+    let listener = |topic: &str| Listener::new(topic, at_it, &[topic]).text(topic);
+    assert_eq!(listener("selvedge/status"), "online");
+    listener("homeassistant/button/selvedge/off/config");
+    assert!(listener("selvedge/routine/off/last").contains(r#""what":"done""#));
+    assert!(listener("selvedge/device/first/state").contains("off"));
+    listener("selvedge/runs");
+}
+
 /// So many devices, each of which is the next one's namesake but for its number.
 pub(crate) fn many(mqtt: &str, devices: usize, routines: usize) -> String {
     let device = |it| {
