@@ -52,15 +52,35 @@ pub struct Availability {
 }
 
 impl Conventions {
+    /// The topics at which something is said to the device.
+    pub fn says(&self) -> impl Iterator<Item = &str> {
+        let question = self.question.as_ref().map(|it| it.topic.as_str());
+        core::iter::once(self.command.as_str()).chain(question)
+    }
+
+    /// The topics at which it is heard.
+    pub fn hears(&self) -> impl Iterator<Item = &str> {
+        let availability = self.availability.as_ref().map(|it| it.topic.as_str());
+        core::iter::once(self.state.as_str()).chain(availability)
+    }
+
     /// What is published to have the device be in a state.
     #[must_use]
     pub fn command_for(&self, state: &State) -> Vec<u8> {
         let word = self.word_for(state);
         match (&self.payload, state) {
             (Payload::Text(text), _) => text.replace("{}", &word).into_bytes(),
-            (Payload::Property(property), State::Word(_)) => serde_json::json!({ property: word })
-                .to_string()
-                .into_bytes(),
+            (Payload::Property(property), State::Word(_)) => {
+                // As they are read: a device takes the text for neither of the two, or for the wrong one.
+                let value = match word.as_str() {
+                    "true" => Value::Bool(true),
+                    "false" => Value::Bool(false),
+                    _ => Value::String(word),
+                };
+                serde_json::json!({ property: value })
+                    .to_string()
+                    .into_bytes()
+            }
             (Payload::Property(property), State::Number(_)) => {
                 // The number as it is: it is exact, and a float is not.
                 format!("{{{}:{word}}}", Value::from(property.as_str())).into_bytes()
