@@ -9,8 +9,8 @@ use super::PostError;
 pub struct Topics {
     own: String,
     discovery: String,
-    devices: BTreeMap<String, String>,
-    routines: BTreeMap<String, String>,
+    devices: BTreeSet<String>,
+    routines: BTreeSet<String>,
     /// Which request is made at a topic.
     requests: BTreeMap<String, (bool, String)>,
     announced: BTreeSet<String>,
@@ -53,17 +53,15 @@ pub fn word(name: &str) -> String {
     word
 }
 
-fn levels(names: &BTreeSet<String>) -> Result<BTreeMap<String, String>, PostError> {
+/// Names that are different ones in topics, too.
+fn distinct(names: &BTreeSet<String>) -> Result<BTreeSet<String>, PostError> {
     let mut by_level: BTreeMap<String, &String> = BTreeMap::new();
     for name in names {
         if let Some(other) = by_level.insert(level(name), name) {
             return Err(PostError::Twice(other.clone(), name.clone()));
         }
     }
-    Ok(by_level
-        .into_iter()
-        .map(|(level, name)| (name.clone(), level))
-        .collect())
+    Ok(names.clone())
 }
 
 impl Topics {
@@ -78,8 +76,8 @@ impl Topics {
         routines: &BTreeSet<String>,
     ) -> Result<Self, PostError> {
         let mut topics = Self {
-            devices: levels(devices)?,
-            routines: levels(routines)?,
+            devices: distinct(devices)?,
+            routines: distinct(routines)?,
             own,
             discovery,
             requests: BTreeMap::new(),
@@ -119,13 +117,13 @@ impl Topics {
 
     /// The names of all routines.
     pub fn routines(&self) -> impl Iterator<Item = &str> {
-        self.routines.keys().map(String::as_str)
+        self.routines.iter().map(String::as_str)
     }
 
     /// Whether there is such a routine.
     #[must_use]
     pub fn has_routine(&self, name: &str) -> bool {
-        self.routines.contains_key(name)
+        self.routines.contains(name)
     }
 
     /// What the hub hears but for its devices.
@@ -186,16 +184,20 @@ impl Topics {
         format!("{}/run/{id}", self.own)
     }
 
-    /// The state of a device.
+    /// Whether a device is one of those with topics of their own.
+    #[must_use]
+    pub fn has_device(&self, name: &str) -> bool {
+        self.devices.contains(name)
+    }
+
+    /// The state of a device. Another one, which is gone from the file and still in use, may have the same topic.
     #[must_use]
     pub fn device(&self, name: &str) -> String {
-        let level = self.devices.get(name).map_or(name, String::as_str);
-        format!("{}/device/{level}/state", self.own)
+        format!("{}/device/{}/state", self.own, level(name))
     }
 
     fn routine(&self, name: &str, what: &str) -> String {
-        let level = self.routines.get(name).map_or(name, String::as_str);
-        format!("{}/routine/{level}/{what}", self.own)
+        format!("{}/routine/{}/{what}", self.own, level(name))
     }
 
     /// Where a routine is asked for.
