@@ -27,7 +27,8 @@ pub struct Conventions {
 pub enum Payload {
     /// A command is this text, with the state for `{}`; what the device says is the state alone.
     Text(String),
-    /// Both are JSON objects, in which it is the value of this property.
+    /// Both are JSON objects, in which it is the value of this property. `true` and `false` are said as JSON has
+    /// them, and so are numbers.
     Property(String),
 }
 
@@ -191,6 +192,20 @@ pub(super) mod tests {
         let part = Number::from_thousandths(20_500).unwrap();
         let number = json.command_for(&State::Number(part));
         assert_eq!(number, br#"{"le\"vel":20.5}"#);
+        assert_eq!(json.command_for(&"true".into()), br#"{"le\"vel":true}"#);
+        assert_eq!(json.command_for(&"True".into()), br#"{"le\"vel":"True"}"#);
+        assert_eq!(text.command_for(&"true".into()), b"power true");
+        let lock = Conventions {
+            words: [
+                ("shut".into(), "true".into()),
+                ("open".into(), "false".into()),
+            ]
+            .into(),
+            ..json
+        };
+        assert_eq!(lock.command_for(&"shut".into()), br#"{"le\"vel":true}"#);
+        assert_eq!(lock.command_for(&"open".into()), br#"{"le\"vel":false}"#);
+        assert_eq!(lock.state_in(br#"{"le\"vel":false}"#), Some("open".into()));
     }
 
     #[test]
@@ -253,7 +268,7 @@ pub(super) mod tests {
             Payload::Property("state".into()),
         ] {
             let it = relay(payload);
-            for state in ["on", "off", "dim", "1e99"] {
+            for state in ["on", "off", "dim", "1e99", "true", "false"] {
                 assert_eq!(it.read_back(&state.into()), Some(state.into()));
             }
             assert_eq!(it.read_back(&(-7).into()), Some((-7).into()));
