@@ -192,6 +192,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             let told = Told {
                 view: tell.view.subscribe(),
                 runs: changed,
+                latest: house.latest_runs(),
             };
             let names = names(&house, &file);
             let ears = core::mem::take(&mut devices.ears);

@@ -184,6 +184,8 @@ pub struct Told {
     pub view: watch::Receiver<Arc<View>>,
     /// Each run that changed.
     pub runs: mpsc::Receiver<RunView>,
+    /// The latest run of each routine until then.
+    pub latest: Vec<RunView>,
 }
 
 /// Where each run that changed is told.

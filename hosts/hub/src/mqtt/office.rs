@@ -49,12 +49,14 @@ impl Office {
         mut stale: mpsc::Receiver<String>,
         told: Told,
     ) {
-        let Told { mut view, mut runs } = told;
-        for it in view.borrow_and_update().runs.iter().rev() {
-            if self.topics.has_routine(&it.name) {
-                self.latest.insert(it.name.clone(), it.clone());
-            }
-        }
+        let Told {
+            mut view,
+            mut runs,
+            latest,
+        } = told;
+        let latest = latest.into_iter().map(|it| (it.name.clone(), it));
+        self.latest
+            .extend(latest.filter(|it| self.topics.has_routine(&it.0)));
         // It goes on through what happens meanwhile.
         let mut again = interval(RETRY);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);

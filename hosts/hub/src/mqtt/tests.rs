@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::hearing::LeftOut;
 use super::topic::Asked;
 use super::*;
-use crate::house::Counts;
+use crate::house::{Cause, Counts};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -349,6 +349,25 @@ async fn an_answer_that_finds_no_room_is_counted_and_another_one_is_said() {
     assert_eq!(desk.left_out.all(), 1);
 }
 
+fn a_run(name: &str) -> RunView {
+    RunView {
+        id: 7,
+        name: name.into(),
+        cause: Cause::Hand,
+        came: 1,
+        started: Some(1),
+        ended: Some(2),
+        what: "done",
+        why: None,
+        since: None,
+        until: None,
+        notes: Vec::new(),
+        steps: Vec::new(),
+        at: None,
+        place: Some(1),
+    }
+}
+
 #[tokio::test]
 async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
     let (link, broker) = a_link_that_is_full();
@@ -365,7 +384,11 @@ async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
     let (_view, view) = watch::channel(view);
     anew.notify_one();
     let office = Office::new(link, topics());
-    let told = Told { view, runs };
+    let told = Told {
+        view,
+        runs,
+        latest: ["r", "gone"].map(a_run).into(),
+    };
     tokio::spawn(office.run(Arc::clone(&anew), stale, told));
     sleep(Duration::from_millis(300)).await;
     broker.answers.store(true, Ordering::SeqCst);
@@ -380,4 +403,7 @@ async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
         sleep(Duration::from_millis(20)).await;
         tell.send("stale".into()).await.unwrap();
     }
+    // Before it is said that the hub is there.
+    assert!(broker.has_heard("own/routine/r/last"));
+    assert!(!broker.has_heard("own/routine/gone/last"));
 }
