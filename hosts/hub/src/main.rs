@@ -7,7 +7,6 @@
     reason = "hosts have the standard library"
 )]
 
-use std::collections::BTreeSet;
 use std::env::VarError;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -27,7 +26,7 @@ use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
 use selvedge_hub::keeper::{Keeper, Request, Tell, moment};
-use selvedge_hub::mqtt::{self, Post, PostError, Told, Way};
+use selvedge_hub::mqtt::{self, Names, Post, PostError, Told, Way};
 use selvedge_hub::store::{Store, StoreError};
 use selvedge_routine::Catalogue;
 use selvedge_routine::file::{FileError, Format, home_assistant};
@@ -197,14 +196,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             let names = names(&house, &file);
             let ears = core::mem::take(&mut devices.ears);
             let handle = runtime.handle();
-            let post = Post::open(
-                way,
-                (&names.0, &names.1),
-                ears,
-                to_keeper.clone(),
-                told,
-                handle,
-            );
+            let post = Post::open(way, &names, ears, to_keeper.clone(), told, handle);
             Some(post.map_err(|it| Failure::Mqtt(it.into(), path.clone()))?)
         }
     };
@@ -274,10 +266,14 @@ fn way(file: &HomeFile, path: &Path) -> Result<Option<Way>, Failure> {
 }
 
 /// The names of all devices and of all routines.
-fn names(house: &House, file: &HomeFile) -> (BTreeSet<String>, BTreeSet<String>) {
-    let devices = file.drivers.keys().cloned().collect();
-    let routines = house.routines().map(Into::into).collect();
-    (devices, routines)
+fn names(house: &House, file: &HomeFile) -> Names {
+    let all = house.catalogue().iter().map(|it| it.1);
+    let gone = all.filter(|it| !file.drivers.contains_key(*it));
+    Names {
+        gone: gone.map(Into::into).collect(),
+        devices: file.drivers.keys().cloned().collect(),
+        routines: house.routines().map(Into::into).collect(),
+    }
 }
 
 /// Runs devices until the process is asked to end.

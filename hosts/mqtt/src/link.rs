@@ -89,6 +89,8 @@ pub struct Setup {
     pub session: Session,
     /// What it hears.
     pub filters: Vec<String>,
+    /// What it hears, too, at quality of service 0. It does without what the broker does not hand on.
+    pub asides: Vec<String>,
     /// What is said when it is lost.
     pub will: Option<Will>,
     /// Whether it comes up again by itself when the broker is lost.
@@ -307,10 +309,13 @@ fn event_loop(options: MqttOptions, queue: usize) -> (AsyncClient, EventLoop) {
 /// Each connection begins with an empty queue: nothing is said late.
 fn connection(setup: &Setup) -> (AsyncClient, EventLoop) {
     let options = options(setup, setup.session == Session::Clean);
-    let (client, events) = event_loop(options, QUEUE + setup.filters.len());
-    for filter in &setup.filters {
+    let (filters, asides) = (&setup.filters, &setup.asides);
+    let (client, events) = event_loop(options, QUEUE + filters.len() + asides.len());
+    let filters = filters.iter().map(|it| (it, QoS::AtLeastOnce));
+    // Last: a broker may drop what is too much at once.
+    for (filter, qos) in filters.chain(asides.iter().map(|it| (it, QoS::AtMostOnce))) {
         // The queue is empty, and has room for all of them.
-        let _queued = client.try_subscribe(filter, QoS::AtLeastOnce);
+        let _queued = client.try_subscribe(filter, qos);
     }
     (client, events)
 }
@@ -393,6 +398,8 @@ async fn serve(
     tell: &mut impl FnMut(LinkEvent) -> bool,
 ) -> Lost {
     let mut is_up = false;
+    // How much it asked to hear, and the numbers of what it can do without.
+    let (mut asked, mut asides) = (0, Vec::new());
     loop {
         let event = tokio::select! {
             biased;
@@ -406,8 +413,18 @@ async fn serve(
                 let is_kept = it.session_present;
                 tell(LinkEvent::Up { is_kept })
             }
+            Ok(Event::Outgoing(Outgoing::Subscribe(number))) => {
+                asked += 1;
+                if asked > setup.filters.len() {
+                    asides.push(number);
+                }
+                true
+            }
             Ok(Event::Incoming(Incoming::SubAck(it))) => {
-                if it.return_codes.contains(&SubscribeReasonCode::Failure) {
+                let aside = asides.iter().position(|number| *number == it.pkid);
+                if let Some(nth) = aside {
+                    asides.swap_remove(nth);
+                } else if it.return_codes.contains(&SubscribeReasonCode::Failure) {
                     return Lost::unread(setup);
                 }
                 true

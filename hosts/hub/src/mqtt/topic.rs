@@ -14,6 +14,8 @@ pub struct Topics {
     /// Which request is made at a topic.
     requests: BTreeMap<String, (bool, String)>,
     announced: BTreeSet<String>,
+    /// Where something is retained of a device or of a routine.
+    kept: BTreeSet<String>,
 }
 
 /// What is asked for at a topic.
@@ -27,6 +29,8 @@ pub enum Asked<'a> {
     Anew,
     /// Nothing: it is an announcement.
     Announced,
+    /// Nothing: it is what the hub itself says of a device or of a routine, and has retained.
+    Kept,
 }
 
 /// A name in a topic.
@@ -82,7 +86,9 @@ impl Topics {
             discovery,
             requests: BTreeMap::new(),
             announced: BTreeSet::new(),
+            kept: BTreeSet::new(),
         };
+        topics.kept = devices.iter().map(|it| topics.device(it)).collect();
         for name in routines {
             let run = topics.run(name);
             topics.requests.insert(run, (true, name.clone()));
@@ -90,11 +96,22 @@ impl Topics {
             topics.requests.insert(cancel, (false, name.clone()));
             topics.announced.insert(topics.button(name));
             topics.announced.insert(topics.sensor(name));
+            topics.kept.insert(topics.last(name));
         }
         for it in COUNTS {
             topics.announced.insert(topics.count(it));
         }
         Ok(topics)
+    }
+
+    /// There are these devices, too, which are gone from the file and still in use.
+    #[must_use]
+    pub fn with_gone<'a>(mut self, devices: impl IntoIterator<Item = &'a str>) -> Self {
+        for name in devices {
+            let topic = self.device(name);
+            self.kept.insert(topic);
+        }
+        self
     }
 
     /// What they begin with.
@@ -143,6 +160,13 @@ impl Topics {
         asked.into_iter().chain(others)
     }
 
+    /// What the hub itself has retained of devices and of routines: also of those that are no more.
+    pub fn own_filters(&self) -> impl Iterator<Item = String> + use<> {
+        ["device/+/state", "routine/+/last"]
+            .map(|it| format!("{}/{it}", self.own))
+            .into_iter()
+    }
+
     /// What is asked for at a topic that the hub hears.
     #[must_use]
     pub fn asked(&self, topic: &str) -> Option<Asked<'_>> {
@@ -152,10 +176,20 @@ impl Topics {
                 false => Asked::Cancel(name),
             });
         }
-        let rest = topic.strip_prefix(&self.discovery)?.strip_prefix('/')?;
-        match rest {
-            "status" => Some(Asked::Anew),
-            _ if self.announces() && rest.ends_with("/config") => Some(Asked::Announced),
+        let below = |prefix: &str| {
+            let rest = topic.strip_prefix(prefix)?.strip_prefix('/')?;
+            Some(rest.split('/').collect::<Vec<_>>())
+        };
+        if let Some(["device", _, "state"] | ["routine", _, "last"]) = below(&self.own).as_deref() {
+            return Some(Asked::Kept);
+        }
+        match below(&self.discovery).as_deref() {
+            Some(["status"]) => Some(Asked::Anew),
+            Some(["button" | "sensor", node, _, "config"])
+                if self.announces() && *node == self.node() =>
+            {
+                Some(Asked::Announced)
+            }
             _ => None,
         }
     }
@@ -164,6 +198,12 @@ impl Topics {
     #[must_use]
     pub fn is_announced(&self, topic: &str) -> bool {
         self.announced.contains(topic)
+    }
+
+    /// Whether the hub has something retained there, of a device or of a routine.
+    #[must_use]
+    pub fn is_kept(&self, topic: &str) -> bool {
+        self.kept.contains(topic)
     }
 
     /// Whether the hub is there.

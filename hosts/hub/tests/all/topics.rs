@@ -33,6 +33,7 @@ fn unanswered(question: Option<Question>) -> (Mqtt, Ear, Arc<Link>, TcpListener)
         },
         session: Session::Clean,
         filters: Vec::new(),
+        asides: Vec::new(),
         will: None,
         stays: true,
         dialect: Dialect {

@@ -46,6 +46,7 @@ impl Broker {
             access: Access::default(),
             session,
             filters: vec!["inbox".into()],
+            asides: Vec::new(),
             will: None,
             stays,
             dialect: DIALECT,
@@ -391,4 +392,34 @@ fn what_is_no_topic_is_named_and_takes_no_room() {
     for topic in ["lamp#1", "a/+/b", ""] {
         assert_eq!(link.retain(&topic, vec![1]), Err(Unsaid::NoTopic));
     }
+}
+
+#[test]
+fn what_a_link_can_do_without_is_asked_for_last_and_may_be_refused() {
+    let broker = Broker::new();
+    let mut setup = broker.setup(Session::Clean, false);
+    setup.asides = vec!["one".into(), "other".into()];
+    let (_link, told) = open(setup);
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    let mut numbers = Vec::new();
+    for (filter, qos) in [("inbox", 1), ("one", 0), ("other", 0)] {
+        let packet = peer.hears(SUBSCRIBE);
+        assert_eq!(&packet[4..packet.len() - 1], filter.as_bytes());
+        assert_eq!(packet.last(), Some(&qos));
+        numbers.push(packet[1]);
+    }
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    for (number, code) in numbers.iter().zip([1, 0x80, 0]) {
+        peer.say(&[0x90, 3, 0, *number, code]);
+    }
+    let parts = [&[0x30, 8][..], &[0, 5], b"inbox", &[5]];
+    peer.say(&parts.concat());
+    let LinkEvent::Published { payload, .. } = next(&told) else {
+        panic!("it is still there");
+    };
+    assert_eq!(payload, [5]);
+    // What it cannot do without is another matter.
+    peer.say(&[0x90, 3, 0, numbers[0], 0x80]);
+    assert!(matches!(next(&told), LinkEvent::Down(it) if it.is_refused));
 }
