@@ -134,6 +134,7 @@ fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Ad
         access: access.clone(),
         session: Session::Clean,
         filters: vec![Topic::all_gateways()],
+        asides: Vec::new(),
         will: None,
         stays: false,
         dialect: DIALECT,

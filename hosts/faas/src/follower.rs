@@ -338,6 +338,7 @@ impl Host {
             access: self.options.access.clone(),
             session,
             filters: vec![Topic::Inbox(me).to_string()],
+            asides: Vec::new(),
             will: None,
             stays: false,
             dialect: DIALECT,

@@ -46,6 +46,7 @@ impl Watch {
                 access,
                 session: Session::Clean,
                 filters: vec![Topic::Status(id).to_string()],
+                asides: Vec::new(),
                 will: None,
                 stays: true,
                 dialect: DIALECT,

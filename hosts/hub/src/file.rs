@@ -224,11 +224,19 @@ impl HomeFile {
         if let Some(broker) = &self.mqtt {
             broker.check()?;
         }
+        let mut devices = Vec::new();
         for (name, driver) in &self.drivers {
-            if driver.conventions(name).transpose()?.is_some() && self.mqtt.is_none() {
+            let Some(conventions) = driver.conventions(name).transpose()? else {
+                continue;
+            };
+            if self.mqtt.is_none() {
                 return Err(MqttError::NoBroker(name.clone()));
             }
+            devices.push((name.as_str(), conventions));
         }
-        Ok(())
+        match &self.mqtt {
+            Some(broker) => broker.check_echoes(&devices),
+            None => Ok(()),
+        }
     }
 }

@@ -8,7 +8,6 @@
 )]
 
 use core::convert::Infallible;
-use std::collections::BTreeSet;
 use std::env::VarError;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -28,7 +27,7 @@ use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
 use selvedge_hub::keeper::{Keeper, Request, Tell, clock, moment};
-use selvedge_hub::mqtt::{self, Post, PostError, Told, Way};
+use selvedge_hub::mqtt::{self, Names, Post, PostError, Told, Way};
 use selvedge_hub::store::{Store, StoreError};
 use selvedge_routine::Catalogue;
 use selvedge_routine::file::{FileError, Format, home_assistant};
@@ -194,18 +193,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             let told = Told {
                 view: tell.view.subscribe(),
                 runs: changed,
+                latest: house.latest_runs(),
             };
             let names = names(&house, &file);
             let ears = core::mem::take(&mut devices.ears);
             let handle = runtime.handle();
-            let post = Post::open(
-                way,
-                (&names.0, &names.1),
-                ears,
-                to_keeper.clone(),
-                told,
-                handle,
-            );
+            let post = Post::open(way, &names, ears, to_keeper.clone(), told, handle);
             Some(post.map_err(|it| Failure::Mqtt(it.into(), path.clone()))?)
         }
     };
@@ -275,10 +268,14 @@ fn way(file: &HomeFile, path: &Path) -> Result<Option<Way>, Failure> {
 }
 
 /// The names of all devices and of all routines.
-fn names(house: &House, file: &HomeFile) -> (BTreeSet<String>, BTreeSet<String>) {
-    let devices = file.drivers.keys().cloned().collect();
-    let routines = house.routines().map(Into::into).collect();
-    (devices, routines)
+fn names(house: &House, file: &HomeFile) -> Names {
+    let all = house.catalogue().iter().map(|it| it.1);
+    let gone = all.filter(|it| !file.drivers.contains_key(*it));
+    Names {
+        gone: gone.map(Into::into).collect(),
+        devices: file.drivers.keys().cloned().collect(),
+        routines: house.routines().map(Into::into).collect(),
+    }
 }
 
 /// Runs devices, and tells the keeper when the process is asked to end.

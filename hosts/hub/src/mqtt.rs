@@ -15,7 +15,8 @@
 //! that a broker retained is answered with an error. At most [`ASKED`] requests wait for their answers.
 //!
 //! Home Assistant discovers a button and a sensor for each routine, and sensors for what runs and waits
-//! ([`announce`]). What the hub announced and does not have any more is taken back.
+//! ([`announce`]). What the hub announced, or had retained of devices and routines, and does not have any more is
+//! taken back.
 
 pub mod announce;
 mod hearing;
@@ -184,12 +185,25 @@ pub struct Told {
     pub view: watch::Receiver<Arc<View>>,
     /// Each run that changed.
     pub runs: mpsc::Receiver<RunView>,
+    /// The latest run of each routine until then.
+    pub latest: Vec<RunView>,
 }
 
 /// Where each run that changed is told.
 #[must_use]
 pub fn runs() -> (mpsc::Sender<RunView>, mpsc::Receiver<RunView>) {
     mpsc::channel(WAITING)
+}
+
+/// The names in a house.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Of the devices in the file.
+    pub devices: BTreeSet<String>,
+    /// Of those that are gone from it and still in use.
+    pub gone: BTreeSet<String>,
+    /// Of the routines.
+    pub routines: BTreeSet<String>,
 }
 
 /// The hub's place at its broker.
@@ -206,15 +220,15 @@ impl Post {
     /// When the broker inside does not start, or names meet.
     pub fn open(
         way: &Way,
-        names: (&BTreeSet<String>, &BTreeSet<String>),
+        names: &Names,
         ears: Vec<Ear>,
         requests: Sender<Request>,
         told: Told,
         runtime: &Handle,
     ) -> Result<Self, PostError> {
-        let (devices, routines) = names;
         let (own, discovery) = (way.shape.topic.clone(), way.shape.discovery.clone());
-        let topics = Arc::new(Topics::new(own, discovery, devices, routines)?);
+        let topics = Topics::new(own, discovery, &names.devices, &names.routines)?;
+        let topics = Arc::new(topics.with_gone(names.gone.iter().map(String::as_str)));
         let mut by_topic: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (nth, ear) in ears.iter().enumerate() {
             for topic in ear.topics() {
@@ -231,6 +245,7 @@ impl Post {
             // What was asked for while the hub was away is not run when it comes back.
             session: Session::Clean,
             filters: topics.filters().chain(by_topic.keys().cloned()).collect(),
+            asides: topics.own_filters().collect(),
             will: Some(Will {
                 topic: topics.status(),
                 payload: announce::OFFLINE.into(),

@@ -7,7 +7,7 @@ mod tests;
 use core::fmt;
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 use rumqttc::{
@@ -15,6 +15,7 @@ use rumqttc::{
     SubscribeReasonCode,
 };
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 pub use self::lost::{Lost, Unsaid};
 use crate::access::{Access, Address};
@@ -28,10 +29,17 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const CONNECT_SECS: u64 = 2;
 /// How long a link that is closed may take to say so.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// How long to wait before a broker that was lost is tried again.
+/// How long to wait before a broker that was lost is tried again, at first and at most. It is twice as long each
+/// time, until a connection has held for the longest of them.
 const RETRY: Duration = Duration::from_millis(200);
-/// How many messages may wait for the broker, beside what the link wants to hear.
+const RETRY_MAX: Duration = Duration::from_secs(2);
+/// How many messages may wait for the broker, beside what the link wants to hear; and how many that it has to
+/// acknowledge may wait or be under way.
 const QUEUE: usize = 1_024;
+/// How many may be under way. The library reads nothing more when there are as many, not even what needs no
+/// acknowledgement: so there are never as many.
+const UNDER_WAY: u16 = 1_025;
+const _: () = assert!(UNDER_WAY as usize > QUEUE, "what waits is never held up");
 
 /// What the broker keeps for a client that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +89,8 @@ pub struct Setup {
     pub session: Session,
     /// What it hears.
     pub filters: Vec<String>,
+    /// What it hears, too, at quality of service 0. It does without what the broker does not hand on.
+    pub asides: Vec<String>,
     /// What is said when it is lost.
     pub will: Option<Will>,
     /// Whether it comes up again by itself when the broker is lost.
@@ -97,7 +107,8 @@ pub enum LinkEvent {
         /// Whether the broker has kept the session.
         is_kept: bool,
     },
-    /// It is lost. A link that does not stay tells nothing more.
+    /// It is lost, or does not come up. Told once, until it is up again or the reason is another one. A link that
+    /// does not stay tells nothing more.
     Down(Lost),
     /// Something was published.
     Published {
@@ -121,10 +132,18 @@ pub struct Link {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Of the present connection.
-    client: Mutex<Option<AsyncClient>>,
+    /// The present connection.
+    line: Mutex<Option<Line>>,
     closes: AtomicBool,
     wake: Notify,
+}
+
+/// What is said on one connection.
+#[derive(Debug)]
+struct Line {
+    client: AsyncClient,
+    /// How many messages were handed over that the broker has to acknowledge, and has not.
+    open: usize,
 }
 
 impl Link {
@@ -187,9 +206,19 @@ impl Link {
             // The library would end the connection.
             return Err(Unsaid::TooLong { bytes, most });
         }
-        let client = self.shared.client().ok_or(Unsaid::NoBroker)?;
-        let said = client.try_publish(topic, qos, retains, payload);
-        said.map_err(|_| Unsaid::NoRoom)
+        if topic.is_empty() || topic.contains(['+', '#', '\0']) {
+            return Err(Unsaid::NoTopic);
+        }
+        let mut line = self.shared.line();
+        let line = line.as_mut().ok_or(Unsaid::NoBroker)?;
+        let is_open = qos != QoS::AtMostOnce;
+        if is_open && line.open >= QUEUE {
+            return Err(Unsaid::NoRoom);
+        }
+        let said = line.client.try_publish(topic, qos, retains, payload);
+        said.map_err(|_| Unsaid::NoRoom)?;
+        line.open += usize::from(is_open);
+        Ok(())
     }
 }
 
@@ -209,19 +238,33 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.shared.closes.store(true, Ordering::Release);
         // A queue that is full is closed without it.
-        let _goes = self.shared.client().map(|it| it.try_disconnect());
+        let line = self.shared.line();
+        let _goes = line.as_ref().map(|it| it.client.try_disconnect());
+        drop(line);
         self.shared.wake.notify_one();
     }
 }
 
 impl Shared {
-    fn client(&self) -> Option<AsyncClient> {
-        let client = self.client.lock();
-        client.unwrap_or_else(PoisonError::into_inner).clone()
+    fn line(&self) -> MutexGuard<'_, Option<Line>> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set(&self, client: Option<AsyncClient>) {
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+        *self.line() = client.map(|client| Line { client, open: 0 });
+    }
+
+    fn on_acknowledged(&self) {
+        if let Some(line) = self.line().as_mut() {
+            line.open = line.open.saturating_sub(1);
+        }
+    }
+
+    /// Waits until the link is closed.
+    async fn closed(&self) {
+        while !self.closes() {
+            self.wake.notified().await;
+        }
     }
 
     fn closes(&self) -> bool {
@@ -234,6 +277,7 @@ fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
     let mut options = MqttOptions::new(setup.name.clone(), host, port);
     options.set_keep_alive(KEEP_ALIVE);
     options.set_clean_session(is_clean);
+    options.set_inflight(UNDER_WAY);
     let Dialect {
         packet_max,
         incoming_max,
@@ -265,10 +309,13 @@ fn event_loop(options: MqttOptions, queue: usize) -> (AsyncClient, EventLoop) {
 /// Each connection begins with an empty queue: nothing is said late.
 fn connection(setup: &Setup) -> (AsyncClient, EventLoop) {
     let options = options(setup, setup.session == Session::Clean);
-    let (client, events) = event_loop(options, QUEUE + setup.filters.len());
-    for filter in &setup.filters {
+    let (filters, asides) = (&setup.filters, &setup.asides);
+    let (client, events) = event_loop(options, QUEUE + filters.len() + asides.len());
+    let filters = filters.iter().map(|it| (it, QoS::AtLeastOnce));
+    // Last: a broker may drop what is too much at once.
+    for (filter, qos) in filters.chain(asides.iter().map(|it| (it, QoS::AtMostOnce))) {
         // The queue is empty, and has room for all of them.
-        let _queued = client.try_subscribe(filter, QoS::AtLeastOnce);
+        let _queued = client.try_subscribe(filter, qos);
     }
     (client, events)
 }
@@ -279,16 +326,38 @@ async fn run(
     shared: &Shared,
     mut tell: impl FnMut(LinkEvent) -> bool,
 ) {
+    // Why it is down, once that was told.
+    let mut told: Option<Lost> = None;
+    let mut wait = RETRY;
     loop {
+        // When it came up.
+        let mut up = None;
+        let mut tell_up = |event| {
+            if matches!(event, LinkEvent::Up { .. }) {
+                up = Some(Instant::now());
+            }
+            tell(event)
+        };
         let why = match empty(setup).await {
-            Ok(()) => serve(setup, &mut events, shared, &mut tell).await,
+            Ok(()) => serve(setup, &mut events, shared, &mut tell_up).await,
             Err(why) => why,
         };
         shared.set(None);
-        if shared.closes() || !tell(LinkEvent::Down(why)) || !setup.stays {
+        if shared.closes() {
             return;
         }
-        tokio::time::sleep(RETRY).await;
+        let is_news = up.is_some() || told.as_ref() != Some(&why);
+        if is_news && !tell(LinkEvent::Down(why.clone())) || !setup.stays {
+            return;
+        }
+        told = Some(why);
+        if up.is_some_and(|it| it.elapsed() >= RETRY_MAX) {
+            wait = RETRY;
+        }
+        if timeout(wait, shared.closed()).await.is_ok() {
+            return;
+        }
+        wait = (wait * 2).min(RETRY_MAX);
         let (client, next) = connection(setup);
         events = next;
         shared.set(Some(client));
@@ -329,6 +398,8 @@ async fn serve(
     tell: &mut impl FnMut(LinkEvent) -> bool,
 ) -> Lost {
     let mut is_up = false;
+    // How much it asked to hear, and the numbers of what it can do without.
+    let (mut asked, mut asides) = (0, Vec::new());
     loop {
         let event = tokio::select! {
             biased;
@@ -342,13 +413,27 @@ async fn serve(
                 let is_kept = it.session_present;
                 tell(LinkEvent::Up { is_kept })
             }
+            Ok(Event::Outgoing(Outgoing::Subscribe(number))) => {
+                asked += 1;
+                if asked > setup.filters.len() {
+                    asides.push(number);
+                }
+                true
+            }
             Ok(Event::Incoming(Incoming::SubAck(it))) => {
-                if it.return_codes.contains(&SubscribeReasonCode::Failure) {
+                let aside = asides.iter().position(|number| *number == it.pkid);
+                if let Some(nth) = aside {
+                    asides.swap_remove(nth);
+                } else if it.return_codes.contains(&SubscribeReasonCode::Failure) {
                     return Lost::unread(setup);
                 }
                 true
             }
             Ok(Event::Incoming(Incoming::Publish(it))) => tell(published(it, setup.dialect)),
+            Ok(Event::Incoming(Incoming::PubAck(_))) => {
+                shared.on_acknowledged();
+                true
+            }
             Ok(Event::Outgoing(Outgoing::Disconnect)) => return Lost::by(&"it is closed"),
             Ok(Event::Incoming(_) | Event::Outgoing(_)) => true,
             Err(why) => return Lost::of(&why, is_up, &setup.dialect),
@@ -372,8 +457,6 @@ fn published(it: Publish, dialect: Dialect) -> LinkEvent {
 
 /// The link is closed, and had time to say so.
 async fn close(shared: &Shared) {
-    while !shared.closes() {
-        shared.wake.notified().await;
-    }
+    shared.closed().await;
     tokio::time::sleep(FAREWELL).await;
 }

@@ -258,6 +258,7 @@ impl Host {
             filters: [Topic::Inbox(me), Topic::Status(gateway)]
                 .map(|it| it.to_string())
                 .into(),
+            asides: Vec::new(),
             will: None,
             stays: false,
             dialect: DIALECT,

@@ -463,6 +463,7 @@ fn open_own(
         // A request that lay somewhere while it was away is not carried out: it is asked again.
         session: Session::Clean,
         filters: vec![Topic::Inbox(me).to_string(), Topic::relays_of(me)],
+        asides: Vec::new(),
         will: None,
         stays: true,
         dialect: DIALECT,
@@ -481,6 +482,7 @@ fn open_peer(options: &Options, peer: NodeId, wake: &SyncSender<Wake>) -> io::Re
         access: options.access.clone(),
         session: Session::Clean,
         filters: Vec::new(),
+        asides: Vec::new(),
         will: None,
         stays: true,
         dialect: DIALECT,

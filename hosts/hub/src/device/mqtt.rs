@@ -62,9 +62,7 @@ pub struct Ear {
 impl Ear {
     /// The topics at which it hears.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
-        let availability = self.how.availability.as_ref();
-        let availability = availability.map(|it| it.topic.as_str());
-        core::iter::once(self.how.state.as_str()).chain(availability)
+        self.how.hears()
     }
 
     /// The broker is there, or is not. What was known before is not known any more.
@@ -207,7 +205,7 @@ impl Device for Mqtt {
             }
             match self.link.publish_once(&self.how.command, command.clone()) {
                 Ok(()) => break said,
-                Err(Unsaid::TooLong { .. }) => return Outcome::Refused,
+                Err(Unsaid::TooLong { .. } | Unsaid::NoTopic) => return Outcome::Refused,
                 Err(_) => sleep(FULL).await,
             }
         };

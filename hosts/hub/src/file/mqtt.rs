@@ -110,6 +110,25 @@ pub enum MqttError {
         /// What was found.
         topic: String,
     },
+    /// The hub's own topics, and Home Assistant's.
+    #[error(
+        "hub.mqtt: \"topic\" and \"discovery\" are both {0:?}, and the hub would take its own status for Home \
+         Assistant's: choose another topic"
+    )]
+    Same(String),
+    /// A device is heard where the hub says something.
+    #[error(
+        "hub.devices.{device}: the hub says something at {topic:?} ({whose}), and would hear that as if {device:?} \
+         had said it: have devices say their states, and whether they are there, where the hub says nothing"
+    )]
+    Echo {
+        /// Which device.
+        device: String,
+        /// Where.
+        topic: String,
+        /// What the hub says there, in words.
+        whose: String,
+    },
     /// Devices that speak MQTT, and no broker.
     #[error(
         "hub.devices.{0}: it speaks MQTT, and there is no broker: add \"mqtt\": {{\"broker\": \"HOST:PORT\"}} to \
@@ -186,10 +205,47 @@ impl BrokerShape {
             return Err(MqttError::NoName);
         }
         check_topic("hub.mqtt.topic", &self.topic)?;
+        if self.topic == self.discovery {
+            return Err(MqttError::Same(self.topic.clone()));
+        }
         match self.discovery.as_str() {
             "" => Ok(()),
             topic => check_topic("hub.mqtt.discovery", topic),
         }
+    }
+
+    /// Whether a topic is one of those at which the hub itself says something.
+    fn says(&self, topic: &str) -> bool {
+        let rest = topic.strip_prefix(&self.topic);
+        let Some(rest) = rest.and_then(|it| it.strip_prefix('/')) else {
+            return false;
+        };
+        let mut levels = ["device/", "routine/", "run/"].iter();
+        matches!(rest, "status" | "runs") || levels.any(|it| rest.starts_with(it))
+    }
+
+    /// A broker hands what the hub says back to it, where it hears. It would be taken for what a device says, and
+    /// prove commands that nobody has carried out.
+    pub(super) fn check_echoes(&self, devices: &[(&str, Conventions)]) -> Result<(), MqttError> {
+        let told = devices
+            .iter()
+            .flat_map(|(name, it)| it.says().map(move |topic| (topic, *name)));
+        let told: BTreeMap<&str, &str> = told.collect();
+        for (name, it) in devices {
+            for topic in it.hears() {
+                let whose = match told.get(topic) {
+                    Some(to) => format!("to {to:?}"),
+                    None if self.says(topic) => "its own".into(),
+                    None => continue,
+                };
+                return Err(MqttError::Echo {
+                    device: (*name).into(),
+                    topic: topic.into(),
+                    whose,
+                });
+            }
+        }
+        Ok(())
     }
 }
 

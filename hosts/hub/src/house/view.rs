@@ -155,6 +155,23 @@ impl House {
         }
     }
 
+    /// The latest run that is kept of each routine that can be run, by the routines' names. Takes time in
+    /// proportion to the runs that are kept.
+    #[must_use]
+    pub fn latest_runs(&self) -> Vec<RunView> {
+        let at: BTreeMap<_, _> = self.hub().unfinished().collect();
+        let mut latest: BTreeMap<&str, _> = self.routines().map(|it| (it, None)).collect();
+        for (id, record) in self.records.latest() {
+            if let Some(it) = latest.get_mut(record.name.as_str()) {
+                it.get_or_insert((id, record));
+            }
+        }
+        let latest = latest.into_values().flatten();
+        latest
+            .map(|(id, it)| self.shown(id, it, at.get(&id).copied()))
+            .collect()
+    }
+
     /// What is shown of a run.
     #[must_use]
     pub fn run_view(&self, id: RoutineId, record: &Record) -> RunView {

@@ -1,5 +1,7 @@
 //! What is said at the hub's topics.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::topic::{COUNTS, Topics, word};
@@ -84,10 +86,16 @@ pub fn house(topics: &Topics, view: &View) -> Vec<Message> {
     let open = view.runs.iter().filter(|it| it.ended.is_none()).count();
     let counts = json!({ "runs": open.saturating_sub(waits), "waits": waits });
     let counts = message(topics.runs(), &counts);
-    let devices = view.devices.iter().map(|it| {
+    // Of two with one topic, the one in the file is the one that is meant.
+    let (known, gone): (Vec<_>, Vec<_>) = view
+        .devices
+        .iter()
+        .partition(|it| topics.has_device(&it.name));
+    let devices = gone.into_iter().chain(known).map(|it| {
         let payload = json!({ "state": it.state, "up": it.up });
         message(topics.device(&it.name), &payload)
     });
+    let devices: BTreeMap<_, _> = devices.collect();
     core::iter::once(counts).chain(devices).collect()
 }
 
@@ -149,8 +157,6 @@ fn cut(texts: &[String], most: usize, id: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use serde_json::Value;
 
     use super::*;
@@ -250,7 +256,13 @@ mod tests {
             lineage: Vec::new(),
         };
         let view = View {
-            devices: vec![device("lamp", Some("on")), device("a/b", None)],
+            devices: vec![
+                device("lamp", Some("on")),
+                device("a/b", None),
+                // These are gone from the file and in use.
+                device("a#b", Some("on")),
+                device("fan#1", Some("off")),
+            ],
             routines: Vec::new(),
             runs: vec![
                 one("waits", None),
@@ -276,6 +288,10 @@ mod tests {
             (
                 "own/device/a_b/state",
                 json!({ "state": null, "up": false }),
+            ),
+            (
+                "own/device/fan_1/state",
+                json!({ "state": "off", "up": true }),
             ),
         ];
         assert_eq!(said, all.map(|(topic, it)| (topic.into(), it)).into());

@@ -32,7 +32,7 @@ pub(super) struct Hearing {
     pub(super) runtime: Handle,
     /// The link is up, or Home Assistant is: the office says all anew. It is no message, which could find no room.
     pub(super) anew: Arc<Notify>,
-    /// Where something is retained that the hub did not announce.
+    /// Where something is retained that the hub does not say.
     pub(super) stale: mpsc::Sender<String>,
     pub(super) link: Arc<OnceLock<Arc<Link>>>,
     pub(super) left_out: Arc<LeftOut>,
@@ -85,7 +85,7 @@ impl Hearing {
         if self.stale.try_send(topic.into()).is_err() {
             // It is heard of again at the next start.
             self.left_out
-                .count("announcements that are not taken back", topic);
+                .count("what is gone and is not taken back", topic);
         }
     }
 
@@ -106,6 +106,13 @@ impl Hearing {
                 self.on_stale(topic);
             }
             Some(Asked::Announced) => {}
+            // What the hub says now comes back to it, and is not retained.
+            Some(Asked::Kept)
+                if is_retained && !payload.is_empty() && !self.topics.is_kept(topic) =>
+            {
+                self.on_stale(topic);
+            }
+            Some(Asked::Kept) => {}
             None if !is_understood => {
                 tracing::debug!(topic, bytes = payload.len(), "not understood");
             }

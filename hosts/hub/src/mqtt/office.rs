@@ -49,12 +49,14 @@ impl Office {
         mut stale: mpsc::Receiver<String>,
         told: Told,
     ) {
-        let Told { mut view, mut runs } = told;
-        for it in view.borrow_and_update().runs.iter().rev() {
-            if self.topics.has_routine(&it.name) {
-                self.latest.insert(it.name.clone(), it.clone());
-            }
-        }
+        let Told {
+            mut view,
+            mut runs,
+            latest,
+        } = told;
+        let latest = latest.into_iter().map(|it| (it.name.clone(), it));
+        self.latest
+            .extend(latest.filter(|it| self.topics.has_routine(&it.0)));
         // It goes on through what happens meanwhile.
         let mut again = interval(RETRY);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -62,8 +64,12 @@ impl Office {
             tokio::select! {
                 // What is rare, or comes a few times a second, is not put off by what may come in crowds.
                 biased;
-                () = anew.notified() => self.say_anew(),
-                _ = again.tick(), if self.is_behind => self.say_anew(),
+                () = anew.notified() => {
+                    // Nobody knows what the broker has, nor what became of what was under way.
+                    self.retained.clear();
+                    self.say_what_stays();
+                }
+                _ = again.tick(), if self.is_behind => self.say_what_stays(),
                 changed = view.changed() => if changed.is_err() {
                     return;
                 },
@@ -89,11 +95,9 @@ impl Office {
         }
     }
 
-    /// Says all that does not change with the house.
-    fn say_anew(&mut self) {
-        if !core::mem::take(&mut self.is_behind) {
-            self.retained.clear();
-        }
+    /// Says all that does not change with the house, but for what the broker retains.
+    fn say_what_stays(&mut self) {
+        self.is_behind = false;
         for (topic, payload) in self.discovery.clone() {
             self.retain(topic, payload);
         }
@@ -122,11 +126,13 @@ impl Office {
         }
         match self.link.retain(&topic, payload.clone()) {
             Ok(()) => drop(self.retained.insert(topic, payload)),
-            Err(why @ Unsaid::TooLong { .. }) => {
+            Err(why @ (Unsaid::TooLong { .. } | Unsaid::NoTopic)) => {
                 tracing::warn!(topic, %why, "not announced");
                 // To say it again would not mend it.
                 self.retained.insert(topic, payload);
             }
+            // All is said anew when it is there.
+            Err(Unsaid::NoBroker) => {}
             Err(_) => self.is_behind = true,
         }
     }

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::hearing::LeftOut;
 use super::topic::Asked;
 use super::*;
-use crate::house::Counts;
+use crate::house::{Cause, Counts};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -56,8 +56,30 @@ fn the_topics_are_those_that_are_documented() {
     assert_eq!(topics.asked(&topics.cancel("r")), Some(Asked::Cancel("r")));
     assert_eq!(topics.asked("my/hub/routine/other/run"), None);
     assert_eq!(topics.asked("ha/status"), Some(Asked::Anew));
-    assert_eq!(topics.asked("ha/sensor/x/y/config"), Some(Asked::Announced));
-    assert_eq!(topics.asked("ha/sensor/x/y/state"), None);
+    let gone = "ha/sensor/my_2fhub/gone/config";
+    assert_eq!(topics.asked(gone), Some(Asked::Announced));
+    for topic in [
+        "ha/sensor/my_2fhub/gone/state",
+        "ha/sensor/my_2fhub/gone/more/config",
+        // Others are there, too.
+        "ha/sensor/other/gone/config",
+        "ha/light/my_2fhub/gone/config",
+        "my/hub/device/a_b/c/state",
+        "my/hub/device/a_b",
+        "my/hub/runs",
+        "my/device/a_b/state",
+    ] {
+        assert_eq!(topics.asked(topic), None, "{topic}");
+    }
+    for topic in ["my/hub/device/gone/state", "my/hub/routine/gone/last"] {
+        assert_eq!(topics.asked(topic), Some(Asked::Kept));
+        assert!(!topics.is_kept(topic));
+    }
+    assert!(topics.is_kept(&topics.last("r")) && topics.is_kept(&topics.device("a/b")));
+    let topics = topics.with_gone(["gone"]);
+    assert!(topics.is_kept("my/hub/device/gone/state"));
+    let own: Vec<_> = topics.own_filters().collect();
+    assert_eq!(own, ["my/hub/device/+/state", "my/hub/routine/+/last"]);
     assert!(topics.is_announced(&topics.button("r")));
     assert!(topics.is_announced(&topics.count("waits")));
     assert!(!topics.is_announced("ha/button/my_2fhub/gone/config"));
@@ -156,6 +178,7 @@ fn a_link_that_is_full() -> (Arc<Link>, Arc<Broker>) {
         access: Access::default(),
         session: Session::Clean,
         filters: Vec::new(),
+        asides: Vec::new(),
         will: None,
         stays: true,
         dialect: DIALECT,
@@ -256,8 +279,11 @@ async fn what_the_hub_announces_is_not_taken_back_and_all_is_said_anew_for_one_t
         ("ha/button/own/r/config", "{}"),
         ("ha/sensor/own/last-r/config", "{}"),
         ("ha/sensor/own/count-runs/config", "{}"),
+        ("own/device/lamp/state", "{}"),
+        ("own/routine/r/last", "{}"),
         // It was taken back.
         ("ha/button/own/gone/config", ""),
+        ("own/device/gone/state", ""),
         ("ha/status", "offline"),
     ] {
         desk.hearing.hear(published(topic, payload, true));
@@ -268,6 +294,17 @@ async fn what_the_hub_announces_is_not_taken_back_and_all_is_said_anew_for_one_t
             timeout(moment, desk.anew.notified()).await.is_err(),
             "{topic}"
         );
+    }
+}
+
+#[tokio::test]
+async fn what_is_retained_of_what_is_gone_is_taken_back_and_what_is_said_now_is_not() {
+    let mut desk = desk(None);
+    for topic in ["own/device/gone/state", "own/routine/gone/last"] {
+        desk.hearing.hear(published(topic, "{}", false));
+        assert!(desk.stale.try_recv().is_err());
+        desk.hearing.hear(published(topic, "{}", true));
+        assert_eq!(desk.stale.try_recv().as_deref(), Ok(topic));
     }
 }
 
@@ -349,6 +386,25 @@ async fn an_answer_that_finds_no_room_is_counted_and_another_one_is_said() {
     assert_eq!(desk.left_out.all(), 1);
 }
 
+fn a_run(name: &str) -> RunView {
+    RunView {
+        id: 7,
+        name: name.into(),
+        cause: Cause::Hand,
+        came: 1,
+        started: Some(1),
+        ended: Some(2),
+        what: "done",
+        why: None,
+        since: None,
+        until: None,
+        notes: Vec::new(),
+        steps: Vec::new(),
+        at: None,
+        place: Some(1),
+    }
+}
+
 #[tokio::test]
 async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
     let (link, broker) = a_link_that_is_full();
@@ -365,7 +421,11 @@ async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
     let (_view, view) = watch::channel(view);
     anew.notify_one();
     let office = Office::new(link, topics());
-    let told = Told { view, runs };
+    let told = Told {
+        view,
+        runs,
+        latest: ["r", "gone"].map(a_run).into(),
+    };
     tokio::spawn(office.run(Arc::clone(&anew), stale, told));
     sleep(Duration::from_millis(300)).await;
     broker.answers.store(true, Ordering::SeqCst);
@@ -380,4 +440,7 @@ async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
         sleep(Duration::from_millis(20)).await;
         tell.send("stale".into()).await.unwrap();
     }
+    // Before it is said that the hub is there.
+    assert!(broker.has_heard("own/routine/r/last"));
+    assert!(!broker.has_heard("own/routine/gone/last"));
 }

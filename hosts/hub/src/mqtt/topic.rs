@@ -9,11 +9,13 @@ use super::PostError;
 pub struct Topics {
     own: String,
     discovery: String,
-    devices: BTreeMap<String, String>,
-    routines: BTreeMap<String, String>,
+    devices: BTreeSet<String>,
+    routines: BTreeSet<String>,
     /// Which request is made at a topic.
     requests: BTreeMap<String, (bool, String)>,
     announced: BTreeSet<String>,
+    /// Where something is retained of a device or of a routine.
+    kept: BTreeSet<String>,
 }
 
 /// What is asked for at a topic.
@@ -27,6 +29,8 @@ pub enum Asked<'a> {
     Anew,
     /// Nothing: it is an announcement.
     Announced,
+    /// Nothing: it is what the hub itself says of a device or of a routine, and has retained.
+    Kept,
 }
 
 /// A name in a topic.
@@ -53,17 +57,15 @@ pub fn word(name: &str) -> String {
     word
 }
 
-fn levels(names: &BTreeSet<String>) -> Result<BTreeMap<String, String>, PostError> {
+/// Names that are different ones in topics, too.
+fn distinct(names: &BTreeSet<String>) -> Result<BTreeSet<String>, PostError> {
     let mut by_level: BTreeMap<String, &String> = BTreeMap::new();
     for name in names {
         if let Some(other) = by_level.insert(level(name), name) {
             return Err(PostError::Twice(other.clone(), name.clone()));
         }
     }
-    Ok(by_level
-        .into_iter()
-        .map(|(level, name)| (name.clone(), level))
-        .collect())
+    Ok(names.clone())
 }
 
 impl Topics {
@@ -78,13 +80,15 @@ impl Topics {
         routines: &BTreeSet<String>,
     ) -> Result<Self, PostError> {
         let mut topics = Self {
-            devices: levels(devices)?,
-            routines: levels(routines)?,
+            devices: distinct(devices)?,
+            routines: distinct(routines)?,
             own,
             discovery,
             requests: BTreeMap::new(),
             announced: BTreeSet::new(),
+            kept: BTreeSet::new(),
         };
+        topics.kept = devices.iter().map(|it| topics.device(it)).collect();
         for name in routines {
             let run = topics.run(name);
             topics.requests.insert(run, (true, name.clone()));
@@ -92,11 +96,22 @@ impl Topics {
             topics.requests.insert(cancel, (false, name.clone()));
             topics.announced.insert(topics.button(name));
             topics.announced.insert(topics.sensor(name));
+            topics.kept.insert(topics.last(name));
         }
         for it in COUNTS {
             topics.announced.insert(topics.count(it));
         }
         Ok(topics)
+    }
+
+    /// There are these devices, too, which are gone from the file and still in use.
+    #[must_use]
+    pub fn with_gone<'a>(mut self, devices: impl IntoIterator<Item = &'a str>) -> Self {
+        for name in devices {
+            let topic = self.device(name);
+            self.kept.insert(topic);
+        }
+        self
     }
 
     /// What they begin with.
@@ -119,13 +134,13 @@ impl Topics {
 
     /// The names of all routines.
     pub fn routines(&self) -> impl Iterator<Item = &str> {
-        self.routines.keys().map(String::as_str)
+        self.routines.iter().map(String::as_str)
     }
 
     /// Whether there is such a routine.
     #[must_use]
     pub fn has_routine(&self, name: &str) -> bool {
-        self.routines.contains_key(name)
+        self.routines.contains(name)
     }
 
     /// What the hub hears but for its devices.
@@ -145,6 +160,13 @@ impl Topics {
         asked.into_iter().chain(others)
     }
 
+    /// What the hub itself has retained of devices and of routines: also of those that are no more.
+    pub fn own_filters(&self) -> impl Iterator<Item = String> + use<> {
+        ["device/+/state", "routine/+/last"]
+            .map(|it| format!("{}/{it}", self.own))
+            .into_iter()
+    }
+
     /// What is asked for at a topic that the hub hears.
     #[must_use]
     pub fn asked(&self, topic: &str) -> Option<Asked<'_>> {
@@ -154,10 +176,20 @@ impl Topics {
                 false => Asked::Cancel(name),
             });
         }
-        let rest = topic.strip_prefix(&self.discovery)?.strip_prefix('/')?;
-        match rest {
-            "status" => Some(Asked::Anew),
-            _ if self.announces() && rest.ends_with("/config") => Some(Asked::Announced),
+        let below = |prefix: &str| {
+            let rest = topic.strip_prefix(prefix)?.strip_prefix('/')?;
+            Some(rest.split('/').collect::<Vec<_>>())
+        };
+        if let Some(["device", _, "state"] | ["routine", _, "last"]) = below(&self.own).as_deref() {
+            return Some(Asked::Kept);
+        }
+        match below(&self.discovery).as_deref() {
+            Some(["status"]) => Some(Asked::Anew),
+            Some(["button" | "sensor", node, _, "config"])
+                if self.announces() && *node == self.node() =>
+            {
+                Some(Asked::Announced)
+            }
             _ => None,
         }
     }
@@ -166,6 +198,12 @@ impl Topics {
     #[must_use]
     pub fn is_announced(&self, topic: &str) -> bool {
         self.announced.contains(topic)
+    }
+
+    /// Whether the hub has something retained there, of a device or of a routine.
+    #[must_use]
+    pub fn is_kept(&self, topic: &str) -> bool {
+        self.kept.contains(topic)
     }
 
     /// Whether the hub is there.
@@ -186,16 +224,20 @@ impl Topics {
         format!("{}/run/{id}", self.own)
     }
 
-    /// The state of a device.
+    /// Whether a device is one of those with topics of their own.
+    #[must_use]
+    pub fn has_device(&self, name: &str) -> bool {
+        self.devices.contains(name)
+    }
+
+    /// The state of a device. Another one, which is gone from the file and still in use, may have the same topic.
     #[must_use]
     pub fn device(&self, name: &str) -> String {
-        let level = self.devices.get(name).map_or(name, String::as_str);
-        format!("{}/device/{level}/state", self.own)
+        format!("{}/device/{}/state", self.own, level(name))
     }
 
     fn routine(&self, name: &str, what: &str) -> String {
-        let level = self.routines.get(name).map_or(name, String::as_str);
-        format!("{}/routine/{level}/{what}", self.own)
+        format!("{}/routine/{}/{what}", self.own, level(name))
     }
 
     /// Where a routine is asked for.

@@ -254,6 +254,50 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
             "two states are \"1\"",
         ),
         (
+            with(
+                r#"{"broker": "a:1", "topic": "home", "discovery": "home"}"#,
+                ZIGBEE,
+            ),
+            "hub.mqtt: \"topic\" and \"discovery\" are both \"home\"",
+        ),
+        (
+            with(
+                THERE,
+                r#"{"mqtt": {"command_topic": "a", "state_topic": "a"}}"#,
+            ),
+            "hub.devices.lamp: the hub says something at \"a\" (to \"lamp\")",
+        ),
+        (
+            with(THERE, &other(r#", "ask_topic": "b""#)),
+            "hub.devices.lamp: the hub says something at \"b\" (to \"lamp\")",
+        ),
+        (
+            with(THERE, &other(r#", "availability_topic": "a""#)),
+            "hub.devices.lamp: the hub says something at \"a\" (to \"lamp\")",
+        ),
+        (
+            with(
+                THERE,
+                r#"{"mqtt": {"command_topic": "a", "state_topic": "selvedge/device/lamp/state"}}"#,
+            ),
+            "hub.devices.lamp: the hub says something at \"selvedge/device/lamp/state\" (its own)",
+        ),
+        (
+            with(
+                THERE,
+                &other(r#", "availability_topic": "selvedge/status""#),
+            ),
+            "hub.devices.lamp: the hub says something at \"selvedge/status\" (its own)",
+        ),
+        (
+            with(THERE, &other("")).replacen(
+                r#""lock": {"dummy": {}}"#,
+                r#""lock": {"mqtt": {"command_topic": "b", "state_topic": "c"}}"#,
+                1,
+            ),
+            "hub.devices.lamp: the hub says something at \"b\" (to \"lock\")",
+        ),
+        (
             with(THERE, r#"{"tasmota": {"topic": "lamp"}}"#),
             "\"lamp\" is a plug, and \"dim\" is no state of it",
         ),
@@ -261,7 +305,25 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         let why = refusal(&text);
         assert!(why.contains(told), "{text}: {why}");
     }
-    for text in [with(THERE, ZIGBEE), with(THERE, &other(""))] {
+    for text in [
+        with(THERE, ZIGBEE),
+        with(THERE, &other("")),
+        with(
+            THERE,
+            &other(r#", "ask_topic": "a", "availability_topic": "b""#),
+        ),
+        // What another hub says, of which this one's topics are a part.
+        with(
+            r#"{"broker": "a:1", "topic": "b"}"#,
+            &other(r#", "availability_topic": "b/other/status""#),
+        ),
+        // One device is another property of the same thing.
+        with(THERE, &other(r#", "property": "p""#)).replacen(
+            r#""lock": {"dummy": {}}"#,
+            r#""lock": {"mqtt": {"command_topic": "a", "state_topic": "b", "property": "q"}}"#,
+            1,
+        ),
+    ] {
         HomeFile::read(Format::Json, text.as_bytes(), Catalogue::new()).unwrap();
     }
 }

@@ -753,3 +753,22 @@ fn a_run_that_ends_after_a_thousand_later_ones_is_told_of() {
     assert_eq!(changes.forgotten, [first.unwrap()]);
     assert!(!kept(&world, first.unwrap()));
 }
+
+/// The view has fewer runs than are kept.
+#[test]
+fn the_latest_run_of_each_routine_is_told_as_long_as_it_is_kept() {
+    let mut world = World::new();
+    let first = world.run("rest");
+    world.now = world.now + Span::secs(5);
+    world.house.expire(world.moment());
+    world.settle();
+    let mut last = world.run("light");
+    for _ in 0..100 {
+        last = world.run("light");
+    }
+    let shown = world.house.view().runs;
+    assert!(shown.iter().all(|it| it.name != "rest"), "{}", shown.len());
+    let latest = world.house.latest_runs();
+    let latest: Vec<_> = latest.iter().map(|it| (&*it.name, it.id)).collect();
+    assert_eq!(latest, [("light", last.0), ("rest", first.0)]);
+}

@@ -284,6 +284,77 @@ fn a_broker_that_goes_and_comes_back_is_gone_to_again() {
     assert!(relays.iter().all(|it| it.is_on.load(Ordering::SeqCst)));
 }
 
+/// It is heard of by what the broker retained, and by nothing that the hub would have to keep.
+#[test]
+fn what_a_broker_retained_of_devices_and_routines_that_are_gone_is_taken_back() {
+    let dir = Dir::new("taken-back");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let client = Listener::new("client", broker.at, &["selvedge/#"]);
+    let gone = ["selvedge/device/old/state", "selvedge/routine/old/last"];
+    let others = [
+        "selvedge/device/old/other",
+        "selvedge/device/old/more/state",
+        "selvedge/old",
+        "other/device/old/state",
+    ];
+    for topic in gone.iter().chain(&others) {
+        client.retain(topic, "{}");
+    }
+    client.retain("selvedge/routine/off/last", "{}");
+    for topic in gone {
+        client.text(topic);
+    }
+    let hub = start(&dir, &at(broker.at));
+    for topic in gone {
+        client.wait_for("it is taken back", |it| {
+            it.topic == topic && it.payload.is_empty()
+        });
+    }
+    client.text("selvedge/device/first/state");
+    drop(hub);
+    let later = Listener::new("later", broker.at, &["selvedge/#", "other/#"]);
+    let kept = later.all(Duration::from_secs(2));
+    let kept: BTreeSet<_> = kept.iter().map(|it| it.topic.as_str()).collect();
+    for topic in others {
+        assert!(kept.contains(topic), "{topic}: {kept:?}");
+    }
+    assert!(kept.contains("selvedge/routine/off/last"), "{kept:?}");
+    assert!(kept.contains("selvedge/device/second/state"), "{kept:?}");
+    assert!(gone.iter().all(|it| !kept.contains(it)), "{kept:?}");
+}
+
+/// Mosquitto keeps nothing without its persistence, and the house changes while it is away.
+#[test]
+fn a_broker_that_has_forgotten_all_is_told_all_again() {
+    let dir = Dir::new("forgotten");
+    let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
+        return;
+    };
+    let at_it = broker.at;
+    let hub = start(&dir, &at(at_it));
+    let _relays = ["one", "two"].map(|it| Relay::start(it, at_it));
+    wait_until_all_are_up(&hub);
+    let run = hub.run("off");
+    hub.wait_for(run, "done");
+    drop(broker);
+    wait_for(&hub, |home| {
+        let mut devices = home["devices"].as_array().unwrap().iter();
+        devices.all(|it| it["up"] == false)
+    });
+    // It is said to nobody, at once and once more.
+    thread::sleep(Duration::from_millis(600));
+    let _broker = Mosquitto::again(dir.path(), at_it).unwrap();
+    wait_until_all_are_up(&hub);
+    let listener = |topic: &str| Listener::new(topic, at_it, &[topic]).text(topic);
+    assert_eq!(listener("selvedge/status"), "online");
+    listener("homeassistant/button/selvedge/off/config");
+    assert!(listener("selvedge/routine/off/last").contains(r#""what":"done""#));
+    assert!(listener("selvedge/device/first/state").contains("off"));
+    listener("selvedge/runs");
+}
+
 /// So many devices, each of which is the next one's namesake but for its number.
 pub(crate) fn many(mqtt: &str, devices: usize, routines: usize) -> String {
     let device = |it| {

@@ -1,6 +1,7 @@
 //! A device that hears and says its state at topics, at a broker that says nothing.
 
 use core::time::Duration;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread;
@@ -32,6 +33,7 @@ fn unanswered(question: Option<Question>) -> (Mqtt, Ear, Arc<Link>, TcpListener)
         },
         session: Session::Clean,
         filters: Vec::new(),
+        asides: Vec::new(),
         will: None,
         stays: true,
         dialect: Dialect {
@@ -214,4 +216,31 @@ async fn what_a_device_says_is_heard_once_and_so_is_that_it_is_gone() {
         ear.on_published("there", b"online", false);
         assert!(timeout(MOMENT, device.hear()).await.is_err());
     }
+}
+
+#[tokio::test]
+async fn a_device_that_does_not_do_what_it_was_told_is_asked_each_half_second() {
+    let question = Question {
+        topic: "how-is-it".into(),
+        payload: Vec::new(),
+    };
+    let (mut device, _ear, link, broker) = unanswered(Some(question));
+    let heard = thread::spawn(move || {
+        let mut stream = broker.accept().unwrap().0;
+        // It is welcome, which is said to nobody in particular.
+        stream.write_all(&[0x20, 2, 0, 0]).unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).ok();
+        all
+    });
+    let until = Instant::now() + Duration::from_millis(1_900);
+    let outcome = device.set(&"on".into(), until.into_std()).await;
+    assert_eq!(outcome, Outcome::Unknown);
+    drop((device, link));
+    let heard = heard.join().unwrap();
+    let count = |what: &[u8]| heard.windows(what.len()).filter(|it| *it == what).count();
+    assert_eq!(count(b"set"), 1);
+    // After half of the time, and each half second from then on, until all of it is over.
+    let asked = count(b"how-is-it");
+    assert!((1..=3).contains(&asked), "{asked}");
 }

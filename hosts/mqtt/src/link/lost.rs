@@ -92,6 +92,9 @@ pub enum Unsaid {
         /// How many it may have.
         most: usize,
     },
+    /// It is empty, or has a character that no topic of a message has.
+    #[error("this is no topic: leave +, # and zeros out of it")]
+    NoTopic,
     /// The broker is not there.
     #[error("there is no connection to the broker: say it when there is one")]
     NoBroker,

@@ -1,8 +1,14 @@
 //! Tests of a link whose broker says what the test says.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a broker that a link waits for has a clock of its own"
+)]
+
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver};
+use std::time::Instant;
 
 use rumqttc::{ConnectReturnCode, ConnectionError, StateError};
 
@@ -40,6 +46,7 @@ impl Broker {
             access: Access::default(),
             session,
             filters: vec!["inbox".into()],
+            asides: Vec::new(),
             will: None,
             stays,
             dialect: DIALECT,
@@ -278,4 +285,141 @@ fn a_broker_that_does_not_want_a_node_has_refused_it() {
     let later = Lost::of(&state(), true, &DIALECT);
     assert!(!later.is_refused && !later.why.contains("--tls-ca"));
     assert!(!Lost::of(&ConnectionError::NetworkTimeout, false, &DIALECT).is_refused);
+}
+
+#[test]
+fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
+    let broker = Broker::new();
+    let (link, told) = open(broker.setup(Session::Clean, true));
+    broker.0.set_nonblocking(true).unwrap();
+    // It is there, and drops each that comes.
+    let drops_for = |time| {
+        let (begun, mut came) = (Instant::now(), 0);
+        while begun.elapsed() < time {
+            came += u32::from(broker.0.accept().is_ok());
+            thread::sleep(Duration::from_millis(5));
+        }
+        came
+    };
+    // After 0.2 s, 0.4 s, 0.8 s and 1.6 s.
+    let came = drops_for(Duration::from_secs(3));
+    assert!((2..=5).contains(&came), "{came}");
+    let LinkEvent::Down(first) = next(&told) else {
+        panic!("it is lost");
+    };
+    assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty));
+    broker.0.set_nonblocking(false).unwrap();
+    // Another reason is news.
+    let (mut peer, _) = broker.accept();
+    peer.say(&[0x20, 2, 0, 5]);
+    let LinkEvent::Down(second) = next(&told) else {
+        panic!("it is refused");
+    };
+    assert!(second.why.contains("NotAuthorized"), "{second}");
+    assert_ne!(first, second);
+    // So is each time that it was up.
+    for _ in 0..2 {
+        let (mut peer, _) = broker.accept();
+        peer.say(WELCOME);
+        assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+        drop(peer);
+        assert!(matches!(next(&told), LinkEvent::Down(_)));
+    }
+    // One that is closed meanwhile does not wait.
+    drop(link);
+    let more = told.recv_timeout(RETRY_MAX / 4);
+    assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() {
+    let broker = Broker::new();
+    let (link, told) = open(broker.setup(Session::Clean, true));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    peer.hears(SUBSCRIBE);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    // As much as may wait. It takes all, answers pings, and acknowledges nothing.
+    let begun = Instant::now();
+    let mut said = 0;
+    while said < QUEUE {
+        match link.retain(&"status", vec![1]) {
+            Ok(()) => said += 1,
+            Err(why) => assert_eq!(why, Unsaid::NoRoom),
+        }
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    let mut numbers = Vec::new();
+    let mut hear = |peer: &mut Peer| loop {
+        assert!(begun.elapsed() < PATIENCE);
+        let (kind, packet) = peer.read();
+        match kind {
+            0xc0 => peer.say(&[0xd0, 0]),
+            0x33 => numbers.push([packet[8], packet[9]]),
+            it => return it,
+        }
+    };
+    while link.publish_once(&"command", vec![5]).is_err() {
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    assert_eq!(hear(&mut peer), PUBLISH & !2);
+    assert_eq!(numbers.len(), QUEUE);
+    assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
+    // As much as is acknowledged finds room again.
+    for [high, low] in &numbers[..2] {
+        peer.say(&[0x40, 2, *high, *low]);
+    }
+    for _ in 0..2 {
+        while link.publish(&"status", vec![1]).is_err() {
+            assert!(begun.elapsed() < PATIENCE);
+        }
+        peer.hears(PUBLISH);
+    }
+    assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
+    // What was under way on a connection that is lost takes no room on the next one.
+    drop(peer);
+    assert!(matches!(next(&told), LinkEvent::Down(_)));
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    assert_eq!(link.publish(&"status", vec![1]), Ok(()));
+}
+
+#[test]
+fn what_is_no_topic_is_named_and_takes_no_room() {
+    let broker = Broker::new();
+    let (link, _told) = open(broker.setup(Session::Clean, true));
+    for topic in ["lamp#1", "a/+/b", ""] {
+        assert_eq!(link.retain(&topic, vec![1]), Err(Unsaid::NoTopic));
+    }
+}
+
+#[test]
+fn what_a_link_can_do_without_is_asked_for_last_and_may_be_refused() {
+    let broker = Broker::new();
+    let mut setup = broker.setup(Session::Clean, false);
+    setup.asides = vec!["one".into(), "other".into()];
+    let (_link, told) = open(setup);
+    let (mut peer, _) = broker.accept();
+    peer.say(WELCOME);
+    let mut numbers = Vec::new();
+    for (filter, qos) in [("inbox", 1), ("one", 0), ("other", 0)] {
+        let packet = peer.hears(SUBSCRIBE);
+        assert_eq!(&packet[4..packet.len() - 1], filter.as_bytes());
+        assert_eq!(packet.last(), Some(&qos));
+        numbers.push(packet[1]);
+    }
+    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    for (number, code) in numbers.iter().zip([1, 0x80, 0]) {
+        peer.say(&[0x90, 3, 0, *number, code]);
+    }
+    let parts = [&[0x30, 8][..], &[0, 5], b"inbox", &[5]];
+    peer.say(&parts.concat());
+    let LinkEvent::Published { payload, .. } = next(&told) else {
+        panic!("it is still there");
+    };
+    assert_eq!(payload, [5]);
+    // What it cannot do without is another matter.
+    peer.say(&[0x90, 3, 0, numbers[0], 0x80]);
+    assert!(matches!(next(&told), LinkEvent::Down(it) if it.is_refused));
 }

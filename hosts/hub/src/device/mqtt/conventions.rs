@@ -27,7 +27,8 @@ pub struct Conventions {
 pub enum Payload {
     /// A command is this text, with the state for `{}`; what the device says is the state alone.
     Text(String),
-    /// Both are JSON objects, in which it is the value of this property.
+    /// Both are JSON objects, in which it is the value of this property. `true` and `false` are said as JSON has
+    /// them, and so are numbers.
     Property(String),
 }
 
@@ -52,15 +53,35 @@ pub struct Availability {
 }
 
 impl Conventions {
+    /// The topics at which something is said to the device.
+    pub fn says(&self) -> impl Iterator<Item = &str> {
+        let question = self.question.as_ref().map(|it| it.topic.as_str());
+        core::iter::once(self.command.as_str()).chain(question)
+    }
+
+    /// The topics at which it is heard.
+    pub fn hears(&self) -> impl Iterator<Item = &str> {
+        let availability = self.availability.as_ref().map(|it| it.topic.as_str());
+        core::iter::once(self.state.as_str()).chain(availability)
+    }
+
     /// What is published to have the device be in a state.
     #[must_use]
     pub fn command_for(&self, state: &State) -> Vec<u8> {
         let word = self.word_for(state);
         match (&self.payload, state) {
             (Payload::Text(text), _) => text.replace("{}", &word).into_bytes(),
-            (Payload::Property(property), State::Word(_)) => serde_json::json!({ property: word })
-                .to_string()
-                .into_bytes(),
+            (Payload::Property(property), State::Word(_)) => {
+                // As they are read: a device takes the text for neither of the two, or for the wrong one.
+                let value = match word.as_str() {
+                    "true" => Value::Bool(true),
+                    "false" => Value::Bool(false),
+                    _ => Value::String(word),
+                };
+                serde_json::json!({ property: value })
+                    .to_string()
+                    .into_bytes()
+            }
             (Payload::Property(property), State::Number(_)) => {
                 // The number as it is: it is exact, and a float is not.
                 format!("{{{}:{word}}}", Value::from(property.as_str())).into_bytes()
@@ -171,6 +192,20 @@ pub(super) mod tests {
         let part = Number::from_thousandths(20_500).unwrap();
         let number = json.command_for(&State::Number(part));
         assert_eq!(number, br#"{"le\"vel":20.5}"#);
+        assert_eq!(json.command_for(&"true".into()), br#"{"le\"vel":true}"#);
+        assert_eq!(json.command_for(&"True".into()), br#"{"le\"vel":"True"}"#);
+        assert_eq!(text.command_for(&"true".into()), b"power true");
+        let lock = Conventions {
+            words: [
+                ("shut".into(), "true".into()),
+                ("open".into(), "false".into()),
+            ]
+            .into(),
+            ..json
+        };
+        assert_eq!(lock.command_for(&"shut".into()), br#"{"le\"vel":true}"#);
+        assert_eq!(lock.command_for(&"open".into()), br#"{"le\"vel":false}"#);
+        assert_eq!(lock.state_in(br#"{"le\"vel":false}"#), Some("open".into()));
     }
 
     #[test]
@@ -233,7 +268,7 @@ pub(super) mod tests {
             Payload::Property("state".into()),
         ] {
             let it = relay(payload);
-            for state in ["on", "off", "dim", "1e99"] {
+            for state in ["on", "off", "dim", "1e99", "true", "false"] {
                 assert_eq!(it.read_back(&state.into()), Some(state.into()));
             }
             assert_eq!(it.read_back(&(-7).into()), Some((-7).into()));
