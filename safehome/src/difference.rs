@@ -132,7 +132,7 @@ impl<V: Value> Hub<V> {
         }
         found.gone_devices.extend(old.map(|it| it.0));
         let mut old = last.runs.iter().peekable();
-        for (&id, run) in &self.runs {
+        for (&id, run) in self.runs.iter() {
             while let Some(gone) = old.next_if(|it| it.0 < id) {
                 found.gone_runs.push(gone.0);
             }

@@ -1,6 +1,6 @@
 //! The state, and where each input goes.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec;
 #[cfg(feature = "check")]
 use alloc::vec::Vec;
@@ -13,6 +13,7 @@ use crate::join::Tally;
 use crate::lineage::{Device, Owner};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
+use crate::runs::Runs;
 use crate::schedule::{Ranks, Waiting};
 use crate::work::{Task, Work};
 use crate::{
@@ -27,7 +28,7 @@ pub struct Hub<V> {
     pub(crate) rules: Rules,
     pub(crate) devices: Devices<V>,
     /// Those that are unfinished, or committed with an unfinished one before them.
-    pub(crate) runs: BTreeMap<RoutineId, Run<V>>,
+    pub(crate) runs: Runs<V>,
     /// The last that was taken.
     pub(crate) last: RoutineId,
     /// The last that was given to a command.
@@ -69,7 +70,7 @@ impl<V: Value> Hub<V> {
             config,
             rules,
             devices: Devices::new(config.device_limit as usize),
-            runs: BTreeMap::new(),
+            runs: Runs::new(),
             last: RoutineId(0),
             token: 0,
             number: Untracked::default(),

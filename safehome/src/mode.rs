@@ -109,7 +109,7 @@ impl<V: Value> Hub<V> {
                 && !self.rules.overtakes_queued();
             other.stage != Stage::Committed && (is_former || is_alike)
         };
-        let mut before = self.runs.range(..id);
+        let mut before = self.runs.before(id);
         before.find(|it| holds(it.1)).map(|it| *it.0)
     }
 
