@@ -237,6 +237,7 @@ impl<V: Value> Hub<V> {
             cx.event(Event::GivenUp(id));
         }
         self.devices.remove(id);
+        self.waiting.forget(id);
         cx.disarm(Timer::Retry(id));
         Ok(())
     }
