@@ -14,9 +14,10 @@ pub(crate) struct Run<V> {
     /// The devices that it needs, in the order in which it first does.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) devices: Vec<NodeId>,
-    /// The same in order of their ids, if it asks for no state; else none.
+    /// A number that is the same for all that need the same devices and ask for no state, and for
+    /// few others; 0 for those that ask.
     #[cfg_attr(feature = "serde", serde(skip))]
-    pub(crate) sets: Vec<NodeId>,
+    pub(crate) sets: u32,
     pub(crate) stage: Stage,
     /// The number of the command that is being done, or else of the next one.
     pub(crate) at: u16,
@@ -65,7 +66,7 @@ impl<V> Run<V> {
         let mut run = Self {
             routine,
             devices: Vec::new(),
-            sets: Vec::new(),
+            sets: 0,
             stage: Stage::Waiting,
             at: 0,
             tested: false,
@@ -84,17 +85,18 @@ impl<V> Run<V> {
     /// Finds out which devices it needs.
     pub(crate) fn find_devices(&mut self) {
         self.devices = self.routine.devices();
-        self.sets = Vec::new();
-        if self.routine.steps.iter().all(|it| it.condition.is_none()) {
-            self.sets = self.devices.clone();
-            self.sets.sort_unstable();
-        }
+        let asks = self.routine.steps.iter().any(|it| it.condition.is_some());
+        self.sets = if asks { 0 } else { mark(&self.devices) };
     }
 
     /// Whether both set the same devices, and neither asks for a state: the second one is
     /// submitted to have the last word, so they keep their order.
     pub(crate) fn keeps_order_with(&self, other: &Self) -> bool {
-        !self.sets.is_empty() && self.sets == other.sets
+        let has = |it: &NodeId| other.devices.contains(it);
+        self.sets != 0
+            && self.sets == other.sets
+            && self.devices.len() == other.devices.len()
+            && self.devices.iter().all(has)
     }
 
     /// One that is committed and has places on these devices, by id. Its commands are not needed.
@@ -102,7 +104,7 @@ impl<V> Run<V> {
         Self {
             routine: Routine { steps: Vec::new() },
             devices,
-            sets: Vec::new(),
+            sets: 0,
             stage: Stage::Committed,
             at: 0,
             tested: false,
@@ -121,7 +123,7 @@ impl<V> Run<V> {
         Self {
             routine: Routine { steps: Vec::new() },
             devices: Vec::new(),
-            sets: Vec::new(),
+            sets: 0,
             stage: self.stage,
             at: self.at,
             tested: self.tested,
@@ -243,4 +245,15 @@ impl<V> Run<V> {
             Stage::Placed | Stage::Running | Stage::Aborting(_)
         )
     }
+}
+
+/// A number above 0 that does not depend on the order of these.
+fn mark(devices: &[NodeId]) -> u32 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = |it: &NodeId| {
+        let half = it.0.wrapping_mul(ODD);
+        (half ^ half >> 32).wrapping_mul(ODD) >> 32
+    };
+    let sum = devices.iter().map(mixed).fold(0, u64::wrapping_add);
+    ((sum & u64::from(u32::MAX)) as u32).max(1)
 }

@@ -400,7 +400,7 @@ impl<V: Value> Hub<V> {
         new: &Run<V>,
         by_notes: bool,
     ) -> usize {
-        let (sets, urgency) = (new.sets_note(), new.urgency());
+        let (sets, urgency) = (new.sets, new.urgency());
         let may_stay = |slot| self.ranks.may_stay(slot, sets, urgency);
         let must_stay = |it| self.must_stay(it, id, new);
         let stays = |entry: &Entry<V>| entry.routine().is_some_and(must_stay);
