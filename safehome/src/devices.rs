@@ -56,6 +56,17 @@ impl<V> Devices<V> {
         self.devices.get_mut(at)
     }
 
+    /// The device with this id, and its number.
+    pub(crate) fn find(&self, id: NodeId) -> Option<(usize, &Device<V>)> {
+        let at = self.position(id)?;
+        Some((at, self.devices.get(at)?))
+    }
+
+    /// The device with this number.
+    pub(crate) fn at(&self, number: usize) -> Option<&Device<V>> {
+        self.devices.get(number)
+    }
+
     pub(crate) fn contains(&self, id: &NodeId) -> bool {
         self.position(*id).is_some()
     }

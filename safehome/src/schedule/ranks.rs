@@ -7,7 +7,7 @@ use selvedge_core::NodeId;
 
 use crate::Urgency;
 use crate::lineage::Entry;
-use crate::schedule::order::Memory;
+use crate::schedule::place::Draft;
 use crate::schedule::reach::Side;
 
 /// Where the [`Ranks`] keep a routine, while it has places.
@@ -45,7 +45,7 @@ pub(crate) struct Ranks {
     /// Of the last rank that was given, how far it was moved.
     moved: u64,
     /// For the search for places.
-    pub(crate) memory: Memory,
+    pub(crate) draft: Draft,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -282,10 +282,10 @@ impl Ranks {
     /// Those in front of it from `first` on, and those behind it up to `last`, exchange their
     /// ranks: those in front get the lower ones.
     fn make_room(&mut self, slot: Slot, last: Rank, first: Rank) {
-        let mut reach = core::mem::take(&mut self.memory.reach);
+        let mut reach = core::mem::take(&mut self.draft.memory.reach);
         let front = reach.collect(self, slot, Side::Before, first);
         let behind = reach.collect(self, slot, Side::After, last);
-        self.memory.reach = reach;
+        self.draft.memory.reach = reach;
         let mut order = [front, behind];
         for side in &mut order {
             side.sort_unstable_by_key(|it| self.rank_of(*it));
