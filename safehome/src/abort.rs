@@ -79,7 +79,8 @@ impl<V: Value> Hub<V> {
             why,
             undo,
         });
-        self.settle(run.devices, cx);
+        self.work.unsettled.extend_from_slice(&run.devices);
+        self.settle(cx);
         self.work.enqueue(Task::Queue);
         self.look_at_held();
     }

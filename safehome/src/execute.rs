@@ -15,8 +15,10 @@ impl<V: Value> Hub<V> {
 
     /// Issues the routine's next command.
     pub(crate) fn issue(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
-        self.announce(at, cx);
         let usual = self.config.timeout;
+        if self.devices.get(&at).is_some_and(|it| it.is_announced) {
+            self.announce(at, cx);
+        }
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine is unfinished");
             return;
@@ -172,11 +174,14 @@ impl<V: Value> Hub<V> {
             entry.undo = undo;
         }
         // What was done by hand since we first touched it is overwritten.
-        let mut behind = 0;
-        device.lineage.retain(|entry| {
-            behind += 1;
-            yields || behind <= place + 1 || entry.owner != Owner::Hand
-        });
+        let is_hand = |it: &Entry<V>| it.owner == Owner::Hand;
+        if !yields && device.lineage.iter().skip(place + 1).any(is_hand) {
+            let mut behind = 0;
+            device.lineage.retain(|entry| {
+                behind += 1;
+                behind <= place + 1 || !is_hand(entry)
+            });
+        }
         let before = device.lineage.get(..place).unwrap_or_default();
         for other in before.iter().filter(|it| it.wrote.is_some()) {
             if let Some(routine) = other.routine()

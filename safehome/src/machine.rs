@@ -1,7 +1,6 @@
 //! The state, and where each input goes.
 
 use alloc::collections::BTreeSet;
-use alloc::vec;
 #[cfg(feature = "check")]
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -374,7 +373,8 @@ impl<V: Value> Hub<V> {
         let is_new = !is_pending && it.desired() != Some(&state);
         if is_new {
             it.happen(Owner::Hand, Some(state));
-            self.settle(vec![device], cx);
+            self.work.unsettled.push(device);
+            self.settle(cx);
         }
         self.work.enqueue(Task::Device(device));
         is_new

@@ -1,6 +1,5 @@
 //! Runs of one routine, and what a new one does about the others.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, NodeId};
@@ -162,7 +161,8 @@ impl<V: Value> Hub<V> {
         {
             // Also where a routine had brought it there, or has a command on its way that does.
             it.happen(Owner::Hand, Some(state));
-            self.settle(vec![device], cx);
+            self.work.unsettled.push(device);
+            self.settle(cx);
             self.work.enqueue(Task::Device(device));
         }
         for other in others {

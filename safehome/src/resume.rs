@@ -51,7 +51,8 @@ impl<V: Value> Hub<V> {
             }
             self.work.enqueue(Task::Device(id));
         }
-        self.settle(devices, cx);
+        self.work.unsettled.extend_from_slice(&devices);
+        self.settle(cx);
         self.admit_again(cx);
         self.work.enqueue(Task::Queue);
         self.look_at_held();

@@ -13,6 +13,8 @@ pub(crate) struct Work {
     tasks: Vec<Task>,
     /// So many of them were taken out.
     taken: usize,
+    /// The devices on which what comes first may be finished. It keeps its memory.
+    pub(crate) unsettled: Vec<NodeId>,
 }
 
 /// Something to do in this step.
