@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Time, Untracked};
+use smallvec::SmallVec;
 
 use crate::{AbortReason, Placed, Routine, Step, Terms, Urgency};
 
@@ -13,7 +14,7 @@ pub(crate) struct Run<V> {
     pub(crate) routine: Routine<V>,
     /// The devices that it needs, in the order in which it first does.
     #[cfg_attr(feature = "serde", serde(skip))]
-    pub(crate) devices: Vec<NodeId>,
+    pub(crate) devices: Needed,
     /// A number that is the same for all that need the same devices and ask for no state, and for
     /// few others; 0 for those that ask.
     #[cfg_attr(feature = "serde", serde(skip))]
@@ -42,6 +43,9 @@ pub(crate) struct Run<V> {
     pub(crate) since: Untracked<Time>,
 }
 
+/// The devices that a routine needs: most need few.
+pub(crate) type Needed = SmallVec<[NodeId; 4]>;
+
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -65,7 +69,7 @@ impl<V> Run<V> {
     pub(crate) fn new(routine: Routine<V>, terms: Terms) -> Self {
         let mut run = Self {
             routine,
-            devices: Vec::new(),
+            devices: Needed::new(),
             sets: 0,
             stage: Stage::Waiting,
             at: 0,
@@ -84,8 +88,17 @@ impl<V> Run<V> {
 
     /// Finds out which devices it needs.
     pub(crate) fn find_devices(&mut self) {
-        self.devices = self.routine.devices();
-        let asks = self.routine.steps.iter().any(|it| it.condition.is_some());
+        self.devices.clear();
+        let mut asks = false;
+        for step in &self.routine.steps {
+            if let Some(condition) = &step.condition {
+                asks = true;
+                condition
+                    .devices()
+                    .for_each(|it| need(&mut self.devices, it));
+            }
+            need(&mut self.devices, step.device);
+        }
         self.sets = if asks { 0 } else { mark(&self.devices) };
     }
 
@@ -100,7 +113,7 @@ impl<V> Run<V> {
     }
 
     /// One that is committed and has places on these devices, by id. Its commands are not needed.
-    pub(crate) fn committed(devices: Vec<NodeId>, order: Vec<Placed<V>>) -> Self {
+    pub(crate) fn committed(devices: Needed, order: Vec<Placed<V>>) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
             devices,
@@ -122,7 +135,7 @@ impl<V> Run<V> {
     pub(crate) fn without_lists(&self) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
-            devices: Vec::new(),
+            devices: Needed::new(),
             sets: 0,
             stage: self.stage,
             at: self.at,
@@ -244,6 +257,12 @@ impl<V> Run<V> {
             self.stage,
             Stage::Placed | Stage::Running | Stage::Aborting(_)
         )
+    }
+}
+
+fn need(devices: &mut Needed, device: NodeId) {
+    if !devices.contains(&device) {
+        devices.push(device);
     }
 }
 

@@ -11,73 +11,74 @@ use crate::run::Run;
 /// takes O(log g), with g the numbers between the first and the last one that are gone, and at most
 /// O(log n). Insertion and removal move a few bytes for each of those behind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Runs<V> {
-    ids: Vec<RoutineId>,
-    /// Each where its id is.
-    runs: Vec<Box<Run<V>>>,
-}
+pub(crate) struct Runs<V>(Vec<(RoutineId, Box<Run<V>>)>);
 
 impl<V> Runs<V> {
     pub(crate) const fn new() -> Self {
-        Self {
-            ids: Vec::new(),
-            runs: Vec::new(),
-        }
+        Self(Vec::new())
     }
 
     /// Adds a routine, or puts it in place of the one with its id.
     pub(crate) fn insert(&mut self, id: RoutineId, run: Run<V>) {
         match self.position(id) {
             Ok(at) => {
-                if let Some(place) = self.runs.get_mut(at) {
+                if let Some((_, place)) = self.0.get_mut(at) {
                     **place = run;
                 }
             }
-            Err(at) => {
-                self.ids.insert(at, id);
-                self.runs.insert(at, Box::new(run));
-            }
+            Err(at) => self.0.insert(at, (id, Box::new(run))),
         }
     }
 
     pub(crate) fn remove(&mut self, id: &RoutineId) -> Option<Box<Run<V>>> {
         let at = self.position(*id).ok()?;
-        self.ids.remove(at);
-        Some(self.runs.remove(at))
+        Some(self.0.remove(at).1)
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: &RoutineId) -> Option<&mut Run<V>> {
         let at = self.position(*id).ok()?;
-        self.runs.get_mut(at).map(|it| &mut **it)
+        self.0.get_mut(at).map(|it| &mut *it.1)
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: &RoutineId) -> Option<&Run<V>> {
         let at = self.position(*id).ok()?;
-        self.runs.get(at).map(|it| &**it)
+        self.0.get(at).map(|it| &*it.1)
+    }
+
+    /// The number of a routine among all.
+    pub(crate) fn number(&self, id: RoutineId) -> Option<usize> {
+        self.position(id).ok()
+    }
+
+    /// The routine with this number.
+    pub(crate) fn at(&self, number: usize) -> Option<(RoutineId, &Run<V>)> {
+        self.0.get(number).map(|it| (it.0, &*it.1))
     }
 
     pub(crate) const fn len(&self) -> usize {
-        self.ids.len()
+        self.0.len()
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.0.is_empty()
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&RoutineId, &Run<V>)> {
-        self.ids.iter().zip(self.values())
+        self.0.iter().map(|(id, run)| (id, &**run))
     }
 
     pub(crate) fn keys(&self) -> impl DoubleEndedIterator<Item = &RoutineId> {
-        self.ids.iter()
+        self.0.iter().map(|it| &it.0)
     }
 
-    pub(crate) fn values(&self) -> impl ExactSizeIterator<Item = &Run<V>> + DoubleEndedIterator {
-        self.runs.iter().map(|it| &**it)
+    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &Run<V>> {
+        self.0.iter().map(|it| &*it.1)
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut Run<V>> {
-        self.runs.iter_mut().map(|it| &mut **it)
+        self.0.iter_mut().map(|it| &mut *it.1)
     }
 
     /// Those with ids below this one.
@@ -88,20 +89,20 @@ impl<V> Runs<V> {
     /// Where the routine with this id is, or belongs.
     #[inline]
     fn position(&self, id: RoutineId) -> Result<usize, usize> {
-        let (Some(first), Some(last)) = (self.ids.first(), self.ids.last()) else {
+        let (Some((first, _)), Some((last, _))) = (self.0.first(), self.0.last()) else {
             return Err(0);
         };
-        // Each id is there once: no more of them are in front of it than the numbers there, and no
-        // more behind.
+        // Each id is there once: no more of them are behind it than there are numbers,
         let behind = usize::try_from(last.0.saturating_sub(id.0)).unwrap_or(usize::MAX);
-        let least = (self.ids.len() - 1).saturating_sub(behind);
-        if self.ids.get(least) == Some(&id) {
+        let least = (self.0.len() - 1).saturating_sub(behind);
+        if self.0.get(least).is_some_and(|it| it.0 == id) {
             return Ok(least);
         }
+        // and no more in front.
         let before = usize::try_from(id.0.saturating_sub(first.0)).unwrap_or(usize::MAX);
-        let most = before.saturating_add(1).min(self.ids.len());
-        let between = self.ids.get(least..most).unwrap_or_default();
-        let found = between.binary_search(&id);
+        let most = before.saturating_add(1).min(self.0.len());
+        let between = self.0.get(least..most).unwrap_or_default();
+        let found = between.binary_search_by_key(&id, |it| it.0);
         found.map(|at| least + at).map_err(|at| least + at)
     }
 }
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     fn run(at: u16) -> Run<u8> {
-        let mut run = Run::committed(Vec::new(), Vec::new());
+        let mut run = Run::committed(crate::run::Needed::new(), Vec::new());
         run.at = at;
         run
     }

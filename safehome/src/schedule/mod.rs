@@ -137,6 +137,13 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Queue);
     }
 
+    /// A routine loses its patience no more.
+    pub(crate) fn stop_patience(&self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        if is_just_in_time(&self.config) {
+            cx.disarm(Timer::Patience(id));
+        }
+    }
+
     pub(crate) const fn is_one_by_one(&self) -> bool {
         matches!(
             self.config.visibility,
@@ -151,14 +158,14 @@ impl<V: Value> Hub<V> {
     /// that wait for or have a place on one of them, and what it takes to place those whose devices
     /// are free. Where one routine runs at a time it takes O(n).
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
-        let is_one_by_one = self.is_one_by_one();
         let mut last = RoutineId(0);
         loop {
-            // Asked first: while one runs, nobody need look for the next one.
-            if is_one_by_one && self.runs.values().any(Run::is_active) {
-                return;
-            }
-            let Some(id) = self.next_waiting(last) else {
+            let next = if self.is_one_by_one() {
+                self.next_alone()
+            } else {
+                self.waiting.after(last)
+            };
+            let Some(id) = next else {
                 break;
             };
             last = id;
@@ -178,19 +185,25 @@ impl<V: Value> Hub<V> {
             }
         }
         debug_assert!(
-            self.all_wait_in_vain(cx.now()),
+            self.is_one_by_one() || self.all_wait_in_vain(cx.now()),
             "a routine sleeps that could start"
         );
     }
 
-    /// The one to be looked at after this one; where one runs at a time, the most urgent.
-    fn next_waiting(&self, last: RoutineId) -> Option<RoutineId> {
-        if !self.is_one_by_one() {
-            return self.waiting.after(last);
+    /// Where one routine runs at a time, the most urgent of those that wait, and of these the first;
+    /// `None` while one runs.
+    fn next_alone(&self) -> Option<RoutineId> {
+        let (mut next, mut most) = (None, None);
+        for (&id, run) in self.runs.iter() {
+            match run.stage {
+                Stage::Placed | Stage::Running | Stage::Aborting(_) => return None,
+                Stage::Waiting if most < Some(run.urgency()) => {
+                    (next, most) = (Some(id), Some(run.urgency()));
+                }
+                Stage::Waiting | Stage::Committed | Stage::Queued => {}
+            }
         }
-        let waiting = self.runs.iter().filter(|it| it.1.stage == Stage::Waiting);
-        let first = waiting.max_by_key(|it| (it.1.urgency(), core::cmp::Reverse(*it.0)));
-        first.map(|it| *it.0)
+        next
     }
 
     fn all_wait_in_vain(&self, now: Time) -> bool {
@@ -243,9 +256,9 @@ impl<V: Value> Hub<V> {
     }
 
     fn draft_with<T>(&mut self, draw: impl FnOnce(&mut Self, &mut Draft) -> T) -> T {
-        let mut draft = core::mem::take(&mut self.ranks.draft);
+        let mut draft = self.ranks.draft.take().unwrap_or_default();
         let drawn = draw(self, &mut draft);
-        self.ranks.draft = draft;
+        self.ranks.draft = Some(draft);
         drawn
     }
 
@@ -394,8 +407,8 @@ impl<V: Value> Hub<V> {
     /// The routine takes the places that were found.
     fn put(&mut self, id: RoutineId) {
         let slot = self.new_slot(id);
-        let places = core::mem::take(&mut self.ranks.draft.places);
-        for place in &places {
+        let draft = self.ranks.draft.take().unwrap_or_default();
+        for place in &draft.places {
             let mut entry = Entry::new(id, place.start, place.length);
             entry.leased = place.leased;
             entry.slot = Untracked(slot);
@@ -405,7 +418,7 @@ impl<V: Value> Hub<V> {
                 device.link(place.device, at, &mut self.ranks);
             }
         }
-        self.ranks.draft.places = places;
+        self.ranks.draft = Some(draft);
         if let Some(slot) = slot {
             self.ranks.rank(slot);
         }

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
+use smallvec::SmallVec;
 
 use crate::RoutineId;
 
@@ -14,7 +15,16 @@ pub(crate) struct Waiting {
     awake: Vec<RoutineId>,
     /// By device, the routines that need it, in order. A list that has become empty keeps its
     /// memory, until the device is [forgotten](Self::forget).
-    queues: Vec<(NodeId, Vec<Waiter>)>,
+    queues: Vec<(NodeId, Queue)>,
+}
+
+/// Those that wait for a device.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    /// In order; few for most devices.
+    waiters: SmallVec<[Waiter; 2]>,
+    /// How many of them must not be overtaken.
+    firsts: usize,
 }
 
 /// A waiting routine that needs a device.
@@ -38,13 +48,14 @@ impl Waiting {
         };
         for &at in devices {
             let place = self.place(at).unwrap_or_else(|place| {
-                self.queues.insert(place, (at, Vec::new()));
+                self.queues.insert(place, (at, Queue::default()));
                 place
             });
             if let Some((_, queue)) = self.queues.get_mut(place) {
                 // Only one that was held back does not come last.
-                let place = queue.partition_point(|it| it.id < id);
-                queue.insert(place, waiter);
+                let place = queue.waiters.partition_point(|it| it.id < id);
+                queue.waiters.insert(place, waiter);
+                queue.firsts += usize::from(stays_first);
             }
         }
     }
@@ -52,8 +63,11 @@ impl Waiting {
     /// From now on a waiting routine must not be overtaken.
     pub(crate) fn stays_first(&mut self, id: RoutineId, devices: &[NodeId]) {
         for &at in devices {
-            if let Some(waiter) = self.waiter(id, at) {
-                waiter.stays_first = true;
+            if let Some(queue) = self.queue_mut(at)
+                && let Some(waiter) = queue.waiter(id)
+                && !core::mem::replace(&mut waiter.stays_first, true)
+            {
+                queue.firsts += 1;
             }
         }
     }
@@ -63,9 +77,10 @@ impl Waiting {
         self.fall_asleep(id);
         for &at in devices {
             if let Some(queue) = self.queue_mut(at)
-                && let Ok(place) = queue.binary_search_by_key(&id, |it| it.id)
+                && let Ok(place) = queue.waiters.binary_search_by_key(&id, |it| it.id)
             {
-                queue.remove(place);
+                let waiter = queue.waiters.remove(place);
+                queue.firsts -= usize::from(waiter.stays_first);
             }
         }
     }
@@ -79,12 +94,18 @@ impl Waiting {
 
     /// Something has changed on a device: those that sleep there are looked at again, but for those
     /// behind one that must not be overtaken. Returns whether there are any.
+    #[inline]
     pub(crate) fn wake(&mut self, at: NodeId) -> bool {
+        // Most hubs have none at all.
+        !self.queues.is_empty() && self.wake_queue(at)
+    }
+
+    fn wake_queue(&mut self, at: NodeId) -> bool {
         let mut is_any = false;
         let Ok(place) = self.place(at) else {
             return false;
         };
-        let queue = self.queues.get_mut(place).map(|it| &mut it.1);
+        let queue = self.queues.get_mut(place).map(|it| &mut it.1.waiters);
         for waiter in queue.into_iter().flatten() {
             if core::mem::take(&mut waiter.sleeps) {
                 if let Err(place) = self.awake.binary_search(&waiter.id) {
@@ -101,7 +122,7 @@ impl Waiting {
 
     /// Waits in vain until something changes on this device, one that it needs.
     pub(crate) fn sleep(&mut self, id: RoutineId, at: NodeId) {
-        if let Some(waiter) = self.waiter(id, at) {
+        if let Some(waiter) = self.queue_mut(at).and_then(|it| it.waiter(id)) {
             waiter.sleeps = true;
             self.fall_asleep(id);
         }
@@ -119,20 +140,20 @@ impl Waiting {
         }
     }
 
-    fn waiter(&mut self, id: RoutineId, at: NodeId) -> Option<&mut Waiter> {
-        let queue = self.queue_mut(at)?;
-        let place = queue.binary_search_by_key(&id, |it| it.id).ok()?;
-        queue.get_mut(place)
-    }
-
-    fn queue_mut(&mut self, at: NodeId) -> Option<&mut Vec<Waiter>> {
+    fn queue_mut(&mut self, at: NodeId) -> Option<&mut Queue> {
         let place = self.place(at).ok()?;
         self.queues.get_mut(place).map(|it| &mut it.1)
     }
 
+    /// Whether no routine is to be looked at.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.awake.is_empty()
+    }
+
     /// Whether anybody waits for this device.
+    #[inline]
     pub(crate) fn is_awaited(&self, at: NodeId) -> bool {
-        !self.queue(at).is_empty()
+        self.queue(at).is_some_and(|it| !it.waiters.is_empty())
     }
 
     /// Whether the same wait for the same devices in the same order, be they looked at or not; and
@@ -141,13 +162,13 @@ impl Waiting {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let kept = |it: &Waiter| (it.id, it.stays_first);
         let awaited = |it: &Self| -> Vec<_> {
-            let queues = it.queues.iter().filter(|it| !it.1.is_empty());
+            let queues = it.queues.iter().filter(|it| !it.1.waiters.is_empty());
             queues
-                .map(|(at, queue)| (*at, queue.iter().map(kept).collect::<Vec<_>>()))
+                .map(|(at, queue)| (*at, queue.waiters.iter().map(kept).collect::<Vec<_>>()))
                 .collect()
         };
         let sleeps = |id| {
-            let mut waiters = self.queues.iter().flat_map(|it| &it.1);
+            let mut waiters = self.queues.iter().flat_map(|it| &it.1.waiters);
             waiters.any(|it| it.id == id && it.sleeps)
         };
         awaited(self) == awaited(other)
@@ -171,13 +192,14 @@ impl Waiting {
 
     /// Those that wait for a device and came before this one.
     pub(crate) fn before(&self, id: RoutineId, at: NodeId) -> impl Iterator<Item = RoutineId> {
-        let queue = self.queue(at).iter();
-        queue.map(|it| it.id).take_while(move |it| *it < id)
+        let waiters = self.queue(at).map_or(&[][..], |it| it.waiters.as_slice());
+        let ids = waiters.iter().map(|it| it.id);
+        ids.take_while(move |it| *it < id)
     }
 
-    fn queue(&self, at: NodeId) -> &[Waiter] {
-        let queue = self.place(at).ok().and_then(|it| self.queues.get(it));
-        queue.map_or(&[], |it| it.1.as_slice())
+    fn queue(&self, at: NodeId) -> Option<&Queue> {
+        let queue = self.queues.get(self.place(at).ok()?)?;
+        Some(&queue.1)
     }
 
     /// Where the list of a device is, or belongs. Most devices that are waited for have ids in a
@@ -194,8 +216,15 @@ impl Waiting {
 
     /// The first that waits for a device, came before this one and must not be overtaken.
     pub(crate) fn first_before(&self, id: RoutineId, at: NodeId) -> Option<RoutineId> {
-        let queue = self.queue(at).iter();
-        let mut before = queue.take_while(|it| it.id < id);
+        let queue = self.queue(at).filter(|it| it.firsts > 0)?;
+        let mut before = queue.waiters.iter().take_while(|it| it.id < id);
         before.find(|it| it.stays_first).map(|it| it.id)
+    }
+}
+
+impl Queue {
+    fn waiter(&mut self, id: RoutineId) -> Option<&mut Waiter> {
+        let place = self.waiters.binary_search_by_key(&id, |it| it.id).ok()?;
+        self.waiters.get_mut(place)
     }
 }
