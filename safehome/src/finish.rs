@@ -23,34 +23,41 @@ impl<V: Value> Hub<V> {
         let (done, at) = (usize::from(run.at), step.device);
         let asked = step.condition.as_ref().map_or(0, |it| it.devices().count());
         run.at += 1;
+        run.busy = None;
         run.tested = false;
         *run.since = cx.now();
+        let stays = run.still_needs(at).then(|| run.takes_over());
         for nth in 0..asked {
             // Found anew each time: a list of them would be an allocation for each command.
             let step = self.runs.get(&id).and_then(|it| it.routine.steps.get(done));
             let condition = step.and_then(|it| it.condition.as_ref());
             if let Some(at) = condition.and_then(|it| it.devices().nth(nth)) {
-                self.let_go(id, at, cx);
+                let run = self.runs.get(&id).filter(|it| it.still_needs(at));
+                let stays = run.map(Run::takes_over);
+                self.let_go(id, at, stays, cx);
             }
         }
-        self.let_go(id, at, cx);
+        self.let_go(id, at, stays, cx);
     }
 
-    /// A command is done that needed this device.
-    fn let_go(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
+    /// A command is done that needed this device. If another one of the routine does, whether the
+    /// routine takes over.
+    fn let_go(
+        &mut self,
+        id: RoutineId,
+        at: NodeId,
+        stays: Option<bool>,
+        cx: &mut Context<'_, Self>,
+    ) {
         if self.is_weak() {
             self.leave(id, at, cx);
             return;
         }
-        let Some(run) = self.runs.get(&id) else {
-            debug_assert!(false, "the routine is unfinished");
-            return;
-        };
-        if !run.still_needs(at) {
+        let Some(takes_over) = stays else {
             self.release(id, at, cx);
             return;
-        }
-        if run.takes_over() {
+        };
+        if takes_over {
             // What it does there next may be to ask: then the device is brought back first.
             self.work.enqueue(Task::Device(at));
         }
@@ -119,7 +126,7 @@ impl<V: Value> Hub<V> {
             }
         }
         cx.event(Event::Committed(id));
-        cx.disarm(Timer::Patience(id));
+        self.stop_patience(id, cx);
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine was found above");
             return;
@@ -146,11 +153,10 @@ impl<V: Value> Hub<V> {
             if !self.is_weak() {
                 cx.event(Event::Ordered(Placed::Routine(id)));
             }
-        } else {
+        } else if let Some(run) = self.runs.get_mut(&id) {
             devices.sort_unstable();
-            let run = Run::committed(devices, Vec::new());
-            self.tally.add(&run);
-            self.runs.insert(id, run);
+            *run = Run::committed(devices, Vec::new());
+            self.tally.add(run);
         }
         self.settle(cx);
         self.join_committed();
@@ -245,7 +251,9 @@ impl<V: Value> Hub<V> {
                     if entry.wrote.is_some() {
                         device.base = entry.wrote;
                     }
-                    self.work.unsettled.push(at);
+                    if !device.lineage.is_empty() {
+                        self.work.unsettled.push(at);
+                    }
                 }
             }
         }

@@ -17,7 +17,7 @@ use crate::schedule::{Ranks, Waiting};
 use crate::work::{Task, Work};
 use crate::{
     AbortReason, Clause, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
-    RoutineId, Step, Terms, Timer, Value,
+    RoutineId, Terms, Timer, Value,
 };
 
 /// The hub: it takes routines and decides which command goes to which device when.
@@ -146,6 +146,7 @@ impl<V: Value> Hub<V> {
             match task {
                 Task::Device(device) => self.serve(device, cx),
                 Task::Routine(routine) => self.advance(routine, cx),
+                Task::Queue if self.waiting.is_empty() => {}
                 Task::Queue => self.start_waiting(cx),
                 Task::Held => self.let_in(cx),
             }
@@ -184,7 +185,9 @@ impl<V: Value> Hub<V> {
                 token,
                 outcome,
             } => {
-                if !self.on_late_outcome(device, token, outcome, cx) {
+                let known = self.devices.get(&device);
+                let is_late = known.is_some_and(|it| it.late.is_some());
+                if !is_late || !self.on_late_outcome(device, token, outcome, cx) {
                     self.check_token(device, token)?;
                     self.on_outcome(device, outcome, cx);
                 }
@@ -249,19 +252,26 @@ impl<V: Value> Hub<V> {
         if found > limit.into() {
             return Err(Reject::TooLong { found, limit });
         }
-        let has_none = |timeout: Option<Span>| timeout == Some(Span::ZERO);
-        let mut steps = routine.steps.iter().zip(0_u16..);
-        if let Some((_, number)) = steps.find(|(step, _)| has_none(step.timeout)) {
-            return Err(Reject::NoTime(number));
+        for (step, number) in routine.steps.iter().zip(0_u16..) {
+            if step.timeout == Some(Span::ZERO) {
+                return Err(Reject::NoTime(number));
+            }
         }
-        let parts = |step: &Step<V>| step.condition.as_ref().map_or(0, Clause::size);
-        let mut parts = routine.steps.iter().map(parts).zip(0_u16..);
-        if let Some((found, number)) = parts.find(|it| it.0 > Clause::<V>::MOST) {
-            return Err(Reject::LongCondition { number, found });
+        for (step, number) in routine.steps.iter().zip(0_u16..) {
+            let found = step.condition.as_ref().map_or(0, Clause::size);
+            if found > Clause::<V>::MOST {
+                return Err(Reject::LongCondition { number, found });
+            }
         }
-        let mut devices = routine.steps.iter().flat_map(Step::devices);
-        if let Some(device) = devices.find(|it| !self.devices.contains(it)) {
-            return Err(Reject::UnknownDevice(device));
+        let is_unknown = |it: &NodeId| !self.devices.contains(it);
+        for step in &routine.steps {
+            let condition = step.condition.as_ref();
+            if let Some(device) = condition.and_then(|it| it.devices().find(is_unknown)) {
+                return Err(Reject::UnknownDevice(device));
+            }
+            if is_unknown(&step.device) {
+                return Err(Reject::UnknownDevice(step.device));
+            }
         }
         let limit = self.config.order_limit;
         if self.unordered() >= limit as usize {

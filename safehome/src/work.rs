@@ -32,6 +32,7 @@ pub(crate) enum Task {
 
 impl Work {
     /// Adds a task, unless it is there. O(tasks).
+    #[inline]
     pub(crate) fn enqueue(&mut self, task: Task) {
         let left = self.tasks.get(self.taken..).unwrap_or_default();
         if !left.contains(&task) {
@@ -55,6 +56,7 @@ impl Work {
         self.tasks.insert(first, task);
     }
 
+    #[inline]
     pub(crate) fn next(&mut self) -> Option<Task> {
         let next = self.tasks.get(self.taken).copied();
         match next {
