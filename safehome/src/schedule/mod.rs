@@ -227,7 +227,7 @@ impl<V: Value> Hub<V> {
                 self.are_free(run, |_, it| it.head().is_none())?;
                 self.is_next(id, run)
             }
-            Visibility::Eventual => self.is_just_in_time(id, run),
+            Visibility::Eventual => self.may_start_at_once(id, run),
             Visibility::Weak => Err(Unready::NoRoom),
         }
     }
@@ -255,6 +255,7 @@ impl<V: Value> Hub<V> {
         self.behind_all(now, draft);
     }
 
+    /// Draws with the memory that is kept for it.
     fn draft_with<T>(&mut self, draw: impl FnOnce(&mut Self, &mut Draft) -> T) -> T {
         let mut draft = self.ranks.draft.take().unwrap_or_default();
         let drawn = draw(self, &mut draft);
@@ -300,7 +301,7 @@ impl<V: Value> Hub<V> {
 
     /// Whether a routine may start at once, perhaps before some that have not touched a common
     /// device.
-    fn is_just_in_time(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
+    fn may_start_at_once(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
         // Most of the waiting are not looked at any further.
         self.are_free(run, |at, it| {
             it.is_free() || it.is_idle() && self.goes_straight(run, at)

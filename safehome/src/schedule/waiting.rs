@@ -96,7 +96,7 @@ impl Waiting {
     /// behind one that must not be overtaken. Returns whether there are any.
     #[inline]
     pub(crate) fn wake(&mut self, at: NodeId) -> bool {
-        // Most hubs have none at all.
+        // Under most models there are none at all.
         !self.queues.is_empty() && self.wake_queue(at)
     }
 
