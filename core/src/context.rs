@@ -26,6 +26,9 @@ impl<M: Machine> Outbox<M> {
     /// step took. Steps of similar size keep theirs.
     pub(crate) fn give_back(&mut self, used: usize) {
         const KEPT: usize = 16;
+        if self.effects.capacity() <= 2 * KEPT {
+            return;
+        }
         let keep = KEPT.max(used.saturating_mul(2));
         if self.effects.capacity() > keep.saturating_mul(2) {
             self.effects.shrink_to(keep);
@@ -64,6 +67,10 @@ impl<M: Machine> Outbox<M> {
     /// Takes the timers out.
     pub fn drain_timers(&mut self) -> Drain<'_, (M::Timer, Option<Span>)> {
         self.timers.drain(..)
+    }
+
+    pub(crate) fn clear_timers(&mut self) {
+        self.timers.clear();
     }
 
     /// Forgets everything, keeps the memory.

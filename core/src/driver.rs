@@ -174,12 +174,13 @@ impl<M: Machine> Driver<M> {
             self.outbox.clear();
             return outcome;
         }
-        for (timer, after) in self.outbox.drain_timers() {
+        for &(timer, after) in self.outbox.timers() {
             match after {
                 Some(after) => self.timers.arm(timer, self.now + after),
                 None => self.timers.disarm(timer),
             }
         }
+        self.outbox.clear_timers();
         let used = self.outbox.effects().len();
         for effect in self.outbox.drain_effects() {
             carry_out(effect);

@@ -3,6 +3,7 @@
 mod queue;
 
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 use self::queue::Queue;
 use crate::Time;
@@ -73,12 +74,10 @@ impl<T: Copy + Ord> Timers<T> {
     /// The place of a tag in the order of tags, or where it belongs.
     fn find(&self, tag: T) -> Result<usize, usize> {
         let slots = self.queue.slots();
-        let other = |slot: &usize| self.tags.get(*slot);
-        let place = slots.partition_point(|slot| other(slot) < Some(&tag));
-        match slots.get(place).and_then(other) {
-            Some(other) if *other == tag => Ok(place),
-            _ => Err(place),
-        }
+        slots.binary_search_by(|slot| match self.tags.get(*slot) {
+            Some(other) => other.cmp(&tag),
+            None => Ordering::Less,
+        })
     }
 }
 

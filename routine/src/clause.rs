@@ -73,7 +73,12 @@ impl<V> Clause<V> {
 
     /// The comparisons, in their order. Allocates where the clause has more than one part.
     pub fn conditions(&self) -> impl Iterator<Item = &Condition<V>> + '_ {
-        let (mut next, mut waiting) = (Some(self), Vec::new());
+        Self::conditions_of(Some(self))
+    }
+
+    /// The comparisons of a clause, if there is one.
+    pub(crate) fn conditions_of(this: Option<&Self>) -> impl Iterator<Item = &Condition<V>> {
+        let (mut next, mut waiting) = (this, Vec::new());
         core::iter::from_fn(move || {
             loop {
                 match next.take().or_else(|| waiting.pop())? {

@@ -123,8 +123,8 @@ impl<V> Step<V> {
     /// The devices that the step needs: those that its condition asks about, then the one that it
     /// commands. May name one device twice.
     pub fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let asked = self.condition.iter().flat_map(Clause::devices);
-        asked.chain([self.device])
+        let asked = Clause::conditions_of(self.condition.as_ref());
+        asked.map(|it| it.device).chain([self.device])
     }
 }
 
@@ -134,10 +134,16 @@ impl<V> Routine<V> {
     #[must_use]
     pub fn devices(&self) -> Vec<NodeId> {
         let mut devices = Vec::with_capacity(self.steps.len());
-        for device in self.steps.iter().flat_map(Step::devices) {
+        let mut need = |device| {
             if !devices.contains(&device) {
                 devices.push(device);
             }
+        };
+        for step in &self.steps {
+            if let Some(condition) = &step.condition {
+                condition.devices().for_each(&mut need);
+            }
+            need(step.device);
         }
         devices
     }

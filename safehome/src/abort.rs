@@ -58,7 +58,7 @@ impl<V: Value> Hub<V> {
             debug_assert!(false, "only an aborting routine is undone");
             return;
         };
-        cx.disarm(Timer::Patience(id));
+        self.stop_patience(id, cx);
         if why.makes_room() {
             // Before devices are brought back: the one for which it made room may set them.
             self.work.hurry(Task::Queue);
@@ -79,7 +79,8 @@ impl<V: Value> Hub<V> {
             why,
             undo,
         });
-        self.settle(run.devices, cx);
+        self.work.unsettled.extend_from_slice(&run.devices);
+        self.settle(cx);
         self.work.enqueue(Task::Queue);
         self.look_at_held();
     }
@@ -143,6 +144,7 @@ impl<V: Value> Hub<V> {
     }
 
     /// Tells what came of restoring a device, if that was promised and is known.
+    #[inline]
     pub(crate) fn announce(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let is_announced = self.devices.get(&id).is_some_and(|it| it.is_announced);
         if is_announced && !self.is_weak() {

@@ -31,7 +31,7 @@ impl<V: Value> Hub<V> {
                 return Err(RestoreError::Number(number));
             }
         }
-        for (&routine, run) in &self.runs {
+        for (&routine, run) in self.runs.iter() {
             let sound = self.sound_run(routine, run);
             sound.map_err(|flaw| RestoreError::Routine { routine, flaw })?;
         }
@@ -228,7 +228,7 @@ impl<V: Value> Hub<V> {
     /// What is said of those that stand for several: each is said once, and of what there is.
     fn sound_orders(&self) -> Result<(), RestoreError> {
         let mut all = Vec::new();
-        for (&routine, run) in &self.runs {
+        for (&routine, run) in self.runs.iter() {
             let flaw = Flaw::Joined;
             let wrong = RestoreError::Routine { routine, flaw };
             if run.order.is_empty() {

@@ -11,16 +11,13 @@ use crate::lineage::Device;
 /// and removal move the devices behind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Devices<V> {
-    ids: Vec<NodeId>,
-    /// Each where its id is.
-    devices: Vec<Device<V>>,
+    devices: Vec<(NodeId, Device<V>)>,
     limit: usize,
 }
 
 impl<V> Devices<V> {
     pub(crate) const fn new(limit: usize) -> Self {
         Self {
-            ids: Vec::new(),
             devices: Vec::new(),
             limit,
         }
@@ -31,53 +28,68 @@ impl<V> Devices<V> {
     /// # Errors
     /// [`Full`] when the limit is reached; nothing changed.
     pub(crate) fn insert(&mut self, id: NodeId, device: Device<V>) -> Result<(), Full> {
-        if self.ids.len() >= self.limit {
+        if self.devices.len() >= self.limit {
             return Err(Full { limit: self.limit });
         }
-        let at = self.ids.partition_point(|&it| it < id);
-        self.ids.insert(at, id);
-        self.devices.insert(at, device);
+        let at = match self.devices.last() {
+            Some(last) if last.0 >= id => self.devices.partition_point(|it| it.0 < id),
+            Some(_) | None => self.devices.len(),
+        };
+        self.devices.insert(at, (id, device));
         Ok(())
     }
 
     pub(crate) fn remove(&mut self, id: NodeId) {
         if let Some(at) = self.position(id) {
-            self.ids.remove(at);
             self.devices.remove(at);
         }
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: &NodeId) -> Option<&Device<V>> {
-        self.devices.get(self.position(*id)?)
+        self.devices.get(self.position(*id)?).map(|it| &it.1)
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, id: &NodeId) -> Option<&mut Device<V>> {
         let at = self.position(*id)?;
-        self.devices.get_mut(at)
+        self.devices.get_mut(at).map(|it| &mut it.1)
     }
 
+    /// The device with this id, and its number.
+    pub(crate) fn find(&self, id: NodeId) -> Option<(usize, &Device<V>)> {
+        let at = self.position(id)?;
+        Some((at, self.at(at)?))
+    }
+
+    /// The device with this number.
+    pub(crate) fn at(&self, number: usize) -> Option<&Device<V>> {
+        self.devices.get(number).map(|it| &it.1)
+    }
+
+    #[inline]
     pub(crate) fn contains(&self, id: &NodeId) -> bool {
         self.position(*id).is_some()
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&NodeId, &Device<V>)> {
-        self.ids.iter().zip(&self.devices)
+        self.devices.iter().map(|(id, device)| (id, device))
     }
 
     pub(crate) fn iter_mut(
         &mut self,
     ) -> impl DoubleEndedIterator<Item = (&NodeId, &mut Device<V>)> {
-        self.ids.iter().zip(&mut self.devices)
+        self.devices.iter_mut().map(|(id, device)| (&*id, device))
     }
 
     #[inline]
     fn position(&self, id: NodeId) -> Option<usize> {
-        let first = self.ids.first()?;
+        let first = self.devices.first()?.0;
         let guess = usize::try_from(id.0.checked_sub(first.0)?).unwrap_or(usize::MAX);
-        if self.ids.get(guess) == Some(&id) {
+        if self.devices.get(guess).is_some_and(|it| it.0 == id) {
             return Some(guess);
         }
-        self.ids.binary_search(&id).ok()
+        self.devices.binary_search_by_key(&id, |it| it.0).ok()
     }
 }
 

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::config::Visibility;
 use crate::lineage::{Device, Entry};
-use crate::run::Run;
+use crate::run::{Needed, Run};
 use crate::save::VERSION;
 use crate::{Hub, Placed, Routine, RoutineId, Saved, Step, Value};
 
@@ -132,7 +132,7 @@ impl<V: Value> Hub<V> {
         }
         found.gone_devices.extend(old.map(|it| it.0));
         let mut old = last.runs.iter().peekable();
-        for (&id, run) in &self.runs {
+        for (&id, run) in self.runs.iter() {
             while let Some(gone) = old.next_if(|it| it.0 < id) {
                 found.gone_runs.push(gone.0);
             }
@@ -197,7 +197,7 @@ impl<V: Value> Saved<V> {
         for (id, change) in difference.runs {
             let known = self.runs.binary_search_by_key(&id, |it| it.0);
             let at = known.unwrap_or_else(|at| {
-                let nothing = Run::committed(Vec::new(), Vec::new());
+                let nothing = Run::committed(Needed::new(), Vec::new());
                 self.runs.insert(at, (id, nothing));
                 at
             });

@@ -15,8 +15,8 @@ impl<V: Value> Hub<V> {
 
     /// Issues the routine's next command.
     pub(crate) fn issue(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
-        self.announce(at, cx);
         let usual = self.config.timeout;
+        self.announce(at, cx);
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine is unfinished");
             return;
@@ -29,7 +29,7 @@ impl<V: Value> Hub<V> {
         run.busy = Some(at);
         if run.stage == Stage::Placed {
             run.stage = Stage::Running;
-            cx.disarm(Timer::Patience(id));
+            self.stop_patience(id, cx);
             cx.event(Event::Started(id));
         }
         self.token += 1;
@@ -76,7 +76,9 @@ impl<V: Value> Hub<V> {
             return;
         };
         cx.disarm(Timer::Timeout(id));
-        cx.disarm(Timer::Late(id));
+        if *flight.is_asked_later {
+            cx.disarm(Timer::Late(id));
+        }
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
             // It was not the command that brought the device there.
@@ -90,8 +92,8 @@ impl<V: Value> Hub<V> {
                 self.may_act_late(id, &flight, cx);
             }
         }
-        self.work.enqueue(Task::Device(id));
         let Some(routine) = flight.routine else {
+            self.work.enqueue(Task::Device(id));
             self.on_rolled_back(id, outcome, cx);
             return;
         };
@@ -111,33 +113,37 @@ impl<V: Value> Hub<V> {
         };
         run.busy = None;
         if matches!(run.stage, Stage::Aborting(_)) {
+            self.work.enqueue(Task::Device(id));
             self.undo(routine, cx);
             return;
         }
-        let device = self.devices.get(&id);
-        let holds = run.step().is_some_and(|step| step.hold > Span::ZERO);
-        let goes_on = outcome == Outcome::Done && holds;
+        let Some(device) = self.devices.get_mut(&id) else {
+            debug_assert!(false, "the device is at the hub");
+            return;
+        };
+        let hold = run.step().map_or(Span::ZERO, |step| step.hold);
+        let holds = outcome == Outcome::Done && hold > Span::ZERO;
         // A routine that is done with the device gives it back anyway.
-        let is_needed = || goes_on || run.routine.needs(id, usize::from(run.at) + 1);
-        let is_revoked = |it: &Entry<V>| it.revoked && is_needed();
-        if device
-            .and_then(|it| it.entry(routine))
-            .is_some_and(is_revoked)
-        {
+        let is_needed = || holds || run.routine.needs(id, usize::from(run.at) + 1);
+        let is_revoked = |it: &Entry<V>| it.revoked && it.routine() == Some(routine);
+        if device.lineage.iter().any(is_revoked) && is_needed() {
+            self.work.enqueue(Task::Device(id));
             self.end_lease(routine, id, cx);
             return;
         }
-        let hold = run.step().map_or(Span::ZERO, |step| step.hold);
-        match outcome {
-            Outcome::Done if hold > Span::ZERO => {
-                run.busy = Some(id);
-                if let Some(device) = self.devices.get_mut(&id) {
-                    device.held = Some(routine);
-                    *device.since = cx.now();
-                }
-                cx.arm(Timer::Hold(id), hold);
-                return;
+        if holds {
+            run.busy = Some(id);
+            device.held = Some(routine);
+            *device.since = cx.now();
+            cx.arm(Timer::Hold(id), hold);
+            // Nothing else is done on it until then.
+            if self.waiting.is_awaited(id) {
+                self.work.enqueue(Task::Device(id));
             }
+            return;
+        }
+        self.work.enqueue(Task::Device(id));
+        match outcome {
             Outcome::Done => self.on_step_done(routine, cx),
             Outcome::Refused => self.on_step_failed(routine, SkipReason::Refused, cx),
             Outcome::Unknown => self.on_step_failed(routine, SkipReason::Unknown, cx),
@@ -172,11 +178,14 @@ impl<V: Value> Hub<V> {
             entry.undo = undo;
         }
         // What was done by hand since we first touched it is overwritten.
-        let mut behind = 0;
-        device.lineage.retain(|entry| {
-            behind += 1;
-            yields || behind <= place + 1 || entry.owner != Owner::Hand
-        });
+        let is_hand = |it: &Entry<V>| it.owner == Owner::Hand;
+        if !yields && device.lineage.iter().skip(place + 1).any(is_hand) {
+            let mut behind = 0;
+            device.lineage.retain(|entry| {
+                behind += 1;
+                behind <= place + 1 || !is_hand(entry)
+            });
+        }
         let before = device.lineage.get(..place).unwrap_or_default();
         for other in before.iter().filter(|it| it.wrote.is_some()) {
             if let Some(routine) = other.routine()
@@ -230,11 +239,8 @@ impl<V: Value> Hub<V> {
             // A stray tick.
             return;
         };
-        if let Some(run) = self.runs.get_mut(&routine) {
-            run.busy = None;
-            self.on_step_done(routine, cx);
-            self.work.enqueue(Task::Routine(routine));
-        }
+        self.on_step_done(routine, cx);
+        self.work.enqueue(Task::Routine(routine));
         self.work.enqueue(Task::Device(id));
     }
 

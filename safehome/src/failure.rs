@@ -1,6 +1,5 @@
 //! Devices fail and restart: which routines that ends (section 3, figure 3).
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, NodeId};
@@ -96,6 +95,7 @@ impl<V: Value> Hub<V> {
             return;
         }
         device.happen(owner, None);
-        self.settle(vec![id], cx);
+        self.work.unsettled.push(id);
+        self.settle(cx);
     }
 }

@@ -12,7 +12,6 @@ use crate::{AbortReason, Event, Hub, Placed, RoutineId, Timer, Value};
 impl<V: Value> Hub<V> {
     /// The routine goes on to its next command, and lets go of what it no longer needs.
     pub(crate) fn on_step_done(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
-        let releases = self.config.post_leases && self.config.visibility == Visibility::Eventual;
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine is unfinished");
             return;
@@ -21,48 +20,61 @@ impl<V: Value> Hub<V> {
             debug_assert!(false, "the step that is done is there");
             return;
         };
-        let (done, count) = (usize::from(run.at), step.devices().count());
+        let (done, at) = (usize::from(run.at), step.device);
+        let asked = step.condition.as_ref().map_or(0, |it| it.devices().count());
         run.at += 1;
+        run.busy = None;
         run.tested = false;
         *run.since = cx.now();
-        for nth in 0..count {
-            let Some(run) = self.runs.get(&id) else {
-                debug_assert!(false, "the routine is unfinished");
-                return;
-            };
+        let stays = run.still_needs(at).then(|| run.takes_over());
+        for nth in 0..asked {
             // Found anew each time: a list of them would be an allocation for each command.
-            let step = run.routine.steps.get(done);
-            let Some(at) = step.and_then(|it| it.devices().nth(nth)) else {
-                debug_assert!(false, "the step that is done is there");
-                return;
-            };
-            let is_weak = self.is_weak();
-            if !is_weak && run.still_needs(at) {
-                if run.takes_over() {
-                    // What it does there next may be to ask: then the device is brought back first.
-                    self.work.enqueue(Task::Device(at));
-                }
-                if self.rules.releases_between()
-                    && let Some(device) = self.devices.get_mut(&at)
-                    && let Some(entry) = device.entry_mut(id)
-                {
-                    entry.released = true;
-                    self.waiting.wake(at);
-                    self.work.enqueue(Task::Device(at));
-                }
-                continue;
+            let step = self.runs.get(&id).and_then(|it| it.routine.steps.get(done));
+            let condition = step.and_then(|it| it.condition.as_ref());
+            if let Some(at) = condition.and_then(|it| it.devices().nth(nth)) {
+                let run = self.runs.get(&id).filter(|it| it.still_needs(at));
+                let stays = run.map(Run::takes_over);
+                self.let_go(id, at, stays, cx);
             }
-            if is_weak {
-                self.leave(id, at, cx);
-            } else {
-                self.release(id, at, releases, cx);
-            }
+        }
+        self.let_go(id, at, stays, cx);
+    }
+
+    /// A command is done that needed this device. If another one of the routine does, whether the
+    /// routine takes over.
+    fn let_go(
+        &mut self,
+        id: RoutineId,
+        at: NodeId,
+        stays: Option<bool>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if self.is_weak() {
+            self.leave(id, at, cx);
+            return;
+        }
+        let Some(takes_over) = stays else {
+            self.release(id, at, cx);
+            return;
+        };
+        if takes_over {
+            // What it does there next may be to ask: then the device is brought back first.
+            self.work.enqueue(Task::Device(at));
+        }
+        if self.rules.releases_between()
+            && let Some(device) = self.devices.get_mut(&at)
+            && let Some(entry) = device.entry_mut(id)
+        {
+            entry.released = true;
+            self.waiting.wake(at);
+            self.work.enqueue(Task::Device(at));
         }
     }
 
     /// A device is no longer needed: it is free for the next one, if it may be. A place that was
     /// never touched is given up (erratum H9).
-    fn release(&mut self, id: RoutineId, at: NodeId, releases: bool, cx: &mut Context<'_, Self>) {
+    fn release(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
+        let releases = self.config.post_leases && self.config.visibility == Visibility::Eventual;
         let Some(device) = self.devices.get_mut(&at) else {
             debug_assert!(false, "the device is at the hub");
             return;
@@ -114,14 +126,13 @@ impl<V: Value> Hub<V> {
             }
         }
         cx.event(Event::Committed(id));
-        cx.disarm(Timer::Patience(id));
+        self.stop_patience(id, cx);
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine was found above");
             return;
         };
         run.stage = Stage::Committed;
-        // What is kept of it has a list of its own.
-        let devices = core::mem::take(&mut run.devices);
+        let mut devices = core::mem::take(&mut run.devices);
         for &at in &devices {
             if let Some(device) = self.devices.get_mut(&at) {
                 if let Some(entry) = device.entry_mut(id) {
@@ -133,21 +144,21 @@ impl<V: Value> Hub<V> {
         }
         #[cfg(feature = "check")]
         self.compact(id, &devices);
-        if devices.iter().all(|at| self.place_of(id, *at).is_none()) {
+        self.work.unsettled.extend_from_slice(&devices);
+        // What is kept of it has its places only.
+        devices.retain(|at| self.place_of(id, *at).is_some());
+        if devices.is_empty() {
             // It touched nothing, or is of a weak hub.
             self.runs.remove(&id);
             if !self.is_weak() {
                 cx.event(Event::Ordered(Placed::Routine(id)));
             }
-        } else {
-            let mut placed = devices.clone();
-            placed.retain(|at| self.place_of(id, *at).is_some());
-            placed.sort_unstable();
-            let run = Run::committed(placed, Vec::new());
-            self.tally.add(&run);
-            self.runs.insert(id, run);
+        } else if let Some(run) = self.runs.get_mut(&id) {
+            devices.sort_unstable();
+            *run = Run::committed(devices, Vec::new());
+            self.tally.add(run);
         }
-        self.settle(devices, cx);
+        self.settle(cx);
         self.join_committed();
         self.work.enqueue(Task::Queue);
         self.look_at_held();
@@ -188,9 +199,9 @@ impl<V: Value> Hub<V> {
 
     /// What comes first in the order of a device and is finished becomes its base: a committed
     /// routine only when it comes first everywhere, so no unfinished one is before it (errata H2
-    /// to H4).
-    pub(crate) fn settle(&mut self, mut stack: Vec<NodeId>, cx: &mut Context<'_, Self>) {
-        while let Some(at) = stack.pop() {
+    /// to H4). Looks at the devices that are noted as unsettled.
+    pub(crate) fn settle(&mut self, cx: &mut Context<'_, Self>) {
+        while let Some(at) = self.work.unsettled.pop() {
             let Some(device) = self.devices.get_mut(&at) else {
                 debug_assert!(false, "the device is at the hub");
                 continue;
@@ -205,7 +216,7 @@ impl<V: Value> Hub<V> {
                     device.base = state;
                 }
                 cx.event(Event::Ordered(happened));
-                stack.push(at);
+                self.work.unsettled.push(at);
                 continue;
             }
             let Some(id) = first.routine() else {
@@ -240,7 +251,9 @@ impl<V: Value> Hub<V> {
                     if entry.wrote.is_some() {
                         device.base = entry.wrote;
                     }
-                    stack.push(at);
+                    if !device.lineage.is_empty() {
+                        self.work.unsettled.push(at);
+                    }
                 }
             }
         }

@@ -7,13 +7,14 @@
 //! another place: it comes behind all that have touched a device, and what must not be behind it
 //! are the unfinished ones, which are the same.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use selvedge_core::NodeId;
 
-use crate::lineage::{Device, Entry, Owner};
+use crate::lineage::{Device, Owner};
 use crate::run::{Run, Stage};
 use crate::schedule::Ranks;
 use crate::{Hub, Placed, RoutineId, Value};
@@ -99,35 +100,35 @@ impl<V: Value> Hub<V> {
 
     /// The committed routines that have the same unfinished ones before them, in the serial order.
     fn alike(&self) -> Vec<Vec<RoutineId>> {
-        let Ok(order) = self.one_order() else {
+        let pairs = self.pairs();
+        let Ok(order) = self.serial(&pairs) else {
             // Published rules let routines come before each other.
             return Vec::new();
         };
-        let unfinished = self.runs.iter().filter(|it| it.1.is_active());
-        let unfinished: BTreeMap<RoutineId, usize> = unfinished.map(|it| *it.0).zip(0..).collect();
-        let nobody = vec![0_u64; unfinished.len().div_ceil(64)];
-        let mut before: BTreeMap<RoutineId, Vec<u64>> = BTreeMap::new();
-        let behind = self.neighbours();
-        let mut groups: BTreeMap<Vec<u64>, Vec<RoutineId>> = BTreeMap::new();
-        for id in order {
-            let mut bits = before.remove(&id).unwrap_or_else(|| nobody.clone());
-            if let Some(nth) = unfinished.get(&id)
-                && let Some(word) = bits.get_mut(nth / 64)
-            {
-                *word |= 1 << (nth % 64);
+        let active = |it: &usize| self.runs.at(*it).is_some_and(|it| it.1.is_active());
+        let unfinished: Vec<usize> = (0..self.runs.len()).filter(active).collect();
+        let mut before = Bits::new(self.runs.len(), unfinished.len());
+        for &number in &order {
+            if let Ok(nth) = unfinished.binary_search(&number) {
+                before.set(number, nth);
             }
-            for after in behind.get(&id).into_iter().flatten() {
-                let theirs = before.entry(*after).or_insert_with(|| nobody.clone());
-                let both = theirs.iter_mut().zip(&bits);
-                both.for_each(|(theirs, ours)| *theirs |= ours);
-            }
-            let run = self.runs.get(&id);
-            if run.is_some_and(|run| run.stage == Stage::Committed) {
-                groups.entry(bits).or_default().push(id);
+            for &(_, second) in behind(&pairs, number) {
+                before.merge(number, second);
             }
         }
-        let groups = groups.into_values();
-        groups.filter(|group| group.len() > 1).collect()
+        let is_committed = |it: &usize| {
+            let run = self.runs.at(*it);
+            run.is_some_and(|it| it.1.stage == Stage::Committed)
+        };
+        let mut committed: Vec<usize> = order.into_iter().filter(is_committed).collect();
+        // Those of one group stay in the serial order.
+        committed.sort_by_key(|it| before.row(*it));
+        let groups = committed.chunk_by(|one, other| before.row(*one) == before.row(*other));
+        let id = |it: &usize| self.runs.at(*it).map(|it| it.0);
+        let groups = groups.filter(|group| group.len() > 1);
+        groups
+            .map(|group| group.iter().filter_map(id).collect())
+            .collect()
     }
 
     /// These become one, that has the number of the one that stands for most.
@@ -180,50 +181,109 @@ impl<V: Value> Hub<V> {
     /// # Errors
     /// One that comes before itself, by way of others.
     pub(crate) fn one_order(&self) -> Result<Vec<RoutineId>, RoutineId> {
-        let mut behind = self.neighbours();
-        let mut waits: BTreeMap<RoutineId, usize> = self.runs.keys().map(|&id| (id, 0)).collect();
-        for second in behind.values().flatten() {
+        let order = self.serial(&self.pairs())?;
+        let ids = order.into_iter().filter_map(|it| Some(self.runs.at(it)?.0));
+        Ok(ids.collect())
+    }
+
+    /// The same by their numbers among the routines.
+    fn serial(&self, pairs: &[(usize, usize)]) -> Result<Vec<usize>, RoutineId> {
+        // How many right in front of each are not in the order yet.
+        let mut waits = vec![0_usize; self.runs.len()];
+        for &(_, second) in pairs {
             if let Some(waits) = waits.get_mut(second) {
                 *waits += 1;
             }
         }
-        let is_first = |it: &(&RoutineId, &usize)| *it.1 == 0;
-        let mut next: BTreeSet<RoutineId> = waits.iter().filter(is_first).map(|it| *it.0).collect();
+        let is_first = |it: &(usize, &usize)| *it.1 == 0;
+        let first = waits.iter().enumerate().filter(is_first);
+        let mut next: BinaryHeap<Reverse<usize>> = first.map(|it| Reverse(it.0)).collect();
         let mut order = Vec::with_capacity(waits.len());
-        while let Some(routine) = next.pop_first() {
-            waits.remove(&routine);
-            order.push(routine);
-            for after in behind.remove(&routine).unwrap_or_default() {
-                if let Some(waits) = waits.get_mut(&after) {
+        while let Some(Reverse(number)) = next.pop() {
+            order.push(number);
+            for &(_, second) in behind(pairs, number) {
+                if let Some(waits) = waits.get_mut(second) {
                     *waits -= 1;
                     if *waits == 0 {
-                        next.insert(after);
+                        next.push(Reverse(second));
                     }
                 }
             }
         }
-        match waits.keys().next() {
+        let left = waits.iter().position(|it| *it > 0);
+        match left.and_then(|it| self.runs.at(it)) {
             None => Ok(order),
-            Some(&routine) => Err(routine),
+            Some((routine, _)) => Err(routine),
         }
     }
 
-    /// The routines that come right behind each routine on some device.
-    pub(crate) fn neighbours(&self) -> BTreeMap<RoutineId, Vec<RoutineId>> {
-        let mut behind: BTreeMap<RoutineId, Vec<RoutineId>> = BTreeMap::new();
+    /// Which routine comes right in front of which on some device, by their numbers, in order.
+    fn pairs(&self) -> Vec<(usize, usize)> {
+        let mut pairs = Vec::new();
         for (_, device) in self.devices.iter() {
-            let owners = || device.lineage.iter().filter_map(Entry::routine);
-            for (first, second) in owners().zip(owners().skip(1)) {
-                behind.entry(first).or_default().push(second);
+            let mut before = None;
+            for entry in &device.lineage {
+                let number = entry.routine().and_then(|it| self.runs.number(it));
+                if let (Some(first), Some(second)) = (before, number) {
+                    pairs.push((first, second));
+                }
+                before = number.or(before);
             }
         }
-        behind
+        pairs.sort_unstable();
+        pairs
     }
 
     /// What waits for its place in the order, and is committed or has happened.
     pub(crate) fn unordered(&self) -> usize {
         debug_assert!(*self.tally == self.count(), "it follows from the routines");
         self.tally.unordered
+    }
+}
+
+/// The pairs of which this one is the first.
+fn behind(pairs: &[(usize, usize)], number: usize) -> &[(usize, usize)] {
+    let from = pairs.partition_point(|it| it.0 < number);
+    let pairs = pairs.get(from..).unwrap_or_default();
+    let count = pairs.iter().take_while(|it| it.0 == number).count();
+    pairs.get(..count).unwrap_or_default()
+}
+
+/// A row of bits for each of some numbers.
+struct Bits {
+    /// How many make up a row.
+    width: usize,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    fn new(rows: usize, bits: usize) -> Self {
+        let width = bits.div_ceil(64);
+        Self {
+            width,
+            words: vec![0; rows * width],
+        }
+    }
+
+    fn set(&mut self, row: usize, bit: usize) {
+        if let Some(word) = self.words.get_mut(row * self.width + bit / 64) {
+            *word |= 1 << (bit % 64);
+        }
+    }
+
+    /// The bits of one row are set in another one, too.
+    fn merge(&mut self, row: usize, into: usize) {
+        for nth in 0..self.width {
+            let bits = self.words.get(row * self.width + nth).copied();
+            if let Some(word) = self.words.get_mut(into * self.width + nth) {
+                *word |= bits.unwrap_or_default();
+            }
+        }
+    }
+
+    fn row(&self, row: usize) -> &[u64] {
+        let from = row * self.width;
+        self.words.get(from..from + self.width).unwrap_or_default()
     }
 }
 

@@ -226,6 +226,7 @@ mod preview;
 mod published;
 mod resume;
 mod run;
+mod runs;
 mod save;
 mod schedule;
 mod turn;

@@ -62,6 +62,9 @@ pub(crate) struct Flight<V> {
     /// The device has said that it is in this state. The command brought it there or, if it is
     /// refused, a hand did.
     pub(crate) is_said: bool,
+    /// It is asked for later, and a timer is armed for that: it follows from how the hub came back.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(crate) is_asked_later: Untracked<bool>,
 }
 
 impl<V> Flight<V> {
@@ -71,6 +74,7 @@ impl<V> Flight<V> {
             value,
             routine,
             is_said: false,
+            is_asked_later: Untracked(false),
         }
     }
 }

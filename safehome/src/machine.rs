@@ -1,7 +1,6 @@
 //! The state, and where each input goes.
 
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec;
+use alloc::collections::BTreeSet;
 #[cfg(feature = "check")]
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -13,11 +12,12 @@ use crate::join::Tally;
 use crate::lineage::{Device, Owner};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
+use crate::runs::Runs;
 use crate::schedule::{Ranks, Waiting};
 use crate::work::{Task, Work};
 use crate::{
     AbortReason, Clause, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
-    RoutineId, Step, Terms, Timer, Value,
+    RoutineId, Terms, Timer, Value,
 };
 
 /// The hub: it takes routines and decides which command goes to which device when.
@@ -27,7 +27,7 @@ pub struct Hub<V> {
     pub(crate) rules: Rules,
     pub(crate) devices: Devices<V>,
     /// Those that are unfinished, or committed with an unfinished one before them.
-    pub(crate) runs: BTreeMap<RoutineId, Run<V>>,
+    pub(crate) runs: Runs<V>,
     /// The last that was taken.
     pub(crate) last: RoutineId,
     /// The last that was given to a command.
@@ -69,7 +69,7 @@ impl<V: Value> Hub<V> {
             config,
             rules,
             devices: Devices::new(config.device_limit as usize),
-            runs: BTreeMap::new(),
+            runs: Runs::new(),
             last: RoutineId(0),
             token: 0,
             number: Untracked::default(),
@@ -153,6 +153,7 @@ impl<V: Value> Hub<V> {
             match task {
                 Task::Device(device) => self.serve(device, cx),
                 Task::Routine(routine) => self.advance(routine, cx),
+                Task::Queue if self.waiting.is_empty() => {}
                 Task::Queue => self.start_waiting(cx),
                 Task::Held => self.let_in(cx),
             }
@@ -191,7 +192,9 @@ impl<V: Value> Hub<V> {
                 token,
                 outcome,
             } => {
-                if !self.on_late_outcome(device, token, outcome, cx) {
+                let known = self.devices.get(&device);
+                let is_late = known.is_some_and(|it| it.late.is_some());
+                if !is_late || !self.on_late_outcome(device, token, outcome, cx) {
                     self.check_token(device, token)?;
                     self.on_outcome(device, outcome, cx);
                 }
@@ -243,6 +246,7 @@ impl<V: Value> Hub<V> {
             cx.event(Event::GivenUp(id));
         }
         self.devices.remove(id);
+        self.waiting.forget(id);
         cx.disarm(Timer::Retry(id));
         Ok(())
     }
@@ -255,19 +259,26 @@ impl<V: Value> Hub<V> {
         if found > limit.into() {
             return Err(Reject::TooLong { found, limit });
         }
-        let has_none = |timeout: Option<Span>| timeout == Some(Span::ZERO);
-        let mut steps = routine.steps.iter().zip(0_u16..);
-        if let Some((_, number)) = steps.find(|(step, _)| has_none(step.timeout)) {
-            return Err(Reject::NoTime(number));
+        for (step, number) in routine.steps.iter().zip(0_u16..) {
+            if step.timeout == Some(Span::ZERO) {
+                return Err(Reject::NoTime(number));
+            }
         }
-        let parts = |step: &Step<V>| step.condition.as_ref().map_or(0, Clause::size);
-        let mut parts = routine.steps.iter().map(parts).zip(0_u16..);
-        if let Some((found, number)) = parts.find(|it| it.0 > Clause::<V>::MOST) {
-            return Err(Reject::LongCondition { number, found });
+        for (step, number) in routine.steps.iter().zip(0_u16..) {
+            let found = step.condition.as_ref().map_or(0, Clause::size);
+            if found > Clause::<V>::MOST {
+                return Err(Reject::LongCondition { number, found });
+            }
         }
-        let mut devices = routine.steps.iter().flat_map(Step::devices);
-        if let Some(device) = devices.find(|it| !self.devices.contains(it)) {
-            return Err(Reject::UnknownDevice(device));
+        let is_unknown = |it: &NodeId| !self.devices.contains(it);
+        for step in &routine.steps {
+            let condition = step.condition.as_ref();
+            if let Some(device) = condition.and_then(|it| it.devices().find(is_unknown)) {
+                return Err(Reject::UnknownDevice(device));
+            }
+            if is_unknown(&step.device) {
+                return Err(Reject::UnknownDevice(step.device));
+            }
         }
         let limit = self.config.order_limit;
         if self.unordered() >= limit as usize {
@@ -379,7 +390,8 @@ impl<V: Value> Hub<V> {
         let is_new = !is_pending && it.desired() != Some(&state);
         if is_new {
             it.happen(Owner::Hand, Some(state));
-            self.settle(vec![device], cx);
+            self.work.unsettled.push(device);
+            self.settle(cx);
         }
         self.work.enqueue(Task::Device(device));
         is_new

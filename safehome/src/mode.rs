@@ -1,6 +1,5 @@
 //! Runs of one routine, and what a new one does about the others.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, NodeId};
@@ -109,7 +108,7 @@ impl<V: Value> Hub<V> {
                 && !self.rules.overtakes_queued();
             other.stage != Stage::Committed && (is_former || is_alike)
         };
-        let mut before = self.runs.range(..id);
+        let mut before = self.runs.before(id);
         before.find(|it| holds(it.1)).map(|it| *it.0)
     }
 
@@ -162,7 +161,8 @@ impl<V: Value> Hub<V> {
         {
             // Also where a routine had brought it there, or has a command on its way that does.
             it.happen(Owner::Hand, Some(state));
-            self.settle(vec![device], cx);
+            self.work.unsettled.push(device);
+            self.settle(cx);
             self.work.enqueue(Task::Device(device));
         }
         for other in others {

@@ -17,8 +17,13 @@ impl<V: Value> Hub<V> {
         for run in self.runs.values_mut() {
             *run.since = cx.now();
         }
-        for (&id, device) in self.devices.iter() {
+        let devices: Vec<NodeId> = self.devices.iter().map(|(&id, _)| id).collect();
+        for &id in &devices {
             self.ask(id, cx);
+            let Some(device) = self.devices.get(&id) else {
+                debug_assert!(false, "the device is at the hub");
+                continue;
+            };
             let held = device.held.and_then(|it| self.runs.get(&it));
             if let Some(step) = held.and_then(Run::step) {
                 cx.arm(Timer::Hold(id), step.hold);
@@ -38,7 +43,6 @@ impl<V: Value> Hub<V> {
         for (&id, _) in self.runs.iter().filter(|it| is_patient(it.1)) {
             cx.arm(Timer::Patience(id), self.config.patience);
         }
-        let devices: Vec<NodeId> = self.devices.iter().map(|(&id, _)| id).collect();
         for &id in &devices {
             // The clock is another one: what was planned is planned anew, in the same order.
             let mut clock = cx.now();
@@ -51,7 +55,8 @@ impl<V: Value> Hub<V> {
             }
             self.work.enqueue(Task::Device(id));
         }
-        self.settle(devices, cx);
+        self.work.unsettled.extend_from_slice(&devices);
+        self.settle(cx);
         self.admit_again(cx);
         self.work.enqueue(Task::Queue);
         self.look_at_held();
@@ -72,23 +77,24 @@ impl<V: Value> Hub<V> {
     }
 
     /// What was on its way when the hub stopped is asked for, once the answer is certain.
-    pub(crate) fn ask(&self, id: NodeId, cx: &mut Context<'_, Self>) {
-        let Some(device) = self.devices.get(&id) else {
+    fn ask(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
+        let (timeout, is_weak) = (self.timeout(id), self.is_weak());
+        let Some(device) = self.devices.get_mut(&id) else {
             debug_assert!(false, "the device is at the hub");
             return;
         };
         if let Some(late) = &device.late {
             cx.arm(Timer::Late(id), late.span);
         }
-        let Some(flight) = &device.flight else {
+        let Some(flight) = &mut device.flight else {
             // Nothing was on its way.
             return;
         };
-        let timeout = self.timeout(id);
-        let is_over = self.is_weak() || self.rules.unknown_is_over();
+        let is_over = is_weak || self.rules.unknown_is_over();
         if device.lateness > Span::ZERO && !is_over {
             // It is unknown when it was sent: perhaps just now.
             cx.arm(Timer::Late(id), timeout + device.lateness);
+            *flight.is_asked_later = true;
             return;
         }
         cx.event(Event::Ask {

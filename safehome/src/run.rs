@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Time, Untracked};
+use smallvec::SmallVec;
 
 use crate::{AbortReason, Placed, Routine, Step, Terms, Urgency};
 
@@ -13,10 +14,11 @@ pub(crate) struct Run<V> {
     pub(crate) routine: Routine<V>,
     /// The devices that it needs, in the order in which it first does.
     #[cfg_attr(feature = "serde", serde(skip))]
-    pub(crate) devices: Vec<NodeId>,
-    /// The same in order of their ids, if it asks for no state; else none.
+    pub(crate) devices: Needed,
+    /// A number that is the same for all that need the same devices and ask for no state, and for
+    /// few others; 0 for those that ask.
     #[cfg_attr(feature = "serde", serde(skip))]
-    pub(crate) sets: Vec<NodeId>,
+    pub(crate) sets: u32,
     pub(crate) stage: Stage,
     /// The number of the command that is being done, or else of the next one.
     pub(crate) at: u16,
@@ -41,6 +43,9 @@ pub(crate) struct Run<V> {
     pub(crate) since: Untracked<Time>,
 }
 
+/// The devices that a routine needs: most need few.
+pub(crate) type Needed = SmallVec<[NodeId; 4]>;
+
 /// How far it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -64,8 +69,8 @@ impl<V> Run<V> {
     pub(crate) fn new(routine: Routine<V>, terms: Terms) -> Self {
         let mut run = Self {
             routine,
-            devices: Vec::new(),
-            sets: Vec::new(),
+            devices: Needed::new(),
+            sets: 0,
             stage: Stage::Waiting,
             at: 0,
             tested: false,
@@ -83,26 +88,36 @@ impl<V> Run<V> {
 
     /// Finds out which devices it needs.
     pub(crate) fn find_devices(&mut self) {
-        self.devices = self.routine.devices();
-        self.sets = Vec::new();
-        if self.routine.steps.iter().all(|it| it.condition.is_none()) {
-            self.sets = self.devices.clone();
-            self.sets.sort_unstable();
+        self.devices.clear();
+        let mut asks = false;
+        for step in &self.routine.steps {
+            if let Some(condition) = &step.condition {
+                asks = true;
+                condition
+                    .devices()
+                    .for_each(|it| need(&mut self.devices, it));
+            }
+            need(&mut self.devices, step.device);
         }
+        self.sets = if asks { 0 } else { mark(&self.devices) };
     }
 
     /// Whether both set the same devices, and neither asks for a state: the second one is
     /// submitted to have the last word, so they keep their order.
     pub(crate) fn keeps_order_with(&self, other: &Self) -> bool {
-        !self.sets.is_empty() && self.sets == other.sets
+        let has = |it: &NodeId| other.devices.contains(it);
+        self.sets != 0
+            && self.sets == other.sets
+            && self.devices.len() == other.devices.len()
+            && self.devices.iter().all(has)
     }
 
     /// One that is committed and has places on these devices, by id. Its commands are not needed.
-    pub(crate) fn committed(devices: Vec<NodeId>, order: Vec<Placed<V>>) -> Self {
+    pub(crate) fn committed(devices: Needed, order: Vec<Placed<V>>) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
             devices,
-            sets: Vec::new(),
+            sets: 0,
             stage: Stage::Committed,
             at: 0,
             tested: false,
@@ -120,8 +135,8 @@ impl<V> Run<V> {
     pub(crate) fn without_lists(&self) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
-            devices: Vec::new(),
-            sets: Vec::new(),
+            devices: Needed::new(),
+            sets: 0,
             stage: self.stage,
             at: self.at,
             tested: self.tested,
@@ -243,4 +258,21 @@ impl<V> Run<V> {
             Stage::Placed | Stage::Running | Stage::Aborting(_)
         )
     }
+}
+
+fn need(devices: &mut Needed, device: NodeId) {
+    if !devices.contains(&device) {
+        devices.push(device);
+    }
+}
+
+/// A number above 0 that does not depend on the order of these.
+fn mark(devices: &[NodeId]) -> u32 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = |it: &NodeId| {
+        let half = it.0.wrapping_mul(ODD);
+        (half ^ half >> 32).wrapping_mul(ODD) >> 32
+    };
+    let sum = devices.iter().map(mixed).fold(0, u64::wrapping_add);
+    ((sum & u64::from(u32::MAX)) as u32).max(1)
 }

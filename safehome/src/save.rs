@@ -291,7 +291,7 @@ impl<V: Value> Hub<V> {
                 });
             }
             match places.remove(&routine) {
-                Some(places) => run.devices = places,
+                Some(places) => run.devices = places.into(),
                 None => run.find_devices(),
             }
             let stage = run.stage;

@@ -40,20 +40,25 @@ impl<V: Value> Hub<V> {
 
     fn pass_on(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let is_weak = self.is_weak();
-        self.announce(id, cx);
         let Some(device) = self.devices.get(&id) else {
             debug_assert!(false, "the device is at the hub");
             return;
         };
-        let waits = device.head().and_then(|it| self.runs.get(&it));
-        let is_first = self.rules.free_rollback() && waits.is_some_and(|it| it.waits_here(id));
+        let next = device.head();
         let is_settled = device.late.is_none();
         let is_due = !is_weak && is_settled && device.is_up && device.needs_rollback();
-        if is_due && !is_first && !waits.is_some_and(|it| self.goes_straight(it, id)) {
-            self.roll_back(id, cx);
-            return;
+        if device.is_announced {
+            self.announce(id, cx);
         }
-        if let Some(next) = device.head() {
+        if is_due {
+            let waits = next.and_then(|it| self.runs.get(&it));
+            let is_first = self.rules.free_rollback() && waits.is_some_and(|it| it.waits_here(id));
+            if !is_first && !waits.is_some_and(|it| self.goes_straight(it, id)) {
+                self.roll_back(id, cx);
+                return;
+            }
+        }
+        if let Some(next) = next {
             self.work.enqueue(Task::Routine(next));
         }
     }
@@ -97,15 +102,9 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    fn turn(&mut self, id: RoutineId, device: NodeId) -> Turn {
-        let (is_weak, rules) = (self.is_weak(), self.rules);
-        let run = self.runs.get(&id);
-        let is_straight = run.is_some_and(|it| self.goes_straight(it, device));
-        let Some(device) = self.devices.get_mut(&device) else {
-            debug_assert!(false, "the device is at the hub");
-            return Turn::Down;
-        };
-        if rules.releases_between()
+    fn turn(&mut self, id: RoutineId, at: NodeId) -> Turn {
+        if self.rules.releases_between()
+            && let Some(device) = self.devices.get_mut(&at)
             && let Some(place) = device.position(id)
             && device.lineage.get(place).is_some_and(|it| it.released)
         {
@@ -114,7 +113,10 @@ impl<V: Value> Hub<V> {
             entry.released = false;
             device.lineage.insert(device.first_free(), entry);
         }
-        let device = &*device;
+        let Some(device) = self.devices.get(&at) else {
+            debug_assert!(false, "the device is at the hub");
+            return Turn::Down;
+        };
         if device.head() != Some(id) {
             return Turn::Wait;
         }
@@ -122,10 +124,15 @@ impl<V: Value> Hub<V> {
             return Turn::Down;
         }
         let is_sent = device.flight.is_some() || device.late.is_some();
-        let is_busy = is_sent || device.held.is_some();
-        let goes_anyway = is_weak || is_straight || rules.free_rollback();
-        if is_busy || !goes_anyway && device.needs_rollback() {
+        if is_sent || device.held.is_some() {
             return Turn::Wait;
+        }
+        let goes_anyway = self.is_weak() || self.rules.free_rollback();
+        if !goes_anyway && device.needs_rollback() {
+            let run = self.runs.get(&id);
+            if !run.is_some_and(|it| self.goes_straight(it, at)) {
+                return Turn::Wait;
+            }
         }
         Turn::Ours
     }

@@ -128,7 +128,7 @@ impl<V: Value> Hub<V> {
             let device = run.step().map(|it| it.device);
             return (device, first.map_or(WaitCause::Place, WaitCause::Routine));
         }
-        let at = match self.place_now(id, run.since.0) {
+        let at = match self.can_start(id, run.since.0) {
             Err(Unready::Taken(at)) => at,
             Err(Unready::NoRoom) | Ok(_) => return (None, WaitCause::Place),
         };

@@ -13,6 +13,8 @@ pub(crate) struct Work {
     tasks: Vec<Task>,
     /// So many of them were taken out.
     taken: usize,
+    /// The devices on which what comes first may be finished. It keeps its memory.
+    pub(crate) unsettled: Vec<NodeId>,
 }
 
 /// Something to do in this step.
@@ -30,6 +32,7 @@ pub(crate) enum Task {
 
 impl Work {
     /// Adds a task, unless it is there. O(tasks).
+    #[inline]
     pub(crate) fn enqueue(&mut self, task: Task) {
         let left = self.tasks.get(self.taken..).unwrap_or_default();
         if !left.contains(&task) {
@@ -53,6 +56,7 @@ impl Work {
         self.tasks.insert(first, task);
     }
 
+    #[inline]
     pub(crate) fn next(&mut self) -> Option<Task> {
         let next = self.tasks.get(self.taken).copied();
         match next {

@@ -29,6 +29,12 @@ struct Item {
     slot: usize,
 }
 
+impl Item {
+    fn is_before(&self, other: &Self) -> bool {
+        self.at < other.at || self.at == other.at && self.order < other.order
+    }
+}
+
 impl Queue {
     pub(super) const fn new() -> Self {
         Self {
@@ -51,8 +57,9 @@ impl Queue {
         self.slots.insert(place, slot);
         self.order += 1;
         let order = self.order;
-        self.items.push(Item { at, order, slot });
-        self.rise(number);
+        let item = Item { at, order, slot };
+        self.items.push(item);
+        self.rise(item, number);
         slot
     }
 
@@ -62,11 +69,10 @@ impl Queue {
         let Some(number) = self.number(place) else {
             return;
         };
-        if let Some(item) = self.items.get_mut(number) {
-            (item.at, item.order) = (at, self.order);
+        if let Some(&item) = self.items.get(number) {
+            let order = self.order;
+            self.put(Item { at, order, ..item }, number);
         }
-        self.sink(number);
-        self.rise(number);
     }
 
     /// Takes the timer with the tag at `place` out.
@@ -76,9 +82,10 @@ impl Queue {
         };
         let slot = self.slots.remove(place);
         self.vacant.push(slot);
-        self.items.swap_remove(number);
-        self.sink(number);
-        self.rise(number);
+        let last = self.items.pop();
+        if let Some(last) = last.filter(|_| number < self.items.len()) {
+            self.put(last, number);
+        }
     }
 
     pub(super) fn earliest(&self) -> Option<Time> {
@@ -121,47 +128,53 @@ impl Queue {
         number.copied()
     }
 
-    /// The item with this number goes forward past those that come out after it.
-    fn rise(&mut self, mut at: usize) {
-        while at > 0 && self.is_before(at, (at - 1) / 2) {
-            self.swap(at, (at - 1) / 2);
-            at = (at - 1) / 2;
-        }
-        self.settle(at);
-    }
-
-    /// The item with this number goes back past those that come out before it.
-    fn sink(&mut self, mut at: usize) {
-        loop {
-            let mut child = 2 * at + 1;
-            if self.is_before(child + 1, child) {
-                child += 1;
-            }
-            if !self.is_before(child, at) {
-                return;
-            }
-            self.swap(at, child);
-            at = child;
+    /// An item comes to where its turn is, from the place with this number.
+    fn put(&mut self, item: Item, number: usize) {
+        let at = self.sink(item, number);
+        if at == number {
+            self.rise(item, at);
+        } else {
+            self.settle(item, at);
         }
     }
 
-    /// Whether there is an item with the first number, and it comes out before the other.
-    fn is_before(&self, one: usize, other: usize) -> bool {
-        let item = |number| self.items.get(number);
-        item(one).is_some_and(|one| item(other).is_some_and(|other| one < other))
-    }
-
-    fn swap(&mut self, one: usize, other: usize) {
-        self.items.swap(one, other);
-        self.settle(one);
-        self.settle(other);
-    }
-
-    /// The item with this number stays there.
-    fn settle(&mut self, at: usize) {
-        if let Some(item) = self.items.get(at)
-            && let Some(number) = self.numbers.get_mut(item.slot)
+    /// Those in front of this place that come out after the item go back, and it settles there.
+    fn rise(&mut self, item: Item, mut at: usize) {
+        while let Some(parent) = at.checked_sub(1).map(|it| it / 2)
+            && let Some(&before) = self.items.get(parent)
+            && item.is_before(&before)
         {
+            self.settle(before, at);
+            at = parent;
+        }
+        self.settle(item, at);
+    }
+
+    /// Those behind this place that come out before the item go forward. Returns the place that is
+    /// left for it.
+    fn sink(&mut self, item: Item, mut at: usize) -> usize {
+        while let Some(&child) = self.items.get(2 * at + 1) {
+            let (mut first, mut number) = (child, 2 * at + 1);
+            if let Some(&other) = self.items.get(number + 1)
+                && other.is_before(&first)
+            {
+                (first, number) = (other, number + 1);
+            }
+            if item.is_before(&first) {
+                break;
+            }
+            self.settle(first, at);
+            at = number;
+        }
+        at
+    }
+
+    /// The item has this number from now on.
+    fn settle(&mut self, item: Item, at: usize) {
+        if let Some(place) = self.items.get_mut(at) {
+            *place = item;
+        }
+        if let Some(number) = self.numbers.get_mut(item.slot) {
             *number = at;
         }
     }

@@ -129,7 +129,7 @@ fn within(
     let is_free = |nth: &usize| first != Some(*nth) && last != Some(*nth);
     let mut left: Vec<usize> = (0..routines).filter(is_free).collect();
     let many = left.len();
-    let mut order = Vec::new();
+    let mut order = Vec::with_capacity(many);
     while !left.is_empty() {
         let at = choices.below(left.len() as u64);
         order.push(left.swap_remove(usize::try_from(at).unwrap_or_default()));

@@ -16,6 +16,11 @@ pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
 pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, share)
+}
+
+/// The same of values in order.
+pub(crate) fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     // Between neighbours in proportion.
     let place = share.clamp(0.0, 1.0) * last as f64;

@@ -16,7 +16,7 @@ pub(super) struct Impatient {
 
 impl Impatient {
     pub(super) fn new(hub: &Hub<u8>, id: RoutineId) -> Self {
-        let later = hub.runs.range(id..);
+        let later = hub.runs.iter().skip_while(|it| *it.0 < id);
         let placed = later.filter(|it| !it.1.is_placeless());
         Self {
             id,
@@ -42,7 +42,7 @@ impl Impatient {
                 }
             }
         };
-        let mut later = hub.runs.range(self.id..);
+        let mut later = hub.runs.iter().skip_while(|it| *it.0 < self.id);
         later.any(|(&other, run)| {
             let is_new = !run.is_placeless() && !self.ahead.contains(&other);
             let mut devices = waiting.devices.iter();

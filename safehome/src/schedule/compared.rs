@@ -9,6 +9,7 @@ use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, 
 
 use crate::run::{Run, Stage};
 use crate::schedule::order::{Memory, Sides};
+use crate::schedule::timeline::Search;
 use crate::{
     Clause, Command, Comparison, Condition, Config, Event, Hub, Mode, Outcome, Priority, Routine,
     RoutineId, Scheduler, Step, Terms, Urgency,
@@ -179,25 +180,30 @@ impl Home {
         hub.runs.insert(hub.last, Run::new(routine, terms));
         let waiting = hub.runs.iter().filter(|it| it.1.stage == Stage::Waiting);
         for (&id, run) in waiting {
-            let needs = hub.needs(id);
+            let (mut needs, mut memory) = (Vec::new(), Memory::default());
+            hub.find_needs(run, &mut needs);
             let mut both = [
-                Sides::new(&hub, run, &needs, Memory::default()),
+                Sides::new(&hub, run, &needs, &mut memory),
                 Sides::plain(&hub, run, &needs),
             ];
-            let found = both
-                .each_mut()
-                .map(|sides| hub.earliest(&needs, self.now, sides));
+            let found = both.each_mut().map(|sides| {
+                let (mut search, mut places) = (Search::default(), Vec::new());
+                let found = hub.earliest(&needs, self.now, sides, &mut search, &mut places);
+                (found, places)
+            });
             let [ours, plain] = &found;
             assert_eq!(ours, plain, "seed {seed}, {id:?}");
             self.compared.0 += 1;
-            self.compared.1 += u32::from(ours.0.is_ok());
+            self.compared.1 += u32::from(ours.0.0.is_ok());
             let mut both = [
-                Sides::new(&hub, run, &needs, Memory::default()),
+                Sides::new(&hub, run, &needs, &mut memory),
                 Sides::plain(&hub, run, &needs),
             ];
-            let found = both
-                .each_mut()
-                .map(|sides| hub.in_front(&needs, self.now, sides));
+            let found = both.each_mut().map(|sides| {
+                let mut places = Vec::new();
+                let found = hub.in_front(&needs, self.now, sides, &mut places);
+                found.map(|()| places)
+            });
             let [ours, plain] = &found;
             assert_eq!(ours, plain, "seed {seed}, {id:?}");
         }

@@ -107,24 +107,10 @@ impl<V: Value> Run<V> {
     /// What decides whether others may go in front of it.
     fn note(&self) -> Note {
         Note {
-            sets: self.sets_note(),
+            sets: self.sets,
             urgency: self.urgency(),
             has_begun: self.stage != Stage::Placed && !self.is_placeless() || self.late,
         }
-    }
-
-    /// A number that is the same for all that set the same devices and ask for no state, and for
-    /// few others; 0 for those that ask.
-    pub(crate) fn sets_note(&self) -> u32 {
-        if self.sets.is_empty() {
-            return 0;
-        }
-        // FNV-1a.
-        let step = |sum: u32, it: &NodeId| {
-            let half = it.0 ^ it.0 >> 32;
-            (sum ^ (half & u64::from(u32::MAX)) as u32).wrapping_mul(0x0100_0193)
-        };
-        self.sets.iter().fold(0x811c_9dc5, step).max(1)
     }
 }
 

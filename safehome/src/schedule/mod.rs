@@ -20,8 +20,8 @@ use crate::config::{Scheduler, Visibility};
 use crate::lineage::{Device, Entry};
 use crate::published::Rules;
 use crate::run::{Run, Stage};
-use crate::schedule::order::{Memory, Sides, Verdict};
-use crate::schedule::place::{Need, Place};
+use crate::schedule::order::{Sides, Verdict};
+use crate::schedule::place::{Draft, Need, Place};
 use crate::work::Task;
 use crate::{Config, Hub, RoutineId, Timer, Urgency, Value};
 
@@ -57,12 +57,12 @@ impl<V: Value> Hub<V> {
                 self.work.enqueue(Task::Routine(id));
             }
             (Visibility::Eventual, Scheduler::FirstCome) => {
-                let places = self.behind_all(&self.needs(id), cx.now());
-                self.put(id, &places);
+                self.draft_with(|hub, draft| hub.draft_last(id, cx.now(), draft));
+                self.put(id);
             }
             (Visibility::Eventual, Scheduler::Timeline) => {
-                let places = self.timeline(id, cx.now());
-                self.put(id, &places);
+                self.draft_with(|hub, draft| hub.timeline(id, cx.now(), draft));
+                self.put(id);
             }
             (Visibility::Eventual, Scheduler::JustInTime) => {
                 cx.arm(Timer::Patience(id), self.config.patience);
@@ -137,6 +137,13 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Queue);
     }
 
+    /// A routine loses its patience no more.
+    pub(crate) fn stop_patience(&self, id: RoutineId, cx: &mut Context<'_, Self>) {
+        if is_just_in_time(&self.config) {
+            cx.disarm(Timer::Patience(id));
+        }
+    }
+
     pub(crate) const fn is_one_by_one(&self) -> bool {
         matches!(
             self.config.visibility,
@@ -151,21 +158,24 @@ impl<V: Value> Hub<V> {
     /// that wait for or have a place on one of them, and what it takes to place those whose devices
     /// are free. Where one routine runs at a time it takes O(n).
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
-        let is_one_by_one = self.is_one_by_one();
         let mut last = RoutineId(0);
         loop {
-            // Asked first: while one runs, nobody need look for the next one.
-            if is_one_by_one && self.runs.values().any(Run::is_active) {
-                return;
-            }
-            let Some(id) = self.next_waiting(last) else {
+            let next = if self.is_one_by_one() {
+                self.next_alone()
+            } else {
+                self.waiting.after(last)
+            };
+            let Some(id) = next else {
                 break;
             };
             last = id;
-            match self.place_now(id, cx.now()) {
-                Ok(places) => {
+            let found = self
+                .is_ready(id)
+                .and_then(|()| self.draft_with(|hub, draft| hub.draft_now(id, cx.now(), draft)));
+            match found {
+                Ok(()) => {
                     self.wait_no_longer(id);
-                    self.put(id, &places);
+                    self.put(id);
                     // Before others are looked at: what it does not use yet they would get first,
                     // so that those that wait for one device would run in reverse.
                     self.advance(id, cx);
@@ -175,41 +185,82 @@ impl<V: Value> Hub<V> {
             }
         }
         debug_assert!(
-            self.all_wait_in_vain(cx.now()),
+            self.is_one_by_one() || self.all_wait_in_vain(cx.now()),
             "a routine sleeps that could start"
         );
     }
 
-    /// The one to be looked at after this one; where one runs at a time, the most urgent.
-    fn next_waiting(&self, last: RoutineId) -> Option<RoutineId> {
-        if !self.is_one_by_one() {
-            return self.waiting.after(last);
+    /// Where one routine runs at a time, the most urgent of those that wait, and of these the first;
+    /// `None` while one runs.
+    fn next_alone(&self) -> Option<RoutineId> {
+        let (mut next, mut most) = (None, None);
+        for (&id, run) in self.runs.iter() {
+            match run.stage {
+                Stage::Placed | Stage::Running | Stage::Aborting(_) => return None,
+                Stage::Waiting if most < Some(run.urgency()) => {
+                    (next, most) = (Some(id), Some(run.urgency()));
+                }
+                Stage::Waiting | Stage::Committed | Stage::Queued => {}
+            }
         }
-        let waiting = self.runs.iter().filter(|it| it.1.stage == Stage::Waiting);
-        let first = waiting.max_by_key(|it| (it.1.urgency(), core::cmp::Reverse(*it.0)));
-        first.map(|it| *it.0)
+        next
     }
 
     fn all_wait_in_vain(&self, now: Time) -> bool {
         let mut runs = self.runs.iter();
-        runs.all(|(&id, run)| run.stage != Stage::Waiting || self.place_now(id, now).is_err())
+        runs.all(|(&id, run)| run.stage != Stage::Waiting || self.can_start(id, now).is_err())
     }
 
-    /// The places of a waiting routine, if it can start.
-    pub(crate) fn place_now(&self, id: RoutineId, now: Time) -> Result<Vec<Place>, Unready> {
+    /// Whether a waiting routine can start now.
+    pub(crate) fn can_start(&self, id: RoutineId, now: Time) -> Result<(), Unready> {
+        self.is_ready(id)?;
+        self.draft_now(id, now, &mut Draft::default())
+    }
+
+    /// Whether nothing on its devices keeps a waiting routine from starting. There may be no room
+    /// for it all the same.
+    fn is_ready(&self, id: RoutineId) -> Result<(), Unready> {
         let run = self.runs.get(&id).ok_or(Unready::NoRoom)?;
         match self.config.visibility {
-            Visibility::GlobalStrict | Visibility::StrongGlobalStrict => {
-                Ok(self.behind_all(&self.needs(id), now))
-            }
+            Visibility::GlobalStrict | Visibility::StrongGlobalStrict => Ok(()),
             Visibility::PartitionedStrict => {
                 self.are_free(run, |_, it| it.head().is_none())?;
-                self.is_next(id, run)?;
-                Ok(self.behind_all(&self.needs(id), now))
+                self.is_next(id, run)
             }
-            Visibility::Eventual => self.just_in_time(id, run, now),
+            Visibility::Eventual => self.may_start_at_once(id, run),
             Visibility::Weak => Err(Unready::NoRoom),
         }
+    }
+
+    /// The places of a routine that is ready, if there is room for it.
+    fn draft_now(&self, id: RoutineId, now: Time, draft: &mut Draft) -> Result<(), Unready> {
+        if self.config.visibility != Visibility::Eventual {
+            self.draft_last(id, now, draft);
+            return Ok(());
+        }
+        let run = self.runs.get(&id).ok_or(Unready::NoRoom)?;
+        self.find_needs(run, &mut draft.needs);
+        let mut sides = Sides::new(self, run, &draft.needs, &mut draft.memory);
+        let found = self.in_front(&draft.needs, now, &mut sides, &mut draft.places);
+        found.ok_or(Unready::NoRoom)
+    }
+
+    /// The places of a routine behind all others.
+    fn draft_last(&self, id: RoutineId, now: Time, draft: &mut Draft) {
+        let Some(run) = self.runs.get(&id) else {
+            debug_assert!(false, "the routine is unfinished");
+            return;
+        };
+        self.find_needs(run, &mut draft.needs);
+        self.behind_all(now, draft);
+    }
+
+    /// Draws with the memory that is kept for it.
+    fn draft_with<T>(&mut self, draw: impl FnOnce(&mut Self, &mut Draft) -> T) -> T {
+        let mut draft = self.ranks.draft.take().unwrap_or_default();
+        let drawn = draw(self, &mut draft);
+        self.ranks.draft = Some(draft);
+        drawn
     }
 
     /// Whether no routine that must not be overtaken waits for one of its devices.
@@ -248,9 +299,9 @@ impl<V: Value> Hub<V> {
         taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
 
-    /// Places where the routine can start at once, perhaps before some that have not touched a
-    /// common device.
-    fn just_in_time(&self, id: RoutineId, run: &Run<V>, now: Time) -> Result<Vec<Place>, Unready> {
+    /// Whether a routine may start at once, perhaps before some that have not touched a common
+    /// device.
+    fn may_start_at_once(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
         // Most of the waiting are not looked at any further.
         self.are_free(run, |at, it| {
             it.is_free() || it.is_idle() && self.goes_straight(run, at)
@@ -275,10 +326,7 @@ impl<V: Value> Hub<V> {
                 });
             }
         }
-        let needs = self.needs(id);
-        let mut sides = Sides::new(self, run, &needs, Memory::default());
-        let places = self.in_front(&needs, now, &mut sides);
-        places.ok_or(Unready::NoRoom)
+        Ok(())
     }
 
     /// Whether the states that it asks for first are settled: all that have changed them are
@@ -295,8 +343,14 @@ impl<V: Value> Hub<V> {
     }
 
     /// Places right behind those that have touched the devices, if they agree with one order.
-    fn in_front(&self, needs: &[Need], now: Time, sides: &mut Sides<'_, V>) -> Option<Vec<Place>> {
-        let mut places = Vec::with_capacity(needs.len());
+    fn in_front(
+        &self,
+        needs: &[Need],
+        now: Time,
+        sides: &mut Sides<'_, V>,
+        places: &mut Vec<Place>,
+    ) -> Option<()> {
+        places.clear();
         for (number, need) in needs.iter().enumerate() {
             let device = self.devices.get(&need.device)?;
             let at = device.first_free();
@@ -310,11 +364,11 @@ impl<V: Value> Hub<V> {
                 return None;
             }
         }
-        Some(places)
+        Some(())
     }
 
     /// The places behind all others. What was planned for those that gave a device back is over.
-    fn behind_all(&self, needs: &[Need], now: Time) -> Vec<Place> {
+    fn behind_all(&self, now: Time, draft: &mut Draft) {
         let behind = |need: &Need| {
             let device = self.devices.get(&need.device)?;
             let open = device.lineage.iter().filter(|it| !it.released);
@@ -323,40 +377,39 @@ impl<V: Value> Hub<V> {
             place.start = place.start.max(free.unwrap_or_default());
             Some(place)
         };
-        needs.iter().filter_map(behind).collect()
+        draft.places.clear();
+        draft.places.extend(draft.needs.iter().filter_map(behind));
     }
 
     /// When the routine needs which device, by estimates; one entry a device, from the first to the
     /// last command (erratum H14).
-    pub(crate) fn needs(&self, id: RoutineId) -> Vec<Need> {
-        let Some(run) = self.runs.get(&id) else {
-            debug_assert!(false, "the routine is unfinished");
-            return Vec::new();
-        };
-        let mut needs: Vec<Need> = Vec::with_capacity(run.devices.len());
+    fn find_needs(&self, run: &Run<V>, needs: &mut Vec<Need>) {
+        needs.clear();
         let mut clock = Span::ZERO;
         for step in &run.routine.steps {
             let until = clock + self.config.short + step.hold;
-            for device in step.devices() {
-                match needs.iter_mut().find(|it| it.device == device) {
-                    Some(need) => need.until = need.until.max(until),
-                    None => needs.push(Need {
-                        device,
-                        from: clock,
-                        until,
-                    }),
-                }
+            let mut need = |device| match needs.iter_mut().find(|it| it.device == device) {
+                Some(need) => need.until = need.until.max(until),
+                None => needs.push(Need {
+                    device,
+                    from: clock,
+                    until,
+                }),
+            };
+            if let Some(condition) = &step.condition {
+                condition.devices().for_each(&mut need);
             }
+            need(step.device);
             // Whatever comes after an endless command needs time, too.
             clock = until.min(LATEST);
         }
-        needs
     }
 
-    /// The routine takes its places.
-    fn put(&mut self, id: RoutineId, places: &[Place]) {
+    /// The routine takes the places that were found.
+    fn put(&mut self, id: RoutineId) {
         let slot = self.new_slot(id);
-        for place in places {
+        let draft = self.ranks.draft.take().unwrap_or_default();
+        for place in &draft.places {
             let mut entry = Entry::new(id, place.start, place.length);
             entry.leased = place.leased;
             entry.slot = Untracked(slot);
@@ -366,6 +419,7 @@ impl<V: Value> Hub<V> {
                 device.link(place.device, at, &mut self.ranks);
             }
         }
+        self.ranks.draft = Some(draft);
         if let Some(slot) = slot {
             self.ranks.rank(slot);
         }

@@ -39,7 +39,12 @@ pub(crate) enum Verdict {
 
 impl<'a, V: Value> Sides<'a, V> {
     /// Of a routine that has chosen nothing yet.
-    pub(crate) fn new(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need], memory: Memory) -> Self {
+    pub(crate) fn new(
+        hub: &'a Hub<V>,
+        new: &Run<V>,
+        needs: &[Need],
+        memory: &'a mut Memory,
+    ) -> Self {
         #[cfg(any(test, feature = "check"))]
         if !hub.keeps_ranks() {
             return Self::plain(hub, new, needs);
@@ -49,17 +54,8 @@ impl<'a, V: Value> Sides<'a, V> {
 
     /// The same by the plain rule.
     #[cfg(any(test, feature = "check"))]
-    pub(crate) fn plain(hub: &'a Hub<V>, new: &'a Run<V>, needs: &'a [Need]) -> Self {
+    pub(crate) fn plain(hub: &'a Hub<V>, new: &Run<V>, needs: &[Need]) -> Self {
         Self::Plain(Plain::new(hub, new, needs))
-    }
-
-    /// The memory, to be used again.
-    pub(crate) fn into_memory(self) -> Memory {
-        match self {
-            Self::Ranked(it) => it.memory,
-            #[cfg(any(test, feature = "check"))]
-            Self::Plain(_) => Memory::default(),
-        }
     }
 
     /// In front of this place nothing can go on the device with this number.
@@ -101,14 +97,13 @@ impl<'a, V: Value> Sides<'a, V> {
 /// after.
 pub(crate) struct Ranked<'a, V> {
     hub: &'a Hub<V>,
-    spots: Vec<Spot<'a, V>>,
-    memory: Memory,
+    memory: &'a mut Memory,
 }
 
-/// What is remembered while places are looked for. It is kept for the next routine, so that its
-/// room need not be allocated again.
+/// What is remembered while places are looked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
+    spots: Vec<Spot>,
     /// All choices that were tried; and which of them are made, one a device.
     choices: Vec<Choice>,
     chosen: Vec<usize>,
@@ -150,8 +145,10 @@ struct Known {
 }
 
 /// A device that is needed.
-struct Spot<'a, V> {
-    lineage: &'a [Entry<V>],
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    /// Its number at the hub.
+    device: usize,
     /// How many places there are on those before.
     begin: usize,
     /// Behind all that have touched it, and all that must not be overtaken there.
@@ -163,35 +160,44 @@ struct Spot<'a, V> {
 }
 
 impl<'a, V: Value> Ranked<'a, V> {
-    fn new(hub: &'a Hub<V>, new: &Run<V>, needs: &[Need], mut memory: Memory) -> Self {
+    fn new(hub: &'a Hub<V>, new: &Run<V>, needs: &[Need], memory: &'a mut Memory) -> Self {
         let mut places = 0;
-        let spot = |need: &Need| {
-            let device = hub.devices.get(&need.device);
-            let lineage = device.map_or(&[][..], |it| it.lineage.as_slice());
-            let first = device.map_or(0, |it| hub.first_place(need.device, it, new, true));
-            let begin = places;
-            places += lineage.len() + 1;
-            Spot {
-                lineage,
-                begin,
+        memory.clear();
+        memory.spots.clear();
+        for need in needs {
+            let Some((number, device)) = hub.devices.find(need.device) else {
+                debug_assert!(false, "the device is at the hub");
+                continue;
+            };
+            let lineage = device.lineage.as_slice();
+            let first = hub.first_place(need.device, device, new, true);
+            memory.spots.push(Spot {
+                device: number,
+                begin: places,
                 first,
                 stays: in_front(lineage, first).map(|it| hub.ranks.neighbour(it)),
                 later: None,
-            }
-        };
-        let mut spots: Vec<Spot<'a, V>> = needs.iter().map(spot).collect();
+            });
+            places += lineage.len() + 1;
+        }
         let mut later = None;
-        for spot in spots.iter_mut().rev() {
+        for spot in memory.spots.iter_mut().rev() {
             spot.later = later;
             later = later.max(spot.stays.map(|it| it.rank));
         }
-        memory.clear();
         memory.tried.resize(places, None);
-        Self { hub, spots, memory }
+        Self { hub, memory }
     }
 
     fn first(&self, number: usize) -> usize {
-        self.spots.get(number).map_or(0, |it| it.first)
+        self.memory.spots.get(number).map_or(0, |it| it.first)
+    }
+
+    /// The places that are there on the device with this number.
+    fn lineage(&self, number: usize) -> &'a [Entry<V>] {
+        let spot = self.memory.spots.get(number);
+        let device = spot.and_then(|it| self.hub.devices.at(it.device));
+        device.map_or(&[][..], |it| it.lineage.as_slice())
     }
 
     fn judge(&mut self, number: usize, at: usize) -> Verdict {
@@ -199,7 +205,7 @@ impl<'a, V: Value> Ranked<'a, V> {
             // Nothing speaks against it yet.
             return Verdict::Fits;
         }
-        let lineage = self.spots.get(number).map_or(&[][..], |it| it.lineage);
+        let lineage = self.lineage(number);
         let (before, after) = (in_front(lineage, at), behind(lineage, at));
         let at = u32::try_from(at).unwrap_or(u32::MAX);
         if after.is_some_and(|it| self.is_too_early(number, at, it)) {
@@ -212,12 +218,13 @@ impl<'a, V: Value> Ranked<'a, V> {
     }
 
     fn choose(&mut self, number: usize, at: usize) -> bool {
-        let (width, memory) = (self.spots.len(), &mut self.memory);
+        let memory = &mut *self.memory;
+        let width = memory.spots.len();
         memory.chosen.truncate(number);
         if memory.known.len() > width * width + CELLS {
             memory.forget(width);
         }
-        let place = self.spots.get(number).map_or(0, |it| it.begin) + at;
+        let place = memory.spots.get(number).map_or(0, |it| it.begin) + at;
         let tried = self.memory.tried.get(place).copied().flatten();
         let nth = tried.map_or_else(
             || {
@@ -233,17 +240,16 @@ impl<'a, V: Value> Ranked<'a, V> {
 
     /// What follows from this choice alone.
     fn choice(&mut self, number: usize, at: usize, place: usize) -> Choice {
-        let (ranks, spot) = (&self.hub.ranks, self.spots.get(number));
-        let lineage = spot.map_or(&[][..], |it| it.lineage);
+        let (ranks, lineage) = (&self.hub.ranks, self.lineage(number));
         let before = in_front(lineage, at).map(|it| ranks.neighbour(it));
         let after = behind(lineage, at).map(|it| ranks.neighbour(it));
-        let later = spot.and_then(|it| it.later);
+        let Memory { spots, reach, .. } = &mut *self.memory;
+        let later = spots.get(number).and_then(|it| it.later);
         let leaves_room = match (after, later) {
             // Most rank above all that stay.
             (Some(after), Some(later)) if after.rank <= later => {
-                let stays = self.spots.iter().skip(number + 1);
+                let stays = spots.iter().skip(number + 1);
                 let stays = stays.filter_map(|it| Some(it.stays?.slot));
-                let reach = &mut self.memory.reach;
                 let found = reach.finds(ranks, after.slot, Side::After, later, stays);
                 found.is_none()
             }
@@ -259,12 +265,12 @@ impl<'a, V: Value> Ranked<'a, V> {
 
     /// Whether the next one behind this place comes before the routine by a choice.
     fn is_too_early(&mut self, number: usize, at: u32, next: Slot) -> bool {
-        let (ranks, memory) = (&self.hub.ranks, &mut self.memory);
+        let (ranks, memory) = (&self.hub.ranks, &mut *self.memory);
         let rank = ranks.rank_of(next);
         let mut highest = rank;
         memory.open.clear();
         for &nth in memory.chosen.get(..number).unwrap_or(&memory.chosen) {
-            let cell = nth * self.spots.len() + number;
+            let cell = nth * memory.spots.len() + number;
             let (Some(choice), Some(known)) = (memory.choices.get(nth), memory.known.get_mut(cell))
             else {
                 continue;
@@ -303,12 +309,12 @@ impl<'a, V: Value> Ranked<'a, V> {
 
     /// Whether the next one in front of this place comes after the routine by a choice.
     fn is_too_late(&mut self, number: usize, at: u32, next: Slot) -> bool {
-        let (ranks, memory) = (&self.hub.ranks, &mut self.memory);
+        let (ranks, memory) = (&self.hub.ranks, &mut *self.memory);
         let rank = ranks.rank_of(next);
         let mut lowest = rank;
         memory.open.clear();
         for &nth in memory.chosen.get(..number).unwrap_or(&memory.chosen) {
-            let cell = nth * self.spots.len() + number;
+            let cell = nth * memory.spots.len() + number;
             let (Some(choice), Some(known)) = (memory.choices.get(nth), memory.known.get_mut(cell))
             else {
                 continue;
@@ -400,7 +406,7 @@ impl<V: Value> Hub<V> {
         new: &Run<V>,
         by_notes: bool,
     ) -> usize {
-        let (sets, urgency) = (new.sets_note(), new.urgency());
+        let (sets, urgency) = (new.sets, new.urgency());
         let may_stay = |slot| self.ranks.may_stay(slot, sets, urgency);
         let must_stay = |it| self.must_stay(it, id, new);
         let stays = |entry: &Entry<V>| entry.routine().is_some_and(must_stay);

@@ -1,6 +1,21 @@
 //! Places in the order of a device, and when a routine needs it.
 
+use alloc::vec::Vec;
+
 use selvedge_core::{NodeId, Span, Time};
+
+use crate::schedule::order::Memory;
+use crate::schedule::timeline::Search;
+
+/// What a routine needs, which places are found for it, and what is remembered while they are
+/// looked for. It is kept for the next routine, so that its room need not be allocated again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) needs: Vec<Need>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) search: Search,
+    pub(crate) memory: Memory,
+}
 
 /// A place in the order of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

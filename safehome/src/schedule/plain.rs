@@ -115,3 +115,17 @@ impl<'a, V: Value> Plain<'a, V> {
         all
     }
 }
+
+impl<V: Value> Hub<V> {
+    /// The routines that come right behind each routine on some device.
+    fn neighbours(&self) -> BTreeMap<RoutineId, Vec<RoutineId>> {
+        let mut behind: BTreeMap<RoutineId, Vec<RoutineId>> = BTreeMap::new();
+        for (_, device) in self.devices.iter() {
+            let owners = || device.lineage.iter().filter_map(Entry::routine);
+            for (first, second) in owners().zip(owners().skip(1)) {
+                behind.entry(first).or_default().push(second);
+            }
+        }
+        behind
+    }
+}

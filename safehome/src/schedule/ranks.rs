@@ -1,13 +1,15 @@
 //! Which routines come right before which, and ranks that agree with the order of every device.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use selvedge_core::NodeId;
+use smallvec::SmallVec;
 
 use crate::Urgency;
 use crate::lineage::Entry;
-use crate::schedule::order::Memory;
+use crate::schedule::place::Draft;
 use crate::schedule::reach::Side;
 
 /// Where the [`Ranks`] keep a routine, while it has places.
@@ -40,13 +42,16 @@ pub(crate) struct Ranks {
     /// For each slot, and so what follows.
     ranks: Vec<Rank>,
     notes: Vec<Note>,
-    links: Vec<Vec<Link>>,
+    links: Vec<Links>,
     free: Vec<Slot>,
     /// Of the last rank that was given, how far it was moved.
     moved: u64,
     /// For the search for places.
-    pub(crate) memory: Memory,
+    pub(crate) draft: Option<Box<Draft>>,
 }
+
+/// Most routines have few places.
+type Links = SmallVec<[Link; 4]>;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u64);
@@ -88,7 +93,7 @@ impl Ranks {
                 let slot = Slot::new(self.ranks.len())?;
                 self.ranks.push(Rank::default());
                 self.notes.push(Note::default());
-                self.links.push(Vec::new());
+                self.links.push(Links::new());
                 slot
             }
         };
@@ -240,7 +245,9 @@ impl Ranks {
 
     /// Its places.
     pub(crate) fn links(&self, slot: Slot) -> &[Link] {
-        self.links.get(slot.number()).map_or(&[], Vec::as_slice)
+        self.links
+            .get(slot.number())
+            .map_or(&[], |it| it.as_slice())
     }
 
     /// The neighbours of a routine on a device, if it has a place there.
@@ -252,7 +259,7 @@ impl Ranks {
 
     /// How many places there are.
     pub(crate) fn places(&self) -> usize {
-        self.links.iter().map(Vec::len).sum()
+        self.links.iter().map(|it| it.len()).sum()
     }
 
     fn link_mut(&mut self, slot: Option<Slot>, device: NodeId) -> Option<&mut Link> {
@@ -282,10 +289,11 @@ impl Ranks {
     /// Those in front of it from `first` on, and those behind it up to `last`, exchange their
     /// ranks: those in front get the lower ones.
     fn make_room(&mut self, slot: Slot, last: Rank, first: Rank) {
-        let mut reach = core::mem::take(&mut self.memory.reach);
+        let mut draft = self.draft.take().unwrap_or_default();
+        let reach = &mut draft.memory.reach;
         let front = reach.collect(self, slot, Side::Before, first);
         let behind = reach.collect(self, slot, Side::After, last);
-        self.memory.reach = reach;
+        self.draft = Some(draft);
         let mut order = [front, behind];
         for side in &mut order {
             side.sort_unstable_by_key(|it| self.rank_of(*it));

@@ -7,7 +7,7 @@ use selvedge_core::{Span, Time};
 
 use crate::lineage::Entry;
 use crate::schedule::order::{Sides, Verdict};
-use crate::schedule::place::{Need, Place};
+use crate::schedule::place::{Draft, Need, Place};
 use crate::{Hub, RoutineId, Value};
 
 /// Why there are no places.
@@ -27,51 +27,69 @@ impl<V: Value> Hub<V> {
     /// Not in front of a routine that sets the same devices, if neither asks for a state: the first
     /// one would come last. Where that leaves only gaps that stretch it, it takes these: behind all
     /// others it would be stretched as much, and later ones would have to go behind it.
-    pub(crate) fn timeline(&mut self, id: RoutineId, now: Time) -> Vec<Place> {
-        let needs = self.needs(id);
+    pub(crate) fn timeline(&mut self, id: RoutineId, now: Time, draft: &mut Draft) {
         let Some(run) = self.runs.get(&id) else {
             debug_assert!(false, "the routine is unfinished");
-            return Vec::new();
+            return;
         };
-        let memory = core::mem::take(&mut self.ranks.memory);
-        let mut sides = Sides::new(self, run, &needs, memory);
-        let (found, left) = self.earliest(&needs, now, &mut sides);
-        self.ranks.memory = sides.into_memory();
+        self.find_needs(run, &mut draft.needs);
+        let mut sides = Sides::new(self, run, &draft.needs, &mut draft.memory);
+        let (needs, places) = (&draft.needs, &mut draft.places);
+        let (found, left) = self.earliest(needs, now, &mut sides, &mut draft.search, places);
         self.counters.searched += u64::from(self.config.search_limit - left);
         self.counters.unplaced += u64::from(found == Err(Unplaced::GaveUp));
-        found.unwrap_or_else(|_| self.behind_all(&needs, now))
+        if found.is_err() {
+            self.behind_all(now, draft);
+        }
     }
 
-    /// The places, if there are any, and how many more gaps might have been looked at.
+    /// Finds the places, if there are any. How many more gaps might have been looked at.
     pub(super) fn earliest(
         &self,
         needs: &[Need],
         now: Time,
         sides: &mut Sides<'_, V>,
-    ) -> (Result<Vec<Place>, Unplaced>, u16) {
+        search: &mut Search,
+        places: &mut Vec<Place>,
+    ) -> (Result<(), Unplaced>, u16) {
         let work = needs.iter().map(|it| it.until).max().unwrap_or_default();
         let longest = Span(work.0.saturating_mul(self.config.stretch.into()) / 100);
         let mut left = self.config.search_limit;
-        let mut plans = Plans::default();
-        let mut found = self.search(needs, now, longest, sides, &mut plans, &mut left);
+        search.plans.clear();
+        let mut found = self.search(needs, now, longest, sides, search, &mut left);
         if found == Err(Unplaced::NoGap) {
             let longest = Span(u64::MAX);
-            found = self.search(needs, now, longest, sides, &mut plans, &mut left);
+            found = self.search(needs, now, longest, sides, search, &mut left);
+        }
+        let place = |(need, it): (&Need, &Chosen)| {
+            let device = self.devices.get(&need.device);
+            Place {
+                device: need.device,
+                at: it.at,
+                start: it.start,
+                length: need.length(),
+                leased: device.is_some_and(|device| self.leases(device, it.at)),
+            }
+        };
+        places.clear();
+        if found.is_ok() {
+            places.extend(needs.iter().zip(&search.chosen).map(place));
         }
         (found, left)
     }
 
-    /// The places, if there are any; `left` gaps may be looked at.
+    /// Chooses the gaps, if there are any; `left` ones may be looked at.
     fn search(
         &self,
         needs: &[Need],
         now: Time,
         longest: Span,
         sides: &mut Sides<'_, V>,
-        plans: &mut Plans,
+        search: &mut Search,
         left: &mut u16,
-    ) -> Result<Vec<Place>, Unplaced> {
-        let mut chosen: Vec<Chosen> = Vec::with_capacity(needs.len());
+    ) -> Result<(), Unplaced> {
+        let Search { plans, chosen } = search;
+        chosen.clear();
         // The gap to be looked at next, if a former one of the device did not do; and from when on.
         let mut next = None;
         while let Some(need) = needs.get(chosen.len()) {
@@ -108,21 +126,19 @@ impl<V: Value> Hub<V> {
             }
             chosen.push(found);
         }
-        let place = |(need, it): (&Need, &Chosen)| {
-            let device = self.devices.get(&need.device);
-            Place {
-                device: need.device,
-                at: it.at,
-                start: it.start,
-                length: need.length(),
-                leased: device.is_some_and(|device| self.leases(device, it.at)),
-            }
-        };
-        Ok(needs.iter().zip(&chosen).map(place).collect())
+        Ok(())
     }
 }
 
+/// What is remembered while gaps are looked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Search {
+    plans: Plans,
+    chosen: Vec<Chosen>,
+}
+
 /// A place in the gap with this number.
+#[derive(Clone, Debug)]
 struct Chosen {
     nth: usize,
     /// From when on it was looked for.
@@ -178,7 +194,7 @@ struct Gap {
 }
 
 /// The gaps that are long enough, of one device after the other.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Plans {
     gaps: Vec<Gap>,
     /// Where those of each device end.
@@ -186,6 +202,11 @@ struct Plans {
 }
 
 impl Plans {
+    fn clear(&mut self) {
+        self.gaps.clear();
+        self.ends.clear();
+    }
+
     /// Of the next device, the gaps of this length from this entry on. What was planned for those in
     /// front of it that gave the device back is over. O(entries).
     fn add<V>(&mut self, length: Span, lineage: &[Entry<V>], first: usize) {

@@ -5,6 +5,7 @@
 //! matters is which routines share a device, for how long, and when they come. What the paper
 //! leaves open is as in its authors' simulator.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -20,12 +21,15 @@ use selvedge_home::{ITEMS, STAGES, item};
 /// One command: a device, and for how many seconds it is needed.
 pub(super) type Need = (u32, u32);
 
+/// The commands of a routine. Those of a file are not copied for each trial.
+pub(super) type Needs = Cow<'static, [Need]>;
+
 /// Routines, and when they come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scenario {
     pub(super) devices: u32,
     /// The commands of each routine, in the order in which routines come.
-    pub(super) routines: Vec<Vec<Need>>,
+    pub(super) routines: Vec<Needs>,
     pub(super) arrivals: Arrivals,
 }
 
@@ -78,12 +82,13 @@ impl File {
         }
     }
 
-    fn draw(&self, rng: &mut ChaCha8Rng) -> Scenario {
+    fn draw(&'static self, rng: &mut ChaCha8Rng) -> Scenario {
         let arrivals = self.scenario.arrivals(self.needs.len());
         let arrivals = arrivals.draw(&self.routines, rng);
         let routines = arrivals
             .iter()
-            .filter_map(|it| self.needs.get(it.1).cloned());
+            .filter_map(|it| self.needs.get(it.1))
+            .map(|it| Needs::from(it.as_slice()));
         let times = arrivals.iter().map(|it| it.0.since(Time::ZERO));
         scenario(routines.collect(), Arrivals::At(times.collect()))
     }
@@ -97,7 +102,7 @@ fn line(stages: u32, items: u32, rng: &mut ChaCha8Rng) -> Scenario {
         for _ in 0..items {
             let needs = item(stage, stages, rng);
             let work: u32 = needs.iter().map(|it| it.1).sum();
-            all.push((at, needs));
+            all.push((at, Needs::from(needs)));
             at = at + Span::secs(work.into());
         }
     }
@@ -265,8 +270,9 @@ impl Micro {
             });
             needs.collect()
         };
-        let routines: Vec<Vec<Need>> = (0..self.routines).map(&mut routine).collect();
-        let work: u64 = routines.iter().flatten().map(|it| u64::from(it.1)).sum();
+        let routines: Vec<Needs> = (0..self.routines).map(&mut routine).collect();
+        let needs = routines.iter().flat_map(|it| it.iter());
+        let work: u64 = needs.map(|it| u64::from(it.1)).sum();
         Scenario {
             devices: self.devices,
             routines,
@@ -305,8 +311,9 @@ fn normal(mean: u64, rng: &mut ChaCha8Rng) -> u64 {
     ((mean * thirds + 3 * FINE / 2) / (3 * FINE)).max(1)
 }
 
-fn scenario(routines: Vec<Vec<Need>>, arrivals: Arrivals) -> Scenario {
-    let devices = routines.iter().flatten().map(|it| it.0 + 1).max();
+fn scenario(routines: Vec<Needs>, arrivals: Arrivals) -> Scenario {
+    let needs = routines.iter().flat_map(|it| it.iter());
+    let devices = needs.map(|it| it.0 + 1).max();
     Scenario {
         devices: devices.unwrap_or_default(),
         routines,

@@ -3,6 +3,7 @@
 mod explain;
 mod home;
 mod sample;
+mod world;
 
 use std::sync::Arc;
 
@@ -200,15 +201,15 @@ impl Setting {
         home.run()?;
         if let Some(scenario) = again {
             // Devices fail at moments of the run as it is without failures.
-            let length = home.now.since(Time::ZERO);
+            let length = home.world.now.since(Time::ZERO);
             let rng = ChaCha8Rng::seed_from_u64(seed.wrapping_add(1));
             home = Home::new(scenario, self, rng)?;
             home.fail_some(self.failing, length);
             home.run()?;
         }
-        let mut sample = home.sample(self.failing == 0);
+        let mut sample = home.world.sample(self.failing == 0);
         if matches!(self.load, Load::Micro(_)) {
-            sample.0.extend(home.swapped());
+            sample.0.extend(home.world.swapped());
         }
         Ok(sample)
     }

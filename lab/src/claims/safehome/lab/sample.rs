@@ -4,19 +4,18 @@ use selvedge_core::Span;
 
 use super::super::scenario::Need;
 use super::explain::explains;
-use super::home::{Home, Job};
+use super::world::{Job, World};
 use super::{Figure, PARTS};
 use crate::claims::Sample;
-use crate::claims::stats::{mean, quantile};
+use crate::claims::stats::{mean, quantile_of_sorted};
 
-impl Home {
+impl World {
     pub(super) fn sample(&self, is_whole: bool) -> Sample {
         let jobs = || self.jobs.iter().zip(&self.scenario.routines);
         let committed = || jobs().filter(|(job, _)| job.committed);
         let latency = |job: &Job| job.ended.map_or(0, |it| it.since(job.submitted).0);
-        let mut latencies: Vec<f64> = committed().map(|(job, _)| latency(job) as f64).collect();
-        latencies.sort_by(f64::total_cmp);
-        let at = |share| quantile(&latencies, share).map(|it| (it / 1_000.0) as u64);
+        let latencies = sorted(committed().map(|(job, _)| latency(job)));
+        let at = |share| quantile_of_sorted(&latencies, share).map(|it| (it / 1_000.0) as u64);
         let mut figures = vec![None; Figure::Swapped as usize];
         let mut put = |figure: Figure, value: Option<u64>| {
             if let Some(place) = figures.get_mut(figure as usize) {
@@ -30,13 +29,12 @@ impl Home {
         put(Figure::Median, at(0.5));
         put(Figure::P90, at(0.9));
         put(Figure::P95, at(0.95));
-        let mut works: Vec<f64> = jobs().map(|(_, needs)| work(needs).0 as f64).collect();
-        works.sort_by(f64::total_cmp);
+        let works = sorted(jobs().map(|(_, needs)| work(needs).0));
         put(
             Figure::MeanWork,
             mean(&works).map(|it| (it / 1_000.0) as u64),
         );
-        let middle = quantile(&works, 0.5);
+        let middle = quantile_of_sorted(&works, 0.5);
         put(Figure::MedianWork, middle.map(|it| (it / 1_000.0) as u64));
         let normal = committed().map(|(job, needs)| latency(job) * PARTS / work(needs).0.max(1));
         put(Figure::Normalized, average(normal));
@@ -97,7 +95,13 @@ impl Home {
         for (at, &one) in self.order.iter().enumerate() {
             for &other in self.order.iter().skip(at + 1) {
                 let routines = &self.scenario.routines;
-                let needs = |it: usize| routines.get(it).into_iter().flatten().map(|it| it.0);
+                let needs = |it: usize| {
+                    routines
+                        .get(it)
+                        .into_iter()
+                        .flat_map(|it| it.iter())
+                        .map(|it| it.0)
+                };
                 let shares = needs(one).any(|it| needs(other).any(|other| it == other));
                 for ((swapped, all), counts) in pairs.iter_mut().zip([true, shares]) {
                     *swapped += u64::from(counts && one > other);
@@ -111,9 +115,15 @@ impl Home {
     /// Whether any order of the routines leaves the devices as they are.
     fn is_explained(&self) -> bool {
         let states: Vec<u32> = self.things.iter().map(|it| it.state).collect();
-        let routines: Vec<&[Need]> = self.scenario.routines.iter().map(Vec::as_slice).collect();
+        let routines: Vec<&[Need]> = self.scenario.routines.iter().map(|it| &**it).collect();
         explains(&routines, &states)
     }
+}
+
+fn sorted(values: impl Iterator<Item = u64>) -> Vec<f64> {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values.into_iter().map(|it| it as f64).collect()
 }
 
 /// How long the commands take.
