@@ -159,10 +159,12 @@ impl<V: Value> Hub<V> {
 
     /// Nothing is on its way to this device any more.
     fn clear_flight(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
-        if let Some(device) = self.devices.get_mut(&id) {
-            device.flight = None;
-        }
+        let flight = self.devices.get_mut(&id).and_then(|it| it.flight.take());
         cx.disarm(Timer::Timeout(id));
+        if flight.is_some_and(|it| *it.is_asked_later) {
+            // The host has asked before it was told to.
+            cx.disarm(Timer::Late(id));
+        }
         self.work.enqueue(Task::Device(id));
     }
 
@@ -178,6 +180,9 @@ impl<V: Value> Hub<V> {
             debug_assert!(false, "a command is on its way");
             return;
         };
+        if core::mem::take(&mut *flight.is_asked_later) {
+            cx.disarm(Timer::Late(id));
+        }
         flight.token = token;
         flight.is_said = false;
         *device.since = cx.now();
