@@ -30,6 +30,7 @@ mod house;
 #[path = "../../examples/shared/http.rs"]
 mod http;
 mod kasa;
+mod matter;
 mod mqtt;
 mod packets;
 mod page;
