@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gets what is not ours: a simulator of Kasa plugs.
+# Gets what is not ours: a simulator of Kasa plugs, and matter.js with a client of MQTT for the bridge.
 #
 #   SELVEDGE_PARTS=~/.cache/selvedge hosts/hub/parts/fetch.sh
 #
@@ -10,4 +10,5 @@ set -eu
 mkdir -p "$SELVEDGE_PARTS/hub"
 cd "$SELVEDGE_PARTS/hub"
 [ -f package.json ] || echo '{"private": true}' > package.json
-npm install --save-exact --no-audit --no-fund tplink-smarthome-simulator@5.0.1
+npm install --save-exact --no-audit --no-fund tplink-smarthome-simulator@5.0.1 \
+    @matter/main@0.17.9 @matter/nodejs@0.17.9 mqtt@5.16.0

@@ -31,6 +31,7 @@ mod house;
 mod http;
 mod kasa;
 mod keeper;
+mod matter;
 mod mqtt;
 mod packets;
 mod page;
