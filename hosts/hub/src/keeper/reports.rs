@@ -102,6 +102,8 @@ impl Waiting {
 /// What was said since an answer, in short.
 #[derive(Default)]
 struct Since {
+    /// A sign that it was there before it was gone: what kept it from answering before that is over.
+    was_there: Option<Report>,
     was_down: bool,
     is_up: bool,
     trouble: Option<String>,
@@ -112,7 +114,10 @@ impl Since {
     fn take(&mut self, report: Report) {
         match report {
             Report::Down => {
+                let up = self.is_up.then_some(Report::Up);
+                let sign = up.or_else(|| self.state.take().map(Report::Observed));
                 *self = Self {
+                    was_there: sign.or_else(|| self.was_there.take()),
                     was_down: true,
                     trouble: self.trouble.take(),
                     ..Self::default()
@@ -126,11 +131,13 @@ impl Since {
     }
 
     fn reports(self) -> impl Iterator<Item = Report> {
+        let there = self.was_there;
         let down = self.was_down.then_some(Report::Down);
         let up = self.is_up.then_some(Report::Up);
         let state = self.state.map(Report::Observed);
         let trouble = self.trouble.map(Report::Trouble);
-        down.into_iter().chain(up).chain(state).chain(trouble)
+        let gone = there.into_iter().chain(down);
+        gone.chain(up).chain(state).chain(trouble)
     }
 }
 
