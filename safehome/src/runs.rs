@@ -69,6 +69,7 @@ impl<V> Runs<V> {
         self.0.iter().map(|(id, run)| (id, &**run))
     }
 
+    #[cfg(any(test, feature = "check"))]
     pub(crate) fn keys(&self) -> impl DoubleEndedIterator<Item = &RoutineId> {
         self.0.iter().map(|it| &it.0)
     }
