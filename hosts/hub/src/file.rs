@@ -14,6 +14,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use selvedge_routine::Catalogue;
 use selvedge_routine::file::{FileError, Format, Home, Lint, section};
+use selvedge_safehome::Config;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use thiserror::Error;
@@ -162,6 +163,20 @@ pub enum HomeError {
         "hub.devices: there is no device {0:?} in this file: add it to devices, or correct the name"
     )]
     NoDevice(String),
+    /// A routine that the hub would refuse each time.
+    #[error(
+        "routines[{number}]: {name:?} has {found} commands as it is written out, and a hub takes {limit}: split it"
+    )]
+    Long {
+        /// Which one, from 0.
+        number: usize,
+        /// Its name.
+        name: String,
+        /// How many commands it has.
+        found: usize,
+        /// How many it may have.
+        limit: u16,
+    },
     /// How it speaks MQTT.
     #[error(transparent)]
     Mqtt(#[from] MqttError),
@@ -213,11 +228,29 @@ impl HomeFile {
             drivers,
             mqtt,
         };
+        file.check_lengths()?;
         file.check_mqtt()?;
         for it in mentions {
             states::check(&file, it)?;
         }
         Ok(file)
+    }
+
+    fn check_lengths(&self) -> Result<(), HomeError> {
+        let limit = Config::default().step_limit;
+        for (number, it) in self.home.routines.iter().enumerate() {
+            let found = it.routine.steps.len();
+            if found > limit.into() {
+                let name = it.name.clone();
+                return Err(HomeError::Long {
+                    number,
+                    name,
+                    found,
+                    limit,
+                });
+            }
+        }
+        Ok(())
     }
 
     fn check_mqtt(&self) -> Result<(), MqttError> {

@@ -402,8 +402,7 @@ impl House {
         };
         if moved.is_err() {
             // What the hub does not expect any more came after it gave up.
-            self.refused += 1;
-            self.has_news = true;
+            self.refuse();
         }
     }
 

@@ -54,7 +54,7 @@ use crate::keeper::Request;
 pub const ASKED: usize = 64;
 /// The longest packet that the hub says, in bytes.
 const PACKET_MAX: usize = 64 * 1024;
-/// The longest packet that it takes, in bytes: a longer one ends the connection.
+/// The longest packet that it takes, and the broker inside, in bytes: a longer one ends the connection.
 const INCOMING_MAX: usize = 1024 * 1024;
 /// How much may wait to be said; what is more is left out, and counted.
 const WAITING: usize = 1_024;
@@ -164,7 +164,8 @@ impl Way {
             access: &self.access,
             users: self.users.as_ref(),
             identity: self.identity.as_ref(),
-            packet_max: PACKET_MAX,
+            // As long as those that other brokers take: a Zigbee2MQTT says all its devices in one.
+            packet_max: INCOMING_MAX,
             // What a device missed it does not do later.
             keeps_sessions: false,
         };

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::panic::catch_unwind;
+use std::panic::{self, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use redb::{
@@ -292,7 +292,9 @@ fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
         fs::remove_file(&copy).ok();
         return Err(folder(why));
     }
-    // The database asserts some of what it finds in a file: a panic is damage as well.
+    // The database asserts some of what it finds in a file: a panic is damage as well, and is told as that.
+    let loud = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
     let looked = catch_unwind(|| {
         let mut database = Database::open(&copy)?;
         if !database.check_integrity()? {
@@ -300,6 +302,7 @@ fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
         }
         Ok(read(&database, dir))
     });
+    panic::set_hook(loud);
     let looked = match looked {
         Ok(Ok(found)) => found.map(drop),
         Ok(Err(redb::Error::Io(error))) if error.kind() == io::ErrorKind::InvalidData => {

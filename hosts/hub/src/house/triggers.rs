@@ -43,7 +43,9 @@ impl House {
         let told = self
             .dispatcher
             .step(moment.now, &mut self.rng, input, effects);
-        self.refused += u64::from(told.is_err());
+        if told.is_err() {
+            self.refuse();
+        }
         self.on_triggers(events, moment);
     }
 
@@ -59,9 +61,16 @@ impl House {
     pub(super) fn on_triggers(&mut self, events: Vec<trigger::Event<State>>, moment: Moment) {
         for event in events {
             if let trigger::Event::Submit { name, routine, .. } = event {
-                let told = self.submit(name, Cause::Trigger, routine, moment);
-                self.refused += u64::from(told.is_err());
+                if self.submit(name, Cause::Trigger, routine, moment).is_err() {
+                    self.refuse();
+                }
             }
         }
+    }
+
+    /// Something was asked for that is refused, and nobody is there to be told.
+    pub(super) const fn refuse(&mut self) {
+        self.refused += 1;
+        self.has_news = true;
     }
 }

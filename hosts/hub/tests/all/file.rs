@@ -15,6 +15,20 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
+fn a_routine_that_a_hub_would_refuse_is_refused_with_its_file() {
+    let command = r#"{"DevID": "lamp", "Action": "dim"}"#;
+    let repeated = |times: usize| {
+        let repeat = format!(r#"{{"repeat": {times}, "do": [{command}]}}"#);
+        HOME.replacen(&format!("[{command}]"), &format!("[{repeat}]"), 1)
+    };
+    let read = HomeFile::read(Format::Json, repeated(256).as_bytes(), Catalogue::new());
+    assert!(read.is_ok(), "{read:?}");
+    let why = refusal(&repeated(257));
+    let told = "routines[1]: \"light\" has 257 commands as it is written out, and a hub takes 256: split it";
+    assert_eq!(why, told);
+}
+
+#[test]
 fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
     for (from, to, told) in [
         (

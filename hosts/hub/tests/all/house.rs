@@ -446,6 +446,7 @@ fn a_trigger_whose_run_is_refused_is_counted() {
     for refused in 1..3 {
         world.report("lamp", Report::Observed("on".into()));
         assert_eq!(world.house.refused(), refused);
+        assert!(world.house.take_news(), "it is shown");
         world.report("lamp", Report::Observed("off".into()));
     }
     assert_eq!(world.house.view().counts.accepted, 1);

@@ -5,7 +5,7 @@ use std::{fs, thread};
 
 use serde_json::Value;
 
-use crate::broker::{Listener, Mosquitto};
+use crate::broker::{Listener, Mosquitto, a_free_port};
 use crate::mqtt::{at, many, wait_for};
 use crate::program::Hub;
 use crate::support::Dir;
@@ -30,6 +30,22 @@ fn a_message_of_some_hundred_thousand_bytes_ends_no_link() {
     thread::sleep(Duration::from_millis(500));
     let later = device.all(Duration::from_millis(100));
     assert!(later.is_empty(), "{later:?}");
+}
+
+/// As one of Zigbee2MQTT, which says all its devices in one.
+#[test]
+fn a_long_message_goes_through_the_broker_inside() {
+    let dir = Dir::new("long-inside");
+    let listen = a_free_port("127.0.0.1");
+    let home = many(&format!(r#"{{"listen": "{listen}"}}"#), 1, 1);
+    fs::write(dir.path().join("home.json"), home).unwrap();
+    let _hub = Hub::start(dir.path());
+    let client = Listener::new("client", listen, &["zigbee2mqtt/bridge/devices", "last"]);
+    let long = "x".repeat(400_000);
+    client.say("zigbee2mqtt/bridge/devices", &long);
+    client.say("last", "here");
+    assert_eq!(client.text("zigbee2mqtt/bridge/devices").len(), long.len());
+    assert_eq!(client.text("last"), "here");
 }
 
 #[test]
