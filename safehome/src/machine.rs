@@ -100,8 +100,8 @@ impl<V: Value> Hub<V> {
         self.devices.get(&device).is_some_and(|it| it.is_up)
     }
 
-    /// The number of the command that is on its way to a device, or whose outcome is asked for
-    /// after a restart.
+    /// The number of the command on its way to a device. After a restart, a command that was on
+    /// its way still is, until the device has been asked.
     #[must_use]
     pub fn in_flight(&self, device: NodeId) -> Option<u64> {
         Some(self.devices.get(&device)?.flight.as_ref()?.token)

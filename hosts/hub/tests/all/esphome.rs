@@ -1,6 +1,8 @@
 //! Switches and lights of ESPHome devices that speak in threads of the tests.
 
 use core::time::Duration;
+use std::io::{ErrorKind, Read as _};
+use std::net::TcpListener;
 use std::thread;
 use std::time::Instant;
 
@@ -305,4 +307,25 @@ async fn a_state_that_was_on_its_way_when_a_command_was_sent_is_no_proof() {
         let outcome = device.set(&on(), within(Duration::from_secs(2))).await;
         assert_eq!(outcome, Outcome::Done);
     }
+}
+
+/// What the kernel has not sent yet when a connection is given up would be sent later.
+#[tokio::test]
+async fn a_connection_that_is_given_up_leaves_nothing_that_is_still_to_be_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    let ended = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut said = Vec::new();
+        let ended = stream.read_to_end(&mut said);
+        (said.is_empty(), ended.map_err(|it| it.kind()))
+    });
+    let mut device = Esphome::new(at, "heater".into(), None);
+    let asked = tokio::time::timeout(Duration::from_millis(300), device.ask());
+    assert!(asked.await.is_err(), "it says nothing");
+    drop(device);
+    assert_eq!(
+        ended.join().unwrap(),
+        (false, Err(ErrorKind::ConnectionReset))
+    );
 }
