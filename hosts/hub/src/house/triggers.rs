@@ -60,10 +60,10 @@ impl House {
 
     pub(super) fn on_triggers(&mut self, events: Vec<trigger::Event<State>>, moment: Moment) {
         for event in events {
-            if let trigger::Event::Submit { name, routine, .. } = event {
-                if self.submit(name, Cause::Trigger, routine, moment).is_err() {
-                    self.refuse();
-                }
+            if let trigger::Event::Submit { name, routine, .. } = event
+                && self.submit(name, Cause::Trigger, routine, moment).is_err()
+            {
+                self.refuse();
             }
         }
     }
