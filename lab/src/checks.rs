@@ -81,7 +81,12 @@ pub enum Engine {
     Ours,
     /// Ours and stateright, at the same time.
     Both,
+    /// Ours, and then both where ours found no more states than [`FEW`].
+    BothWhereFew,
 }
+
+/// So many states stateright searches within a second or two.
+pub const FEW: usize = 20_000;
 
 /// A [`Finding`] for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -154,9 +159,12 @@ pub fn run(
         ControlFlow::Continue(())
     };
     let limits = Limits::default();
-    let (reports, second) = match engine {
-        Engine::Ours => (scenario.run(&limits, &mut news), None),
-        Engine::Both => {
+    let is_few = |reports: &[Report]| reports.iter().all(|it| it.states <= FEW);
+    let alone = (engine != Engine::Both).then(|| scenario.run(&limits, &mut news));
+    let (reports, second) = match (engine, alone) {
+        (Engine::Ours, Some(reports)) => (reports, None),
+        (Engine::BothWhereFew, Some(reports)) if !is_few(&reports) => (reports, None),
+        _ => {
             let (reports, verdict) = scenario.run_both(&limits, &mut news);
             let second = verdict.map_or_else(
                 |disagreement| Second::Disagrees(Box::new(disagreement)),

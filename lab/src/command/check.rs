@@ -1,7 +1,12 @@
 //! `selvedge check`.
 
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::thread;
 
 use clap::{Args, ValueEnum};
 use selvedge_home::term::Colour;
@@ -24,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(crate) struct Check {
     #[arg(value_name = "NAME", help = names_help())]
     names: Vec<String>,
-    /// Which engine searches: `both` has stateright search as well, and reports where they disagree
+    /// Which engine searches: with `both`, disagreements are reported
     #[arg(
         long,
         value_enum,
@@ -48,6 +53,9 @@ pub(crate) struct Check {
     /// Run the scenarios that take minutes, too
     #[arg(long)]
     deep: bool,
+    /// How many scenarios at a time; as many as there are cores without it
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
     /// Write the findings as JSON
     #[arg(long)]
     json: bool,
@@ -60,6 +68,8 @@ enum Which {
     Ours,
     /// Ours and stateright
     Both,
+    /// Ours, and stateright where that takes no more than a second or two
+    BothWhereFew,
 }
 
 impl Check {
@@ -71,17 +81,21 @@ impl Check {
         let engine = match self.engine {
             Which::Ours => Engine::Ours,
             Which::Both => Engine::Both,
+            Which::BothWhereFew => Engine::BothWhereFew,
         };
+        let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let threads = self.threads.map_or_else(cores, NonZeroUsize::get);
         let colour = Colour::on(&io::stdout());
         let mut findings = Vec::new();
-        for scenario in &scenarios {
-            let found = patiently(scenario, engine);
+        in_order(&scenarios, engine, threads, |found| {
             if !self.json {
                 // At once: the next one may take long.
-                write_scenario(&mut io::stdout(), colour, &found).map_err(Failure::Output)?;
+                write_scenario(&mut io::stdout(), colour, &found)?;
             }
             findings.extend(found);
-        }
+            Ok(())
+        })
+        .map_err(Failure::Output)?;
         if findings.is_empty() {
             // Nothing was checked, so no property held.
             return Err(Failure::NothingToCheck);
@@ -150,6 +164,47 @@ fn explore(scenarios: &[Scenario], address: SocketAddr) -> Result<bool, Failure>
 fn names_help() -> String {
     let lists = listed(LISTS.iter().map(|it| it.name));
     format!("What to run: a list ({lists}) or a scenario by its name; all lists without it")
+}
+
+/// Runs scenarios, so many at a time, and hands over what is found of each, in their order.
+///
+/// # Errors
+/// The first of `take`. Then no further scenario begins.
+fn in_order(
+    scenarios: &[Scenario],
+    engine: Engine,
+    threads: usize,
+    mut take: impl FnMut(Vec<Finding>) -> io::Result<()>,
+) -> io::Result<()> {
+    let begun = AtomicUsize::new(0);
+    let (send, receive) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let (begun, send) = (&begun, send.clone());
+            scope.spawn(move || {
+                loop {
+                    let number = begun.fetch_add(1, Ordering::Relaxed);
+                    let Some(scenario) = scenarios.get(number) else {
+                        return;
+                    };
+                    if send.send((number, patiently(scenario, engine))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        let mut early = BTreeMap::new();
+        let mut next = 0;
+        for (number, found) in receive {
+            early.insert(number, found);
+            while let Some(found) = early.remove(&next) {
+                take(found)?;
+                next += 1;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Runs a scenario, and reports its progress on the standard error when it takes long.

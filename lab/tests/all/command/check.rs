@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-use selvedge_lab::checks::LISTS;
+use selvedge_lab::checks::{FEW, LISTS};
 
 use super::running::{complaint, lab};
 
@@ -25,6 +25,30 @@ fn a_scenario_by_its_name_is_searched_by_both_engines() {
     let rows: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(rows[0]["outcome"], "breaks");
     assert_eq!(rows[0]["second_agrees"], true);
+}
+
+/// The second of four has more states than the others together.
+#[test]
+fn scenarios_that_run_at_one_time_are_told_in_order_and_the_largest_is_left_to_one_engine() {
+    let ask = ["check", "ricart-agrawala", "--json", "--threads", "3"];
+    let output = lab(&[&ask[..], &["--engine", "both-where-few"]].concat());
+    assert!(output.status.success(), "{}", complaint(&output));
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let list = LISTS
+        .iter()
+        .find(|it| it.name == "ricart-agrawala")
+        .unwrap();
+    let scenarios = (list.scenarios)();
+    let mut told: Vec<&str> = rows.iter().filter_map(|it| it["name"].as_str()).collect();
+    told.dedup();
+    let quick = scenarios.iter().filter(|it| !it.is_deep());
+    let names: Vec<&str> = quick.map(|it| it.name()).collect();
+    assert_eq!(told, names);
+    for row in rows {
+        let agrees = row["states"].as_u64().unwrap() <= FEW as u64;
+        let expected = agrees.then_some(true);
+        assert_eq!(row["second_agrees"].as_bool(), expected, "{row}");
+    }
 }
 
 #[test]
