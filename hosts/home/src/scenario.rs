@@ -178,7 +178,8 @@ pub fn item(stage: u32, stages: u32, choices: &mut impl Choose) -> Vec<(u32, u32
         (group(boundaries, stage), 3),
         (common..common + COMMON, 1),
     ];
-    let mut needs = Vec::new();
+    let most = 3 * GROUP + COMMON;
+    let mut needs = Vec::with_capacity(most as usize);
     while needs.is_empty() {
         for (devices, tenths) in sides.clone() {
             for device in devices {
