@@ -8,8 +8,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::panic::{self, catch_unwind};
+use std::panic::{self, UnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
 
 use redb::{
     Database, Durability, ReadableTable, TableDefinition, TableHandle as _, WriteTransaction,
@@ -293,16 +295,13 @@ fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
         return Err(folder(why));
     }
     // The database asserts some of what it finds in a file: a panic is damage as well, and is told as that.
-    let loud = panic::take_hook();
-    panic::set_hook(Box::new(|_| {}));
-    let looked = catch_unwind(|| {
+    let looked = quietly(|| {
         let mut database = Database::open(&copy)?;
         if !database.check_integrity()? {
             return Err(redb::Error::Corrupted("its checksums differ".into()));
         }
         Ok(read(&database, dir))
     });
-    panic::set_hook(loud);
     let looked = match looked {
         Ok(Ok(found)) => found.map(drop),
         Ok(Err(redb::Error::Io(error))) if error.kind() == io::ErrorKind::InvalidData => {
@@ -317,6 +316,20 @@ fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
     };
     fs::remove_file(&copy).map_err(folder)?;
     looked
+}
+
+/// Does what may panic, of which nothing is said meanwhile. Panics of other threads are.
+fn quietly<T>(work: impl FnOnce() -> T + UnwindSafe) -> thread::Result<T> {
+    let (hook, here) = (Arc::new(panic::take_hook()), thread::current().id());
+    let kept = Arc::clone(&hook);
+    panic::set_hook(Box::new(move |it| {
+        if thread::current().id() != here {
+            kept(it);
+        }
+    }));
+    let done = catch_unwind(work);
+    panic::set_hook(Box::new(move |it| hook(it)));
+    done
 }
 
 fn read(database: &Database, dir: &Path) -> Result<Found, StoreError> {

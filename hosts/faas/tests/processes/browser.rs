@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, process};
 
 use serde_json::{Value, json};
@@ -35,7 +36,11 @@ impl Drop for Browser {
 
 impl Browser {
     pub(crate) fn start(program: &str) -> Self {
-        let profile = env::temp_dir().join(format!("selvedge-faas-browser-{}", process::id()));
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        // Two browsers with one profile are one.
+        let nth = STARTED.fetch_add(1, Ordering::Relaxed);
+        let profile = format!("selvedge-browser-{}-{nth}", process::id());
+        let profile = env::temp_dir().join(profile);
         // The protocol is at files 3 and 4.
         let mut command = Command::new("sh");
         command.args([

@@ -1,6 +1,8 @@
 //! The page in a browser: a routine is pressed, seen running, and undone when its plug loses its power.
 
 use core::time::Duration;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -9,7 +11,7 @@ use std::{env, fs, thread};
 use crate::browser::Browser;
 use crate::plug::{Mood, Plug};
 use crate::program::Hub;
-use crate::support::Dir;
+use crate::support::{Dir, HOME};
 
 fn chromium() -> Option<String> {
     let named = env::var("SELVEDGE_CHROMIUM");
@@ -101,4 +103,34 @@ fn a_routine_is_pressed_and_undone_when_its_plug_loses_its_power() {
         }
     }
     assert_eq!(browser.errors(), "");
+}
+
+/// Between two lives of the hub something else answers at its address, as a proxy would.
+#[test]
+fn a_page_goes_on_when_the_hub_is_there_again() {
+    let Some(program) = chromium() else { return };
+    let dir = Dir::new("page-again");
+    fs::write(dir.path().join("home.json"), HOME).unwrap();
+    let hub = Hub::start(dir.path());
+    let mut browser = Browser::start(&program);
+    browser.open(&format!("http://{}/", hub.address));
+    wait_until("the page is live", || browser.text("#link") == "live");
+    let address = hub.address.clone();
+    drop(hub);
+    wait_until("it is seen to be gone", || {
+        browser.text("#link") == "cut off, tries again"
+    });
+    let proxy = TcpListener::bind(&address).unwrap();
+    let mut stream = proxy.accept().unwrap().0;
+    assert!(stream.read(&mut [0; 1_024]).unwrap() > 0);
+    let refusal = b"HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(refusal).unwrap();
+    drop((stream, proxy));
+    let hub = Hub::start_at(&address, dir.path());
+    wait_until("the page is live again", || browser.text("#link") == "live");
+    let id = hub.run("light");
+    hub.wait_for(id, "done");
+    wait_until("what ran since is shown", || {
+        browser.text("#over .badge") == "done"
+    });
 }

@@ -29,13 +29,22 @@ impl Hub {
         Self::with(dir, &[]).0
     }
 
+    /// At the address of one that has ended.
+    pub(crate) fn start_at(address: &str, dir: &Path) -> Self {
+        Self::spawn(dir, address, &[]).0
+    }
+
     /// With more arguments, and with what it says later.
     pub(crate) fn with(dir: &Path, arguments: &[&str]) -> (Self, BufReader<ChildStderr>) {
+        Self::spawn(dir, "127.0.0.1:0", arguments)
+    }
+
+    fn spawn(dir: &Path, address: &str, arguments: &[&str]) -> (Self, BufReader<ChildStderr>) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge-hub"))
             .arg(dir.join("home.json"))
             .arg("--state")
             .arg(dir.join("state"))
-            .args(["--http", "127.0.0.1:0"])
+            .args(["--http", address])
             .args(arguments)
             .stderr(Stdio::piped())
             .spawn()

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 use std::{fs, thread};
 
@@ -16,6 +17,7 @@ use selvedge_hub::store::{Found, Store, StoreError};
 use selvedge_routine::file::Home;
 use selvedge_safehome::Config;
 
+use crate::program::Hub;
 use crate::support::{Dir, HOME};
 
 const NOW: Moment = Moment {
@@ -224,4 +226,29 @@ fn a_folder_that_cannot_be_written_is_named() {
     fs::write(&file, "no folder").unwrap();
     let why = Store::open(&file).map(|_| ()).unwrap_err();
     assert!(matches!(why, StoreError::Folder { .. }), "{why}");
+}
+
+/// A limit to the size of a file stands for a disk without room.
+#[test]
+fn a_copy_that_finds_no_room_is_taken_away() {
+    let dir = Dir::new("no-room");
+    let (home, state) = (dir.path().join("home.json"), dir.path().join("state"));
+    fs::write(&home, HOME).unwrap();
+    drop(Hub::start(dir.path()));
+    let before = fs::read(state.join("hub.redb")).unwrap();
+    assert!(before.len() > 4_096);
+    let limited = r#"trap '' XFSZ; ulimit -f 8; exec "$@""#;
+    let output = Command::new("sh")
+        .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_selvedge-hub")])
+        .arg(&home)
+        .arg("--state")
+        .arg(&state)
+        .args(["--http", "127.0.0.1:0"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("see whether its disk has room"), "{said}");
+    assert!(!state.join("hub.redb.copy").exists());
+    assert_eq!(fs::read(state.join("hub.redb")).unwrap(), before);
 }
