@@ -14,6 +14,8 @@ use thiserror::Error;
 const TOKEN_MIN: usize = 16;
 /// How many characters a token has at most.
 const TOKEN_MAX: usize = 128;
+/// What stands before the token in a header.
+const SCHEME: &[u8] = b"Bearer ";
 /// How many bytes the path and the query of a request have at most.
 const URI_MAX: usize = 1_024;
 
@@ -110,7 +112,10 @@ fn is_own(headers: &HeaderMap) -> bool {
 
 fn is_told(token: &Token, uri: &Uri, headers: &HeaderMap) -> bool {
     let header = headers.get(AUTHORIZATION).map(|it| it.as_bytes());
-    let header = header.and_then(|it| it.strip_prefix(b"Bearer "));
+    let header = header.and_then(|it| it.split_at_checked(SCHEME.len()));
+    // The name of a scheme is the same in capitals (RFC 9110, section 11.1).
+    let header = header.filter(|it| it.0.eq_ignore_ascii_case(SCHEME));
+    let header = header.map(|it| it.1.trim_ascii_start());
     let mut query = uri.query().unwrap_or_default().split('&');
     let query = query.find_map(|it| it.strip_prefix("token="));
     header

@@ -90,6 +90,29 @@ async fn the_page_of_another_site_changes_nothing() {
     }
 }
 
+#[tokio::test]
+async fn a_token_is_told_in_the_address_or_by_a_scheme_in_any_case() {
+    let router = Router::new().route("/", get(|| async { "seen" }));
+    let router = guarded(router, TOKEN.parse().ok(), &Page::new("").unwrap());
+    for (path, header, status) in [
+        (format!("/?token={TOKEN}"), String::new(), 200),
+        ("/".into(), format!("Bearer {TOKEN}"), 200),
+        ("/".into(), format!("bearer  {TOKEN}"), 200),
+        ("/".into(), format!("Bearer {TOKEN}x"), 401),
+        ("/".into(), format!("Basic {TOKEN}"), 401),
+        ("/".into(), "Bearer".into(), 401),
+        (format!("/?token={TOKEN}"), "Basic eDp5".into(), 200),
+        ("/".into(), String::new(), 401),
+    ] {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: hub\r\nauthorization: {header}\r\nconnection: close\r\n\r\n"
+        );
+        let answer = ask(&router, &request).await;
+        let head = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&head), "{request}: {answer}");
+    }
+}
+
 /// A connection to a page that listens, on which something is asked.
 fn client(at: SocketAddr) -> TcpStream {
     let mut client = TcpStream::connect(at).unwrap();
