@@ -18,6 +18,8 @@ use theirs::Mode;
 
 /// What is measured.
 #[derive(Debug, Args)]
+// Those of the program, of which these are a part, have the name of the type.
+#[group(id = "membership")]
 pub(crate) struct Arguments {
     /// Numbers of nodes
     #[arg(long, num_args = 1.., default_values_t = [49, 256, 1_024, 2_048])]
