@@ -146,18 +146,15 @@ impl Finding {
 }
 
 /// Runs a scenario. `progress` is called now and then with the time so far and the number of
-/// states found.
+/// states found, and may end the search: then properties are unknown.
 pub fn run(
     scenario: &Scenario,
     engine: Engine,
-    mut progress: impl FnMut(Duration, usize),
+    mut progress: impl FnMut(Duration, usize) -> ControlFlow<()>,
 ) -> Vec<Finding> {
     let clock = Clock::start();
     let elapsed = || Duration::from_micros(clock.now().0);
-    let mut news = |states| {
-        progress(elapsed(), states);
-        ControlFlow::Continue(())
-    };
+    let mut news = |states| progress(elapsed(), states);
     let limits = Limits::default();
     let is_few = |reports: &[Report]| reports.iter().all(|it| it.states <= FEW);
     let alone = (engine != Engine::Both).then(|| scenario.run(&limits, &mut news));

@@ -1,7 +1,8 @@
 //! `selvedge check`.
 
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -169,25 +170,26 @@ fn names_help() -> String {
 /// Runs scenarios, so many at a time, and hands over what is found of each, in their order.
 ///
 /// # Errors
-/// The first of `take`. Then no further scenario begins.
+/// The first of `take`. Then no further scenario begins, and those that run end.
 fn in_order(
     scenarios: &[Scenario],
     engine: Engine,
     threads: usize,
     mut take: impl FnMut(Vec<Finding>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let begun = AtomicUsize::new(0);
+    let (begun, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (send, receive) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..threads {
-            let (begun, send) = (&begun, send.clone());
+            let (begun, is_over, send) = (&begun, &is_over, send.clone());
             scope.spawn(move || {
                 loop {
                     let number = begun.fetch_add(1, Ordering::Relaxed);
                     let Some(scenario) = scenarios.get(number) else {
                         return;
                     };
-                    if send.send((number, patiently(scenario, engine))).is_err() {
+                    let found = patiently(scenario, engine, is_over);
+                    if send.send((number, found)).is_err() {
                         return;
                     }
                 }
@@ -199,7 +201,10 @@ fn in_order(
         for (number, found) in receive {
             early.insert(number, found);
             while let Some(found) = early.remove(&next) {
-                take(found)?;
+                if let Err(why) = take(found) {
+                    is_over.store(true, Ordering::Relaxed);
+                    return Err(why);
+                }
                 next += 1;
             }
         }
@@ -207,14 +212,19 @@ fn in_order(
     })
 }
 
-/// Runs a scenario, and reports its progress on the standard error when it takes long.
-fn patiently(scenario: &Scenario, engine: Engine) -> Vec<Finding> {
+/// Runs a scenario, and reports its progress on the standard error when it takes long. Ends without
+/// a result when nobody waits for one any more.
+fn patiently(scenario: &Scenario, engine: Engine, is_over: &AtomicBool) -> Vec<Finding> {
     let mut next = PATIENCE;
     run(scenario, engine, |elapsed, states| {
         if elapsed >= next {
             next = elapsed + PATIENCE;
             eprintln!("{}: {states} states in {:.0?}", scenario.name(), elapsed);
         }
+        if is_over.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     })
 }
 

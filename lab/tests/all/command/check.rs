@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use selvedge_lab::checks::{FEW, LISTS};
 
@@ -49,6 +51,34 @@ fn scenarios_that_run_at_one_time_are_told_in_order_and_the_largest_is_left_to_o
         let expected = agrees.then_some(true);
         assert_eq!(row["second_agrees"].as_bool(), expected, "{row}");
     }
+}
+
+/// The last of these would take minutes.
+#[test]
+fn a_reader_that_goes_ends_all_searches() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge-lab"))
+        .args(["check", "ricart-agrawala", "--deep", "--threads", "6"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    assert!(line.starts_with(SMALL), "{line}");
+    drop(out);
+    let until = Instant::now() + Duration::from_secs(30);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().unwrap();
+            panic!("it goes on");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = complaint(&output);
+    assert!(told.contains("cannot write"), "{told}");
 }
 
 #[test]
