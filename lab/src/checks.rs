@@ -81,7 +81,7 @@ pub enum Engine {
     Ours,
     /// Ours and stateright, at the same time.
     Both,
-    /// Ours, and then both where ours found no more states than [`FEW`].
+    /// Ours, and then both anew where ours found no more states than [`FEW`].
     BothWhereFew,
 }
 
@@ -146,7 +146,7 @@ impl Finding {
 }
 
 /// Runs a scenario. `progress` is called now and then with the time so far and the number of
-/// states found, and may end the search: then properties are unknown.
+/// states found, and may end a search: then properties are unknown.
 pub fn run(
     scenario: &Scenario,
     engine: Engine,
@@ -157,11 +157,14 @@ pub fn run(
     let mut news = |states| progress(elapsed(), states);
     let limits = Limits::default();
     let is_few = |reports: &[Report]| reports.iter().all(|it| it.states <= FEW);
-    let alone = (engine != Engine::Both).then(|| scenario.run(&limits, &mut news));
-    let (reports, second) = match (engine, alone) {
-        (Engine::Ours, Some(reports)) => (reports, None),
-        (Engine::BothWhereFew, Some(reports)) if !is_few(&reports) => (reports, None),
-        _ => {
+    let alone = match engine {
+        Engine::Both => None,
+        Engine::Ours => Some(scenario.run(&limits, &mut news)),
+        Engine::BothWhereFew => Some(scenario.run(&limits, &mut news)).filter(|it| !is_few(it)),
+    };
+    let (reports, second) = match alone {
+        Some(reports) => (reports, None),
+        None => {
             let (reports, verdict) = scenario.run_both(&limits, &mut news);
             let second = verdict.map_or_else(
                 |disagreement| Second::Disagrees(Box::new(disagreement)),

@@ -5,12 +5,13 @@
     reason = "the database's error is large, and ends the process"
 )]
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::panic::{self, UnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::Once;
 use std::thread;
 
 use redb::{
@@ -318,17 +319,24 @@ fn look_at_copy(dir: &Path, path: &Path) -> Result<(), StoreError> {
     looked
 }
 
-/// Does what may panic, of which nothing is said meanwhile. Panics of other threads are.
+/// Does what may panic, of which nothing is said. What other threads say meanwhile stays said.
 fn quietly<T>(work: impl FnOnce() -> T + UnwindSafe) -> thread::Result<T> {
-    let (hook, here) = (Arc::new(panic::take_hook()), thread::current().id());
-    let kept = Arc::clone(&hook);
-    panic::set_hook(Box::new(move |it| {
-        if thread::current().id() != here {
-            kept(it);
-        }
-    }));
+    static HOOK: Once = Once::new();
+    thread_local! {
+        static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+    }
+    // Once: what two threads put in its place in turn would not be what they find afterwards.
+    HOOK.call_once(|| {
+        let loud = panic::take_hook();
+        panic::set_hook(Box::new(move |it| {
+            if !IS_QUIET.get() {
+                loud(it);
+            }
+        }));
+    });
+    IS_QUIET.set(true);
     let done = catch_unwind(work);
-    panic::set_hook(Box::new(move |it| hook(it)));
+    IS_QUIET.set(false);
     done
 }
 

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub(crate) struct Check {
     #[arg(value_name = "NAME", help = names_help())]
     names: Vec<String>,
-    /// Which engine searches: with `both`, disagreements are reported
+    /// Which engine searches; the exit status is 1 where two disagree
     #[arg(
         long,
         value_enum,
@@ -45,7 +45,7 @@ pub(crate) struct Check {
         value_name = "ADDRESS",
         num_args = 0..=1,
         default_missing_value = "127.0.0.1:3000",
-        conflicts_with_all = ["json", "deep"]
+        conflicts_with_all = ["json", "deep", "threads"]
     )]
     explore: Option<SocketAddr>,
     /// Run the papers' rules alone, where they differ from ours
@@ -54,7 +54,8 @@ pub(crate) struct Check {
     /// Run the scenarios that take minutes, too
     #[arg(long)]
     deep: bool,
-    /// How many scenarios at a time; as many as there are cores without it
+    /// How many scenarios run at a time, each with memory of its own; as many as there are cores
+    /// without it
     #[arg(long)]
     threads: Option<NonZeroUsize>,
     /// Write the findings as JSON
@@ -69,7 +70,7 @@ enum Which {
     Ours,
     /// Ours and stateright
     Both,
-    /// Ours, and stateright where that takes no more than a second or two
+    /// Ours, and stateright where ours found no more than 20,000 states
     BothWhereFew,
 }
 
@@ -170,7 +171,7 @@ fn names_help() -> String {
 /// Runs scenarios, so many at a time, and hands over what is found of each, in their order.
 ///
 /// # Errors
-/// The first of `take`. Then no further scenario begins, and those that run end.
+/// The first of `take`. Then no further scenario begins, and searches end that take long.
 fn in_order(
     scenarios: &[Scenario],
     engine: Engine,
@@ -180,10 +181,10 @@ fn in_order(
     let (begun, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (send, receive) = mpsc::channel();
     thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..threads.min(scenarios.len()) {
             let (begun, is_over, send) = (&begun, &is_over, send.clone());
             scope.spawn(move || {
-                loop {
+                while !is_over.load(Ordering::Relaxed) {
                     let number = begun.fetch_add(1, Ordering::Relaxed);
                     let Some(scenario) = scenarios.get(number) else {
                         return;

@@ -53,7 +53,7 @@ fn scenarios_that_run_at_one_time_are_told_in_order_and_the_largest_is_left_to_o
     }
 }
 
-/// The last of these would take minutes.
+/// The fourth of these takes minutes in a build for tests.
 #[test]
 fn a_reader_that_goes_ends_all_searches() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge-lab"))
@@ -83,6 +83,16 @@ fn a_reader_that_goes_ends_all_searches() {
     assert_eq!(output.status.code(), Some(1));
     let told = complaint(&output);
     assert!(told.contains("cannot write"), "{told}");
+}
+
+#[test]
+fn the_help_says_how_many_states_are_few() {
+    let output = lab(&["check", "--help"]);
+    let told = String::from_utf8(output.stdout).unwrap().replace(',', "");
+    assert!(
+        told.contains(&format!("no more than {FEW} states")),
+        "{told}"
+    );
 }
 
 #[test]
