@@ -262,15 +262,17 @@ impl<S: State> Acceptor<S> {
         Accept::Held
     }
 
-    /// Takes what follows `after` as committed, whatever ballots say.
+    /// Takes what follows `after` as committed, whatever ballots say. Returns true if this member had
+    /// accepted all of it.
     pub(crate) fn learn(
         &mut self,
         after: Version,
         entries: impl IntoIterator<Item = Entry<S::Update>>,
         mut emit: impl FnMut(Committed<S>),
-    ) {
+    ) -> bool {
+        let mut was_accepted = true;
         let Some(held) = self.committed.checked_sub(after) else {
-            return; // It lacks what comes before.
+            return was_accepted; // It lacks what comes before.
         };
         let number = self.configuration().number;
         for entry in entries.into_iter().skip(held as usize) {
@@ -280,14 +282,16 @@ impl<S: State> Acceptor<S> {
                 entry
             };
             // What was accepted in its place and differs was never committed, nor was what follows.
-            if self.tail.pop_front().is_some_and(|it| it != entry) {
+            if self.tail.pop_front().is_none_or(|it| it != entry) {
                 self.tail.clear();
+                was_accepted = false;
             }
             self.apply(entry, &mut emit);
             if self.configuration().number != number {
-                return; // The next entries are of another configuration: they are asked for again.
+                break; // The next entries are of another configuration: they are asked for again.
             }
         }
+        was_accepted
     }
 
     /// Takes what was accepted as committed, up to `version` and as far as it is held.
@@ -438,7 +442,7 @@ impl<S: State> Acceptor<S> {
                 if *after > self.committed {
                     return Err(Damage::Missing);
                 }
-                self.learn(*after, entries.iter().cloned(), |_| ());
+                let _was_accepted = self.learn(*after, entries.iter().cloned(), |_| ());
             }
             Fact::Installed(snapshot) => {
                 let is_taken = self.origin.takes(snapshot.configuration.number);

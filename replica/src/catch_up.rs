@@ -142,9 +142,12 @@ impl<S: State> Replica<S> {
         Self::emit_fact(fact, cx);
         let number = self.configuration().number;
         let mut committed = Vec::new();
-        self.acceptor.learn(after, entries, |it| committed.push(it));
+        let was_accepted = (self.acceptor).learn(after, entries, |it| committed.push(it));
         for it in committed {
             self.on_committed(it, cx);
+        }
+        if !was_accepted {
+            self.end_lead(cx);
         }
         if self.configuration().number != number {
             self.on_configured(cx);
@@ -154,6 +157,16 @@ impl<S: State> Replica<S> {
         self.append_backlog(cx);
         // There may be more.
         self.ask_for_missing(from, cx);
+    }
+
+    /// Ends the lead of this member, if it leads: an entry was committed that it did not propose, so
+    /// another ballot decides. It may not send on what it holds under its own ballot: members that
+    /// accepted that from it would take the two for one.
+    fn end_lead(&mut self, cx: &mut Context<'_, Self>) {
+        if self.leads() {
+            self.step_down(cx);
+            self.seek_leader(cx);
+        }
     }
 
     /// Sends a page of the state: the first one of the latest state, or one that was asked for.
@@ -338,6 +351,10 @@ impl<S: State> Replica<S> {
         self.acceptor.install(snapshot);
         cx.event(Event::Installed(version));
         self.overtake(cx);
+        if number == before {
+            // A state does not tell which entries led to it.
+            self.end_lead(cx);
+        }
         if self.configuration().number != before {
             let number = self.configuration().number;
             cx.event(Event::Configured { number, version });

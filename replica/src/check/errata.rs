@@ -101,7 +101,7 @@ fn cases() -> Vec<Case> {
                 sees: &[AllApplied(2), Leaders(2)],
                 ..Setup::of(THREE, &[&[Propose(11)], &[Propose(22)]])
             },
-            states: 35_825,
+            states: 37_985,
             rule: &[Published::AdoptsConfirmed],
             steps: 11,
         },

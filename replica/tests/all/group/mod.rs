@@ -3,6 +3,7 @@
 mod candidates;
 mod catch_up;
 mod costs;
+mod cut_off;
 mod leaders;
 mod leases;
 mod lies;

@@ -1,0 +1,198 @@
+//! Members that are cut off while the others go on, and come back.
+
+use std::collections::BTreeMap;
+
+use selvedge_replica::Wants;
+
+use super::*;
+
+impl Group {
+    /// So many updates are proposed at a node; only nodes that are not in `without` receive anything.
+    fn propose_without(&mut self, id: u64, updates: impl Iterator<Item = u16>, without: &[u64]) {
+        for update in updates {
+            self.command(id, Command::Propose(update));
+            self.deliver_without(without);
+        }
+    }
+
+    /// No two nodes applied different updates at one version.
+    fn assert_one_history(&self) {
+        let mut decided = BTreeMap::new();
+        for (id, event) in &self.events {
+            if let Event::Applied {
+                version,
+                by,
+                number,
+                ..
+            } = event
+            {
+                let (first, other) = *decided.entry(version).or_insert((id, (by, number)));
+                assert_eq!((by, number), other, "version {version} at {id} and {first}");
+            }
+        }
+    }
+}
+
+const LEFT: [u64; 2] = [1, 2];
+const RIGHT: [u64; 3] = [3, 4, 5];
+
+/// Leader 1 is cut off with 2; each part decides, or goes on with, updates of its own.
+fn part(budget: u16, updates: u16) -> Group {
+    let ids = [1, 2, 3, 4, 5];
+    let mut first = Configuration::of(ids.map(member));
+    first.frame_budget = budget;
+    let mut group = Group::new(&first, &ids);
+    group.propose_without(1, 1..2, &[]);
+    group.wait(Span::secs(1));
+    group.propose_without(1, 1_000..1_000 + updates, &RIGHT);
+    assert_eq!(group.state(2), [1], "two of five decide nothing");
+    for id in RIGHT {
+        for gone in LEFT {
+            group.tell(id, Delta::Failed(member(gone)));
+        }
+    }
+    group.deliver_without(&LEFT);
+    group.propose_without(3, 2_000..2_000 + updates, &LEFT);
+    assert_eq!(group.state(3).len(), 1 + usize::from(updates));
+    group
+}
+
+/// The parts reach each other again, which the membership service notices late.
+fn mend(group: &mut Group) {
+    // A message takes as long as a tick: timers of the former leader tick between two of them.
+    for round in 0..300 {
+        for (id, back) in RIGHT.into_iter().flat_map(|id| LEFT.map(|back| (id, back))) {
+            if round == 150 {
+                group.tell(id, Delta::Refuted(member(back)));
+            }
+        }
+        group.round_without(&[]);
+        group.now = group.now + Span::millis(100);
+        for at in 0..group.nodes.len() {
+            let mut effects = Vec::new();
+            group.nodes[at].expire(group.now, &mut group.rng, |it| effects.push(it));
+            group.take(at, effects);
+        }
+        group.assert_one_history();
+    }
+}
+
+/// All is applied in the end, at all members of the present configuration.
+fn assert_applied(group: &Group, ids: &[u64], updates: u16) {
+    for &id in ids {
+        let state = group.state(id);
+        assert_eq!(state.len(), 1 + 2 * usize::from(updates), "at {id}");
+        assert_eq!(state[..], *group.state(3), "at {id}");
+    }
+}
+
+#[test]
+fn a_leader_that_comes_back_after_a_change_of_members_gives_up_what_it_proposed_alone() {
+    let mut group = part(1_400, 250);
+    group.command(3, Command::Configure(Configuration::of(RIGHT.map(member))));
+    group.deliver_without(&LEFT);
+    assert_eq!(group.node(4).configuration().number, 2);
+    mend(&mut group);
+    assert_eq!(group.state(3).len(), 251);
+    for id in LEFT {
+        assert_eq!(group.node(id).configuration().number, 2);
+    }
+}
+
+#[test]
+fn a_leader_that_comes_back_after_a_change_that_names_it_applies_what_the_others_did() {
+    let mut group = part(1_400, 250);
+    let all = Configuration::of([1, 2, 3, 4, 5].map(member));
+    group.command(3, Command::Configure(all));
+    group.deliver_without(&LEFT);
+    mend(&mut group);
+    assert_applied(&group, &[1, 2, 3, 4, 5], 250);
+}
+
+#[test]
+fn a_leader_that_comes_back_and_learns_in_parts_leads_no_more() {
+    for budget in [127, 1_400] {
+        let mut group = part(budget, 9);
+        mend(&mut group);
+        assert_applied(&group, &[1, 2, 3, 4, 5], 9);
+    }
+}
+
+/// What a node sends to one that lacks what follows the first version.
+fn learn_from(group: &mut Group, id: u64, count: usize) -> Body<u16> {
+    let lacking = Body::Lacking {
+        committed: 1,
+        wants: Wants::Entries,
+    };
+    match &group.say(id, member(4), lacking)[..] {
+        [(4, Body::Learn { after, entries })] => Body::Learn {
+            after: *after,
+            entries: entries.iter().take(count).cloned().collect(),
+        },
+        sent => panic!("{sent:?}"),
+    }
+}
+
+fn is_accept(sent: &(u64, Body<u16>)) -> bool {
+    matches!(sent.1, Body::Accept { .. })
+}
+
+#[test]
+fn a_leader_that_learns_another_entry_than_it_proposed_is_deposed_before_it_sends() {
+    let mut group = part(1_400, 9);
+    let ballot = group.node(1).leader().unwrap().1;
+    let learn = learn_from(&mut group, 3, 4);
+    let sent = group.say(1, member(4), learn);
+    assert!(!sent.iter().any(is_accept), "{sent:?}");
+    assert_eq!(group.told(1, |it| *it == Event::Deposed(ballot)), 1);
+    assert_eq!(group.state(1), [1, 2_000, 2_001, 2_002, 2_003]);
+}
+
+/// It has nothing on its way: another leader decided all the same.
+#[test]
+fn a_leader_that_learns_an_entry_behind_what_it_proposed_is_deposed() {
+    let mut group = part(1_400, 0);
+    group.propose_without(3, 2_000..2_002, &LEFT);
+    let ballot = group.node(1).leader().unwrap().1;
+    let learn = learn_from(&mut group, 3, 1);
+    let sent = group.say(1, member(4), learn);
+    assert!(!sent.iter().any(is_accept), "{sent:?}");
+    assert_eq!(group.told(1, |it| *it == Event::Deposed(ballot)), 1);
+}
+
+#[test]
+fn a_leader_that_learns_what_it_proposed_goes_on() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.propose_without(1, 1..2, &[]);
+    for update in 5..9 {
+        group.command(1, Command::Propose(update));
+    }
+    let sent = group.taken();
+    let entries = sent.into_iter().filter_map(|(to, it)| match it {
+        Body::Accept { entries, .. } if to == 2 => Some(entries),
+        _ => None,
+    });
+    let entries = entries.flatten().take(2).collect();
+    group.say(1, member(2), Body::Learn { after: 1, entries });
+    assert!(group.node(1).leads());
+    assert_eq!(group.state(1), [1, 5, 6]);
+}
+
+/// The state says nothing of what was proposed in its place.
+#[test]
+fn a_leader_that_receives_the_state_of_its_configuration_is_deposed() {
+    let mut group = part(1_400, 9);
+    let ballot = group.node(1).leader().unwrap().1;
+    let lacking = Body::Lacking {
+        committed: 1,
+        wants: Wants::State,
+    };
+    let pages = group.say(3, member(1), lacking);
+    let [(1, page)] = &pages[..] else {
+        panic!("{pages:?}");
+    };
+    let sent = group.say(1, member(3), page.clone());
+    assert!(!sent.iter().any(is_accept), "{sent:?}");
+    assert_eq!(group.told(1, |it| *it == Event::Deposed(ballot)), 1);
+    assert_eq!(group.state(1).len(), 10);
+}
