@@ -13,7 +13,7 @@ use crate::message::{Body, Wants};
 use crate::pages::{Fetching, Serving};
 use crate::replica::Replica;
 use crate::sessions::Fate;
-use crate::{Entries, Event, Fact, State, Timer, Version};
+use crate::{Entries, Event, Fact, SnapshotId, State, Timer, Version};
 
 impl<S: State> Replica<S> {
     /// Asks a member for what this one lacks.
@@ -80,7 +80,8 @@ impl<S: State> Replica<S> {
         let slot = usize::from(is_bare);
         if let Some(slot) = self.serving.get_mut(slot) {
             slot.take_if(|it| {
-                it.version <= committed && !(wants == Wants::State && it.version == committed)
+                let version = it.snapshot.version;
+                version <= committed && !(wants == Wants::State && version == committed)
             });
         }
         self.send_page(from, None, is_bare, cx);
@@ -173,7 +174,7 @@ impl<S: State> Replica<S> {
     fn send_page(
         &mut self,
         to: Member,
-        asked: Option<(Version, u32)>,
+        asked: Option<(SnapshotId, u32)>,
         is_bare: bool,
         cx: &mut Context<'_, Self>,
     ) {
@@ -185,8 +186,8 @@ impl<S: State> Replica<S> {
         let served = self.serving.get(slot).and_then(Option::as_ref);
         // It stays as it is while it is fetched, however old: it would never be there as a whole else.
         let is_kept = served.is_some_and(|it| match asked {
-            Some((version, _)) => version <= it.version,
-            None => it.version >= oldest,
+            Some((asked, _)) => asked.version <= it.snapshot.version,
+            None => it.snapshot.version >= oldest,
         });
         if !is_kept {
             let mut snapshot = self.acceptor.snapshot();
@@ -199,7 +200,11 @@ impl<S: State> Replica<S> {
                 return;
             };
             let serving = Serving {
-                version: snapshot.version,
+                snapshot: SnapshotId {
+                    version: snapshot.version,
+                    is_bare,
+                    total: u32::try_from(bytes.len()).unwrap_or(u32::MAX),
+                },
                 bytes: bytes.into(),
             };
             if let Some(slot) = self.serving.get_mut(slot) {
@@ -209,17 +214,17 @@ impl<S: State> Replica<S> {
         let Some(serving) = self.serving.get(slot).and_then(Option::as_ref) else {
             return;
         };
-        // Another version than was asked for begins anew.
-        let asked = asked.filter(|&(version, _)| version == serving.version);
+        // Pages of another state than was asked for begin again.
+        let snapshot = serving.snapshot;
+        let asked = asked.filter(|&(asked, offset)| asked == snapshot && offset < snapshot.total);
         let offset = asked.map_or(0, |(_, offset)| offset);
         let room = self.entry_room();
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = serving.bytes.get(start..).unwrap_or_default();
         let is_last = bytes.len() <= room;
         let page = Body::Page {
-            version: serving.version,
+            snapshot,
             offset,
-            total: u32::try_from(serving.bytes.len()).unwrap_or(u32::MAX),
             bytes: bytes.iter().take(room).copied().collect(),
         };
         if is_last && let Some(slot) = self.serving.get_mut(slot) {
@@ -231,43 +236,46 @@ impl<S: State> Replica<S> {
     pub(crate) fn on_fetch(
         &mut self,
         from: Member,
-        (version, offset, wants): (Version, u32, Wants),
+        snapshot: SnapshotId,
+        offset: u32,
         cx: &mut Context<'_, Self>,
     ) {
         if self.acceptor.state().is_none() {
             return self.send_current(from, cx);
         }
-        let is_bare = self.is_bare(from, wants);
-        self.send_page(from, Some((version, offset)), is_bare, cx);
+        self.send_page(from, Some((snapshot, offset)), snapshot.is_bare, cx);
+    }
+
+    /// Returns true if a state of this version is of use to this node.
+    fn needs_state(&self, version: Version) -> bool {
+        let own = self.acceptor.committed();
+        version > own || version == own && self.acceptor.lacks_state()
     }
 
     pub(crate) fn on_page(
         &mut self,
         from: Member,
-        (version, offset, total): (Version, u32, u32),
+        id: SnapshotId,
+        offset: u32,
         page: &[u8],
         cx: &mut Context<'_, Self>,
     ) -> Result<(), crate::Misbehaviour> {
-        let own = self.acceptor.committed();
-        let lacks_state = self.acceptor.lacks_state();
-        let is_wanted = version > own || version == own && lacks_state;
-        if !is_wanted {
+        if !self.needs_state(id.version) {
             self.counters.stale += 1;
             return Ok(());
         }
-        if total > self.config.state_limit {
+        if id.total > self.config.state_limit {
             self.counters.too_long += 1;
             return Ok(());
         }
         let follows = self.fetching.as_ref().is_some_and(|it| {
             let held = u32::try_from(it.bytes.len()).unwrap_or(u32::MAX);
-            let is_same = it.version == version && it.total == total;
-            it.from.id == from.id && is_same && held == offset
+            it.from.id == from.id && it.snapshot == id && held == offset
         });
         // One state at a time: another one replaces it if its sender has no more of this one.
         let replaces = self.fetching.as_ref().is_none_or(|it| {
-            let is_same = it.version == version && it.total == total;
-            it.from.id == from.id && version >= it.version && !is_same
+            let is_later = id.version >= it.snapshot.version && id != it.snapshot;
+            it.from.id == from.id && is_later
         });
         if !follows && (offset != 0 || !replaces) {
             self.counters.stale += 1;
@@ -278,7 +286,7 @@ impl<S: State> Replica<S> {
             _ => &[],
         };
         let whole = held.len() + page.len();
-        if whole < usize::try_from(total).unwrap_or(usize::MAX) {
+        if whole < usize::try_from(id.total).unwrap_or(usize::MAX) {
             if page.is_empty() {
                 self.counters.stale += 1;
                 return Ok(());
@@ -288,8 +296,7 @@ impl<S: State> Replica<S> {
             bytes.extend_from_slice(page);
             self.fetching = Some(Fetching {
                 from,
-                version,
-                total,
+                snapshot: id,
                 bytes,
                 attempts: 0,
             });
@@ -297,7 +304,10 @@ impl<S: State> Replica<S> {
             return Ok(());
         }
         let snapshot: Option<Snapshot<S>> = decode(&[held, page].concat());
-        let Some(snapshot) = snapshot.filter(|it| it.version == version && it.is_sound()) else {
+        let is_it = |it: &Snapshot<S>| {
+            it.version == id.version && it.state.is_none() == id.is_bare && it.is_sound()
+        };
+        let Some(snapshot) = snapshot.filter(is_it) else {
             return Err(crate::Misbehaviour::State);
         };
         if snapshot.state.is_none() && self.acceptor.state().is_some() {
@@ -314,15 +324,17 @@ impl<S: State> Replica<S> {
             return;
         };
         let body = Body::Fetch {
-            version: fetching.version,
+            snapshot: fetching.snapshot,
             offset: u32::try_from(fetching.bytes.len()).unwrap_or(u32::MAX),
-            wants: self.wants(),
         };
         self.send(fetching.from, body, cx);
         cx.arm(Timer::Fetch, self.config.resend);
     }
 
     pub(crate) fn on_fetch_tick(&mut self, cx: &mut Context<'_, Self>) {
+        // What it lacked may have come from another member meanwhile.
+        let fetching = self.fetching.take();
+        self.fetching = fetching.filter(|it| self.needs_state(it.snapshot.version));
         let Some(fetching) = &mut self.fetching else {
             return;
         };

@@ -174,11 +174,12 @@ impl<S: State> Replica<S> {
         if other.number < number {
             return self.send_current(from, cx);
         }
+        // The sender may have given its state up; the configuration's members have it. A witness
+        // that is asked for it sends this message again: each answer would cause a question.
+        let keeps = other.voter(from.id).is_some_and(|it| !it.is_witness);
+        let may_have_state = keeps || !is_active;
         if other.number > number {
-            // The sender may have given its state up; the configuration's members have it. One that
-            // has, and is asked, tells this again: each answer would bring more questions.
-            let keeps = other.voter(from.id).is_some_and(|it| !it.is_witness);
-            if keeps || !is_active {
+            if may_have_state {
                 self.ask_for_missing(from, cx);
             }
             for voter in other.members().filter(|it| !it.is_witness) {
@@ -196,7 +197,7 @@ impl<S: State> Replica<S> {
             self.on_active(cx);
         }
         let lacks_state = self.acceptor.lacks_state();
-        if lacks_state && other.voter(self.me.id).is_some() {
+        if lacks_state && may_have_state && other.voter(self.me.id).is_some() {
             self.ask_for_missing(from, cx);
         }
         self.seek_leader(cx);

@@ -222,7 +222,7 @@ pub use counters::Counters;
 pub use entry::{Entries, Entry, Proposal};
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
 pub use fact::{Damage, Fact, Snapshot, Stored};
-pub use message::{Body, KIND, Message, Wants};
+pub use message::{Body, KIND, Message, SnapshotId, Wants};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use replica::Replica;

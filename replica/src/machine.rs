@@ -50,14 +50,13 @@ impl<S: State> Replica<S> {
             return Ok(());
         }
         if let Body::Page {
-            version,
+            snapshot,
             offset,
-            total,
             bytes,
         } = &message.body
         {
             // The only message whose content shows late that it is malformed.
-            self.on_page(from, (*version, *offset, *total), bytes, cx)?;
+            self.on_page(from, *snapshot, *offset, bytes, cx)?;
             return Ok(());
         }
         let present = self.acceptor.configuration();
@@ -100,11 +99,7 @@ impl<S: State> Replica<S> {
                 self.on_lacking(from, configuration, (committed, wants), cx);
             }
             Body::Learn { after, entries } => self.on_learn(from, after, entries, cx),
-            Body::Fetch {
-                version,
-                offset,
-                wants,
-            } => self.on_fetch(from, (version, offset, wants), cx),
+            Body::Fetch { snapshot, offset } => self.on_fetch(from, snapshot, offset, cx),
             Body::Current {
                 configuration,
                 is_active,
@@ -247,15 +242,14 @@ impl<S: State> Replica<S> {
                 check_current(configuration, message.configuration)
             }
             Body::Page {
+                snapshot,
                 offset,
-                total,
                 bytes,
-                ..
             } => match u32::try_from(bytes.len())
                 .ok()
                 .and_then(|it| it.checked_add(*offset))
             {
-                Some(end) if end <= *total => Ok(()),
+                Some(end) if end <= snapshot.total => Ok(()),
                 _ => Err(Misbehaviour::State),
             },
             Body::Prepare { .. }

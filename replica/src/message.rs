@@ -105,25 +105,20 @@ pub enum Body<U> {
         /// The entries, as many as fit.
         entries: Entries<U>,
     },
-    /// Asks for a page of the state as of a version. Of any configuration. Answered by
-    /// [`Body::Page`].
+    /// Asks for the next page of a state. Of any configuration. Answered by [`Body::Page`].
     Fetch {
-        /// Which version.
-        version: Version,
-        /// From which byte on.
+        /// The state of which the sender has pages.
+        snapshot: SnapshotId,
+        /// The first byte of the page.
         offset: u32,
-        /// What it has use for.
-        wants: Wants,
     },
-    /// A page of the state. Of any configuration.
+    /// A page of a state. Of any configuration.
     Page {
-        /// As of which version.
-        version: Version,
-        /// From which byte on.
+        /// The state to which the page belongs.
+        snapshot: SnapshotId,
+        /// The first byte of the page.
         offset: u32,
-        /// How many bytes there are in all.
-        total: u32,
-        /// As many as fit.
+        /// The bytes, as many as fit.
         bytes: List<u8, 16>,
     },
     /// Proposals, in their proposer's order.
@@ -175,6 +170,18 @@ pub enum Wants {
     State,
     /// It is a witness that holds no state: what belongs to the state, without it.
     Bare,
+}
+
+/// The encoding of a state to which a page belongs: pages of two encodings never make one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct SnapshotId {
+    /// The version of the state.
+    pub version: Version,
+    /// True if it is a witness's part, without the application's state.
+    pub is_bare: bool,
+    /// The length of the encoding in bytes.
+    pub total: u32,
 }
 
 impl<U> Body<U> {
@@ -237,9 +244,10 @@ impl<U> Message<U> {
             Body::Stand { ballot } => is_ballot(ballot),
             Body::Lacking { committed, .. } => is_version(*committed),
             Body::Learn { after, .. } => is_version(*after),
-            Body::Fetch { version, .. }
-            | Body::Page { version, .. }
-            | Body::ReadAt { version, .. } => is_version(*version),
+            Body::Fetch { snapshot, .. } | Body::Page { snapshot, .. } => {
+                is_version(snapshot.version)
+            }
+            Body::ReadAt { version, .. } => is_version(*version),
             Body::Propose { .. }
             | Body::Read { .. }
             | Body::Current { .. }

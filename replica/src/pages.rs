@@ -5,14 +5,13 @@ use alloc::vec::Vec;
 
 use selvedge_core::Member;
 
-use crate::Version;
+use crate::SnapshotId;
 
 /// A state that this member receives, page by page.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Fetching {
     pub(crate) from: Member,
-    pub(crate) version: Version,
-    pub(crate) total: u32,
+    pub(crate) snapshot: SnapshotId,
     /// What has arrived.
     pub(crate) bytes: Vec<u8>,
     pub(crate) attempts: u8,
@@ -21,6 +20,6 @@ pub(crate) struct Fetching {
 /// A state that others fetch from this member: it stays as it is while they do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Serving {
-    pub(crate) version: Version,
+    pub(crate) snapshot: SnapshotId,
     pub(crate) bytes: Arc<[u8]>,
 }

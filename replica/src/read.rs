@@ -3,7 +3,8 @@
 //! The leader notes what is committed when it is asked, and answers when a quorum has acknowledged
 //! a round that it sent after that: then no other leader had committed anything when it was asked
 //! (Ongaro, "Consensus: bridging theory and practice", 2014, section 6.4). With a
-//! [lease](crate::Lease) it answers at once.
+//! [lease](crate::Lease) it answers at once. A leader that adopted the end of its configuration
+//! answers no read: another leader may have decided that entry, and the next configuration more.
 
 use alloc::vec::Vec;
 
@@ -30,6 +31,12 @@ impl<S: State> Replica<S> {
             return;
         };
         let version = committed.max(leadership.start);
+        // What this leader adopted ends its configuration. That may have been decided long ago, and
+        // later configurations may have decided since: the read is asked again there.
+        let is_watch = number == 0;
+        if !is_watch && self.acceptor.is_sealed() && version == self.acceptor.end() {
+            return;
+        }
         if holds_lease {
             return self.answer(by, number, version, cx);
         }
@@ -41,7 +48,7 @@ impl<S: State> Replica<S> {
             return; // It is asked again while it waits.
         }
         // Whether the leader is there is asked by members alone, and by each of them once.
-        let is_watch = number == 0 && self.acceptor.configuration().voter(by.id).is_some();
+        let is_watch = is_watch && self.acceptor.configuration().voter(by.id).is_some();
         let former = |it: &&mut Question| it.number == 0 && it.by.id == by.id;
         if is_watch && let Some(question) = questions.iter_mut().find(former) {
             // Its place stays: others wait behind it.

@@ -2,7 +2,7 @@
 
 use selvedge_core::wire::Envelope;
 use selvedge_core::{Member, NodeId, Stamp};
-use selvedge_replica::{Body, Configuration, Entry, Message, Proposal, Wants};
+use selvedge_replica::{Body, Configuration, Entry, Message, Proposal, SnapshotId, Wants};
 
 use super::Seed;
 use crate::decode::seal;
@@ -215,17 +215,23 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
         (
             "fetch",
             Body::Fetch {
-                version: 5,
+                snapshot: SnapshotId {
+                    version: 5,
+                    is_bare: true,
+                    total: 302,
+                },
                 offset: 90,
-                wants: Wants::Bare,
             },
         ),
         (
             "page",
             Body::Page {
-                version: 5,
+                snapshot: SnapshotId {
+                    version: 5,
+                    is_bare: false,
+                    total: 94,
+                },
                 offset: 90,
-                total: 94,
                 bytes: [1, 2, 3, 4].into_iter().collect(),
             },
         ),

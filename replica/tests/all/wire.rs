@@ -3,7 +3,8 @@
 use selvedge_core::wire::{Envelope, Message as _, VERSION};
 use selvedge_core::{Member, NodeId, Span, Stamp};
 use selvedge_replica::{
-    Body, Configuration, Entry, KIND, Lease, Message, Proposal, QuorumRule, Voter, Wants,
+    Body, Configuration, Entry, KIND, Lease, Message, Proposal, QuorumRule, SnapshotId, Voter,
+    Wants,
 };
 
 fn frame(from: Member, message: &Message<u16>) -> Vec<u8> {
@@ -78,14 +79,20 @@ fn samples() -> Vec<Message<u16>> {
             entries: [Entry::Update(proposal.clone())].into_iter().collect(),
         },
         Body::Fetch {
-            version: 128,
+            snapshot: SnapshotId {
+                version: 128,
+                is_bare: true,
+                total: 302,
+            },
             offset: 300,
-            wants: Wants::Bare,
         },
         Body::Page {
-            version: 128,
+            snapshot: SnapshotId {
+                version: 128,
+                is_bare: false,
+                total: 302,
+            },
             offset: 300,
-            total: 302,
             bytes: [200, 1].into_iter().collect(),
         },
         Body::Propose {
@@ -121,8 +128,8 @@ fn the_format_stays_as_it_is() {
         "010701000504ac0209080602",
         "010701000505800101",
         "010701000506800101000201c801018201e807",
-        "0107010005078001ac0202",
-        "0107010005088001ac02ae0202c801",
+        "010701000507800101ae02ac02",
+        "010701000508800100ae02ac0202c801",
         "010701000509010201c801018201e807",
         "01070100050a04",
         "01070100050bc801048001",

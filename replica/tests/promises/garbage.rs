@@ -3,7 +3,7 @@
 use selvedge_core::wire::List;
 use selvedge_core::{Input, Member, NodeId};
 use selvedge_replica::{
-    Ballot, Body, Configuration, Entries, Entry, Message, Proposal, Voter, Wants,
+    Ballot, Body, Configuration, Entries, Entry, Message, Proposal, SnapshotId, Voter, Wants,
 };
 
 use crate::oracle::Op;
@@ -191,9 +191,8 @@ impl World {
                 entries: self.entries(configuration),
             },
             9 => Body::Fetch {
-                version: self.number(version),
+                snapshot: self.snapshot_id(version, 100),
                 offset: self.number(100) as u32,
-                wants: [Wants::Entries, Wants::State, Wants::Bare][self.below(3) as usize],
             },
             10 => {
                 let bytes: List<u8, 16> = (0..self.below(200)).map(|it| it as u8).collect();
@@ -204,13 +203,8 @@ impl World {
                 };
                 let end = offset.saturating_add(bytes.len() as u32);
                 Body::Page {
-                    version: self.number(version),
+                    snapshot: self.snapshot_id(version, end),
                     offset,
-                    total: if self.percent(50) {
-                        end
-                    } else {
-                        self.number(end.into()) as u32
-                    },
                     bytes,
                 }
             }
@@ -250,6 +244,17 @@ impl World {
             body,
         };
         (from, message)
+    }
+
+    fn snapshot_id(&mut self, version: u64, end: u32) -> SnapshotId {
+        SnapshotId {
+            version: self.number(version),
+            is_bare: self.percent(30),
+            total: match self.percent(50) {
+                true => end,
+                false => self.number(end.into()) as u32,
+            },
+        }
     }
 
     /// A message that was sent, with some bytes changed; if it can be decoded.

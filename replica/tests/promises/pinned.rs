@@ -4,7 +4,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_replica::{
-    Ballot, Body, Command, Config, Configuration, Entry, Event, Message, Proposal, Replica, Wants,
+    Ballot, Body, Command, Config, Configuration, Entry, Event, Message, Proposal, Replica,
+    SnapshotId, Wants,
 };
 
 use crate::oracle::{Log, Op};
@@ -62,20 +63,26 @@ fn update(by: u64, number: u64, first: u64, since: u64) -> Entry<Op> {
     })
 }
 
+const fn whole(version: u64) -> SnapshotId {
+    SnapshotId {
+        version,
+        is_bare: false,
+        total: 1_000,
+    }
+}
+
 fn page(version: u64, offset: u32) -> Body<Op> {
     Body::Page {
-        version,
+        snapshot: whole(version),
         offset,
-        total: 1_000,
         bytes: [0; 100].into_iter().collect(),
     }
 }
 
 fn fetch(version: u64, offset: u32) -> Body<Op> {
     Body::Fetch {
-        version,
+        snapshot: whole(version),
         offset,
-        wants: Wants::Entries,
     }
 }
 
@@ -102,11 +109,22 @@ fn propose(node: &mut Node, id: u64) {
 fn pages(sent: &[(u64, Body<Op>)]) -> Vec<(u64, u32)> {
     let pages = sent.iter().filter_map(|(_, it)| match it {
         Body::Page {
-            version, offset, ..
-        } => Some((*version, *offset)),
+            snapshot, offset, ..
+        } => Some((snapshot.version, *offset)),
         _ => None,
     });
     pages.collect()
+}
+
+/// Asks for another page of the state to which these belong.
+fn next_page(sent: &[(u64, Body<Op>)], offset: u32) -> Body<Op> {
+    match sent {
+        [(_, Body::Page { snapshot, .. })] => Body::Fetch {
+            snapshot: *snapshot,
+            offset,
+        },
+        _ => panic!("{sent:?}"),
+    }
 }
 
 /// With a window that the updates outran, no state ever arrived as a whole. And a state that was kept
@@ -123,14 +141,19 @@ fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
             Wants::Entries
         },
     };
-    assert_eq!(pages(&hear(&mut leader, 2, lacking(0))), [(1, 0)]);
+    let first = hear(&mut leader, 2, lacking(0));
+    assert_eq!(pages(&first), [(1, 0)]);
     propose(&mut leader, 2);
-    assert_eq!(pages(&hear(&mut leader, 2, fetch(1, 700))), [(1, 700)]);
-    assert_eq!(pages(&hear(&mut leader, 3, lacking(1))), [(2, 0)]);
+    let sent = hear(&mut leader, 2, next_page(&first, 700));
+    assert_eq!(pages(&sent), [(1, 700)]);
+    let second = hear(&mut leader, 3, lacking(1));
+    assert_eq!(pages(&second), [(2, 0)]);
     // The member that began before shares what is later.
     propose(&mut leader, 3);
-    assert_eq!(pages(&hear(&mut leader, 2, fetch(1, 1_400))), [(2, 0)]);
-    assert_eq!(pages(&hear(&mut leader, 3, fetch(2, 700))), [(2, 700)]);
+    let sent = hear(&mut leader, 2, next_page(&first, 1_400));
+    assert_eq!(pages(&sent), [(2, 0)]);
+    let sent = hear(&mut leader, 3, next_page(&second, 700));
+    assert_eq!(pages(&sent), [(2, 700)]);
 
     let mut leader = node(1, &Configuration::of([member(1)]), 1);
     propose(&mut leader, 1);

@@ -1,6 +1,6 @@
 //! A member that was left behind looks for its group.
 
-use selvedge_replica::{Body, Wants};
+use selvedge_replica::{Body, SnapshotId, Wants};
 
 use super::*;
 
@@ -96,9 +96,12 @@ fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() 
     node.hear(from, [replica_item(3, Body::Read { number: 1 })]);
     // The beginning of the state.
     let page = Body::Page {
-        version: 3,
+        snapshot: SnapshotId {
+            version: 3,
+            is_bare: false,
+            total: 100,
+        },
         offset: 0,
-        total: 100,
         bytes: [1].into_iter().collect(),
     };
     node.hear(from, [replica_item(3, page)]);

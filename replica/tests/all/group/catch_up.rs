@@ -1,6 +1,6 @@
 //! Members that lack entries or the state.
 
-use selvedge_replica::Wants;
+use selvedge_replica::{SnapshotId, Wants};
 
 use super::*;
 
@@ -138,9 +138,8 @@ fn pages() -> (Group, Vec<(u32, Vec<u8>)>, u32) {
         };
         assert!(message.frame_len(member(1)) <= 127);
         let Body::Page {
-            version: 100,
+            snapshot,
             offset,
-            total,
             bytes,
         } = body
         else {
@@ -148,24 +147,32 @@ fn pages() -> (Group, Vec<(u32, Vec<u8>)>, u32) {
         };
         pages.push((*offset, bytes.iter().copied().collect()));
         let held = offset + bytes.len() as u32;
-        if held == *total {
+        assert_eq!(*snapshot, whole(100, snapshot.total));
+        if held == snapshot.total {
             return (group, pages, held);
         }
-        ask = Body::Fetch {
-            version: 100,
-            offset: held,
-            wants: Wants::State,
-        };
+        ask = fetch(100, held, snapshot.total);
     }
 }
 
-fn page(version: u64, offset: u32, total: u32, bytes: &[u8]) -> Body<u16> {
-    let bytes = bytes.iter().copied().collect();
-    Body::Page {
+fn whole(version: u64, total: u32) -> SnapshotId {
+    SnapshotId {
         version,
-        offset,
+        is_bare: false,
         total,
-        bytes,
+    }
+}
+
+fn fetch(version: u64, offset: u32, total: u32) -> Body<u16> {
+    let snapshot = whole(version, total);
+    Body::Fetch { snapshot, offset }
+}
+
+fn page(version: u64, offset: u32, total: u32, bytes: &[u8]) -> Body<u16> {
+    Body::Page {
+        snapshot: whole(version, total),
+        offset,
+        bytes: bytes.iter().copied().collect(),
     }
 }
 
@@ -176,14 +183,7 @@ fn a_state_arrives_page_by_page_from_one_member() {
     let of = |nth: usize| page(100, pages[nth].0, total, &pages[nth].1);
     let next = |to: u64, nth: usize| {
         let offset = pages[nth].0;
-        let version = 100;
-        let wants = Wants::State;
-        let ask = Body::Fetch {
-            version,
-            offset,
-            wants,
-        };
-        vec![(to, ask)]
+        vec![(to, fetch(100, offset, total))]
     };
     let stale = |group: &Group| group.node(3).counters().stale;
     // The second one, while the first has not come.
@@ -304,7 +304,7 @@ fn a_state_stays_as_it_is_while_it_is_fetched() {
         wants: Wants::State,
     };
     let version = |said: &[(u64, Body<u16>)]| match said {
-        [(_, Body::Page { version, .. })] => *version,
+        [(_, Body::Page { snapshot, .. })] => snapshot.version,
         other => panic!("{other:?}"),
     };
     // A node that has all that the state has, but the state itself, is served as well.
@@ -409,4 +409,45 @@ fn a_member_without_a_vote_asks_for_what_is_committed_and_to_be_named() {
     else {
         panic!("{said:?}");
     };
+}
+
+/// It fetches the state from 2, as of the change that makes it a witness, and learns of that change
+/// from 1.
+#[test]
+fn a_member_that_becomes_a_witness_while_it_fetches_gets_no_page_of_another_state() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.frame_budget = 200;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    for (at, window) in [256, 0, 256].into_iter().enumerate() {
+        let (me, config) = (member(at as u64 + 1), Config::new().with_window(window));
+        let long = Journal(vec![7; 500]);
+        group.nodes[at] = Driver::new(Replica::new(me, config, first.clone(), long).unwrap());
+    }
+    group.command(1, Command::Propose(8));
+    group.deliver_without(&[3]);
+    let mut next = first.clone();
+    next.voters[2].is_witness = true;
+    group.command(1, Command::Configure(next));
+    group.wait_without(Span::secs(1), &[3]);
+    let lacking = |wants| Body::Lacking {
+        committed: 0,
+        wants,
+    };
+    let first_page = group.say(2, member(3), lacking(Wants::Entries));
+    let [(3, page @ Body::Page { .. })] = &first_page[..] else {
+        panic!("{first_page:?}");
+    };
+    group.judged(3, member(2), 2, page.clone()).unwrap();
+    group.wire.clear();
+    // All that node 1 has, as often as node 3 asks for more.
+    group
+        .judged(1, member(3), 1, lacking(Wants::Entries))
+        .unwrap();
+    group.deliver_without(&[2]);
+    assert_eq!(group.node(3).configuration().number, 2);
+    // Its next question, the answer, and so on: `step` fails where a peer is said to misbehave.
+    group.wait(Span::secs(3));
+    assert_eq!(group.node(3).state(), None);
+    assert_eq!(group.node(3).version(), group.node(1).version());
+    assert!(group.node(3).votes());
 }

@@ -66,13 +66,7 @@ fn mend(group: &mut Group) {
                 group.tell(id, Delta::Refuted(member(back)));
             }
         }
-        group.round_without(&[]);
-        group.now = group.now + Span::millis(100);
-        for at in 0..group.nodes.len() {
-            let mut effects = Vec::new();
-            group.nodes[at].expire(group.now, &mut group.rng, |it| effects.push(it));
-            group.take(at, effects);
-        }
+        group.slow_round(Span::millis(100));
         group.assert_one_history();
     }
 }

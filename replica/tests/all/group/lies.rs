@@ -1,5 +1,7 @@
 //! What a correct peer never sends.
 
+use selvedge_replica::SnapshotId;
+
 use super::*;
 
 /// A stranger's answer must not count, nor one under the id of the node itself.
@@ -137,14 +139,20 @@ fn with_version(version: u64) -> Vec<Body<u16>> {
             entries: [].into_iter().collect(),
         },
         Body::Fetch {
-            version,
+            snapshot: SnapshotId {
+                version,
+                is_bare: false,
+                total: 2,
+            },
             offset: 0,
-            wants: selvedge_replica::Wants::State,
         },
         Body::Page {
-            version,
+            snapshot: SnapshotId {
+                version,
+                is_bare: false,
+                total: 2,
+            },
             offset: 0,
-            total: 2,
             bytes: [1].into_iter().collect(),
         },
         Body::ReadAt {
@@ -244,9 +252,12 @@ fn configurations_and_pages_are_what_they_say() {
     assert_eq!(verdict(1, current(2, &[1, 2, 3])), refused);
     assert_eq!(verdict(1, current(1, &[1, 1])), refused);
     let page = |offset, total| Body::Page {
-        version: 9,
+        snapshot: SnapshotId {
+            version: 9,
+            is_bare: false,
+            total,
+        },
         offset,
-        total,
         bytes: [1, 2].into_iter().collect(),
     };
     let refused = Some(Misbehaviour::State);

@@ -173,6 +173,17 @@ impl Group {
         }
     }
 
+    /// The messages that are on their way take this long; then what is due ticks.
+    fn slow_round(&mut self, span: Span) {
+        self.round_without(&[]);
+        self.now = self.now + span;
+        for at in 0..self.nodes.len() {
+            let mut effects = Vec::new();
+            self.nodes[at].expire(self.now, &mut self.rng, |it| effects.push(it));
+            self.take(at, effects);
+        }
+    }
+
     fn deliver(&mut self) {
         self.deliver_without(&[]);
     }

@@ -138,3 +138,48 @@ fn a_question_of_a_former_life_holds_no_read_up() {
         1
     );
 }
+
+/// Members 1 and 4 go on in configuration 2, which 1 decided with 2. Neither 2 nor 3 has learned so,
+/// and 2 leads configuration 1 once more.
+#[test]
+fn a_read_is_not_answered_with_the_end_of_its_configuration() {
+    let mut group = Group::new(&Configuration::of([1, 2, 3].map(member)), &[1, 2, 3, 4]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    let next = Configuration::of([1, 3, 4].map(member));
+    group.command(1, Command::Configure(next));
+    group.round_without(&[3, 4]); // Node 2 accepts,
+    group.round_without(&[3, 4]); // and 1 hears of it.
+    assert_eq!(group.node(1).configuration().number, 2);
+    let within = |group: &mut Group, down: &[u64]| group.wait_without(Span::secs(1), down);
+    group.wire.clear();
+    within(&mut group, &[2, 3]);
+    group.command(4, Command::Propose(8));
+    within(&mut group, &[2, 3]);
+    assert_eq!(group.state(4), [7, 8]);
+    for id in [2, 3] {
+        group.tell(id, Delta::Failed(member(1)));
+    }
+    group.command(3, Command::Read(1));
+    while !group.node(2).leads() {
+        group.round_without(&[1, 4]);
+    }
+    // What it sends first is lost; the question arrives.
+    let asked = group.say(2, member(3), Body::Read { number: 1 });
+    for (to, body) in asked {
+        assert_eq!(to, 3);
+        group.judged(3, member(2), 1, body).unwrap();
+        group.deliver_without(&[1, 4]);
+    }
+    within(&mut group, &[1, 4]);
+    assert_eq!(group.node(2).version(), 2, "it decided the change, too");
+    group.wait(Span::secs(3));
+    let read = group.events.iter().find_map(|(id, it)| match it {
+        Event::Readable { read: 1, version } if *id == 3 => Some(*version),
+        _ => None,
+    });
+    assert!(
+        read.is_some_and(|it| it >= 3),
+        "8 was applied before: {read:?}"
+    );
+}

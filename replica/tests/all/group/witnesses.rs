@@ -1,6 +1,6 @@
 //! Members that only vote.
 
-use selvedge_replica::Wants;
+use selvedge_replica::{SnapshotId, Wants};
 
 use super::*;
 
@@ -128,9 +128,12 @@ fn a_witness_tells_which_nodes_have_the_state_once_it_knows() {
     let at = group.at(4);
     group.nodes[at] = Driver::new(newcomer);
     let fetch = Body::Fetch {
-        version: 1,
+        snapshot: SnapshotId {
+            version: 1,
+            is_bare: false,
+            total: 302,
+        },
         offset: 0,
-        wants: Wants::State,
     };
     assert_eq!(group.say(4, member(9), lacking), []);
     assert_eq!(group.say(4, member(9), fetch), []);
@@ -167,4 +170,53 @@ fn a_member_tells_that_its_configuration_is_active_once_it_follows_a_leader() {
         assert_eq!(group.taken(), []);
         assert_eq!(group.node(3).counters().stale, stale);
     }
+}
+
+/// No state arrives at node 2 once it knows of the change.
+fn drop_states(group: &mut Group) {
+    let lacks = group.node(2).configuration().number == 2;
+    let is_state = |body: &Body<u16>| matches!(body, Body::Page { .. });
+    group.wire.retain(|it| !(lacks && is_state(&it.2.body)));
+}
+
+/// The member that holds the state is down. One that lacks it asks, and only the witness answers.
+#[test]
+fn a_member_that_lacks_the_state_does_not_ask_a_witness_for_each_of_its_answers() {
+    let first = Configuration::new([
+        Voter::new(member(1)),
+        Voter::witness(member(2)),
+        Voter::witness(member(3)),
+    ]);
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    let mut next = first.clone();
+    next.voters[1].is_witness = false;
+    next.also = first.voters.iter().copied().skip(2).collect();
+    next.also.push(Voter::new(member(1)));
+    group.command(1, Command::Configure(next));
+    // Node 2 learns of the change; what would bring it the state is lost.
+    while group.node(2).configuration().number < 2 || !group.node(1).leads() {
+        drop_states(&mut group);
+        group.slow_round(Span::millis(10));
+    }
+    assert_eq!(group.node(2).configuration().number, 2);
+    assert_eq!(group.node(2).state(), None);
+    assert!(group.node(1).leads());
+    group.wire.clear();
+    let current = Body::Current {
+        configuration: Box::new(group.node(3).configuration().clone()),
+        is_active: true,
+    };
+    for said in group.say(2, member(3), current) {
+        let lacking = matches!(said, (3, Body::Lacking { .. }));
+        assert!(!lacking, "{said:?}");
+    }
+    let before = group.sent;
+    for _ in 0..1_000 {
+        group.round_without(&[1]);
+    }
+    assert!(group.sent - before < 10, "{} messages", group.sent - before);
+    group.wait(Span::secs(2));
+    assert_eq!(group.state(2), [7]);
 }
