@@ -186,12 +186,17 @@ impl<S: State> Acceptor<S> {
         self.tail.back().is_some_and(Entry::seals)
     }
 
+    /// The version that the oldest entry in the window follows.
+    pub(crate) fn oldest(&self) -> Version {
+        self.committed - self.window.len() as Version
+    }
+
     /// The entries behind `after`, from the window and the tail. `None` where some are gone.
     pub(crate) fn entries(
         &self,
         after: Version,
     ) -> Option<impl Iterator<Item = &Entry<S::Update>>> {
-        let oldest = self.committed - self.window.len() as Version;
+        let oldest = self.oldest();
         let skipped = usize::try_from(after.checked_sub(oldest)?).ok()?;
         let kept = self.window.len();
         let window = self.window.range(skipped.min(kept)..);

@@ -8,6 +8,7 @@
 //! Timeouts are longer than any delivery. [Lists of operations](operations) go further at random.
 
 mod errata;
+mod invariant;
 pub mod operations;
 mod property;
 mod rivals;
@@ -22,6 +23,7 @@ use alloc::vec::Vec;
 use selvedge_sim::check::{Model, Scenario};
 use serde::{Deserialize, Serialize};
 
+pub use invariant::broken;
 pub use setup::{Ask, Memory, Setup, Sight};
 pub use watch::Watch;
 

@@ -26,6 +26,7 @@ use self::settings::Settings;
 pub use self::summary::Summary;
 use self::watcher::Watcher;
 use super::Journal;
+use super::invariant::broken;
 use crate::encoding::encode;
 use crate::message::{Body, Message};
 use crate::{Command, Entry, Published, QuorumRule, Replica, Voter};
@@ -95,7 +96,15 @@ impl World {
         operation: Operation<Replica<Journal>>,
         bytes: &mut Bytes<'_>,
     ) -> Result<(), String> {
-        self.mesh.play(operation, bytes, &mut self.watch)
+        self.mesh.play(operation, bytes, &mut self.watch)?;
+        if self.watch.settings.is_hostile {
+            return Ok(());
+        }
+        let machines: Vec<_> = (self.mesh.seats().iter())
+            .filter_map(Seat::machine)
+            .collect();
+        let messages = self.mesh.in_flight().iter().map(|it| &it.message);
+        broken(&machines, messages).map_or(Ok(()), Err)
     }
 
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {

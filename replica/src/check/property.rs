@@ -4,9 +4,12 @@
 //! have their place before they are known to be applied; a read sees all that was applied or read
 //! anywhere before it was asked, and a state holds what the versions up to its own say.
 
-use selvedge_sim::check::{Model, State};
+use alloc::vec::Vec;
+
+use selvedge_sim::check::{Letter, Model, State};
 
 use super::Journal;
+use super::invariant::broken;
 use super::setup::{Memory, Setup, Sight};
 use super::watch::Watch;
 use crate::Replica;
@@ -34,6 +37,13 @@ impl Setup {
                 move |state: &Mesh| are_states_right(state, self.memory),
             );
         model = model
+            .always(
+                "a ballot has one sequence, of which nobody claims too much",
+                |state: &Mesh| {
+                    let machines: Vec<_> = state.machines().collect();
+                    broken(&machines, state.letters().map(Letter::message)).is_none()
+                },
+            )
             .always("a ballot has one leader, once", |state: &Mesh| {
                 !state.observer().leads_again
             })
