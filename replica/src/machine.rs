@@ -265,10 +265,11 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Whether entries hold something behind what is committed here.
+    /// Returns true if entries begin at or before the end of what is committed here, and go on behind it.
     fn is_news(&self, after: Version, entries: &[Entry<S::Update>]) -> bool {
         let end = after.saturating_add(entries.len() as Version);
-        end > self.acceptor.committed() && !self.acceptor.lacks_state()
+        let committed = self.acceptor.committed();
+        after <= committed && end > committed && !self.acceptor.lacks_state()
     }
 
     fn judge_entries(

@@ -15,6 +15,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod apart;
 mod asked;
 mod damage;
 mod garbage;

@@ -10,6 +10,7 @@ impl World {
     pub(crate) fn send(&mut self, from: Member, to: u64, message: Message<Op>) {
         self.last_sent = self.now;
         self.sent += 1;
+        self.count_second();
         // A member that can receive no state asks for it as long as something is asked of it.
         let most = if self.narrow { 3_000_000 } else { 300_000 };
         assert!(self.sent < most, "a storm");
@@ -33,6 +34,17 @@ impl World {
             };
             self.at(self.now + delay, what);
         }
+    }
+
+    /// Counts the messages of each second.
+    fn count_second(&mut self) {
+        let second = self.now / 1_000_000;
+        if self.second != second {
+            self.second = second;
+            self.in_second = 0;
+        }
+        self.in_second += 1;
+        self.busiest = self.busiest.max(self.in_second);
     }
 
     /// The mesh has other nodes, which come and go.

@@ -109,6 +109,8 @@ impl World {
                 eprintln!("{real:>10} {me:?} refused: {reject}");
             }
             assert!(effects.is_empty());
+            let accuses = matches!(reject, Reject::Misbehaviour(_)) && !self.weather.liars;
+            assert!(!accuses, "{me:?} accuses a correct peer: {reject}");
         }
         let machine = host.driver.machine();
         let budget = budget.max(machine.configuration().frame_budget);
@@ -151,7 +153,19 @@ impl World {
         }
         self.write(id);
         self.schedule(id);
+        self.check_invariant();
         outcome
+    }
+
+    /// What the promises rest on, as the machines have it in memory.
+    fn check_invariant(&self) {
+        if self.weather.liars {
+            return;
+        }
+        let hosts = self.nodes.values().filter_map(|it| it.host.as_ref());
+        let machines: Vec<&Machine> = hosts.map(|it| it.driver.machine()).collect();
+        let broken = selvedge_replica::check::broken(&machines, []);
+        assert_eq!(broken, None);
     }
 
     pub(crate) fn carry_out(&mut self, me: Member, item: Item) {

@@ -20,6 +20,7 @@ pub(crate) struct Totals {
     /// Histories after which all that was asked had to be answered.
     pub(crate) alive: u64,
     pub(crate) sent: u64,
+    pub(crate) busiest: (u64, u64),
     pub(crate) ends: [u64; 4],
     pub(crate) size_max: usize,
 }
@@ -131,7 +132,7 @@ fn begin(seed: u64) -> World {
 }
 
 /// Somebody's idea of the next configuration.
-fn next(world: &mut World) -> Configuration {
+pub(crate) fn next(world: &mut World) -> Configuration {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     let witnesses = world.percent(30);
     let draw = |world: &mut World, most: u64| -> Vec<Voter> {
@@ -179,7 +180,7 @@ fn action(world: &mut World) {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     let id = ids[world.below(ids.len() as u64) as usize];
     let other = ids[world.below(ids.len() as u64) as usize];
-    match world.below(52) {
+    match world.below(56) {
         0..9 => {
             world.propose(id);
         }
@@ -267,6 +268,8 @@ fn action(world: &mut World) {
         }
         44 => world.meet_strangers(id),
         45..52 => ids.iter().for_each(|&id| world.drop_memory(id)),
+        52..55 => world.part(),
+        55 => world.lose_holders(),
         _ => {
             let member = Member::new(other, world.nodes[&other].life);
             let delta = match world.below(3) {
@@ -352,6 +355,7 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     all.dropped += world.dropped;
     all.configured += world.configurations.len() as u64 - 1;
     all.sent += world.sent;
+    all.busiest = all.busiest.max((world.busiest, seed));
     for (sum, it) in all.ends.iter_mut().zip(world.oracle.ends) {
         *sum += it;
     }

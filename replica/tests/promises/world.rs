@@ -79,6 +79,10 @@ pub(crate) struct World {
     pub(crate) next_op: u64,
     pub(crate) last_sent: Real,
     pub(crate) sent: u64,
+    /// The present second, the messages sent in it, and in the busiest second so far.
+    pub(crate) second: u64,
+    pub(crate) in_second: u64,
+    pub(crate) busiest: u64,
     pub(crate) restarts: u64,
     /// Memories that were dropped within a life.
     pub(crate) dropped: u64,
@@ -119,6 +123,9 @@ impl World {
             next_op: 0,
             last_sent: 0,
             sent: 0,
+            second: 0,
+            in_second: 0,
+            busiest: 0,
             restarts: 0,
             dropped: 0,
             size_max: 0,

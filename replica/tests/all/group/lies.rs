@@ -521,3 +521,17 @@ fn a_member_stands_with_no_ballot_that_others_refuse() {
         assert_eq!(group.node(2).counters().elections, u64::from(stands));
     }
 }
+
+/// It began again without its memory, and what its former life asked for arrives.
+#[test]
+fn entries_that_begin_behind_what_a_member_knows_accuse_nobody() {
+    let mut group = Group::of(&[1, 2, 3]);
+    let mut later = Configuration::of([1, 2, 3].map(member));
+    later.number = 4;
+    let learn = Body::Learn {
+        after: 11,
+        entries: [Entry::Configure(later.into())].into_iter().collect(),
+    };
+    assert_eq!(group.judged(2, member(1), 4, learn), Ok(()));
+    assert_eq!(group.node(2).counters().stale, 1);
+}
