@@ -11,6 +11,7 @@ impl World {
         self.last_sent = self.now;
         self.sent += 1;
         self.count_second();
+        self.say(|| format!("{from:?} -> {to} {message:?}"));
         // A member that can receive no state asks for it as long as something is asked of it.
         let most = if self.narrow { 3_000_000 } else { 300_000 };
         assert!(self.sent < most, "a storm");
@@ -44,6 +45,10 @@ impl World {
             self.in_second = 0;
         }
         self.in_second += 1;
+        assert!(
+            self.in_second < 20_000,
+            "a storm: five times the busiest second of 60,000 histories"
+        );
         self.busiest = self.busiest.max(self.in_second);
     }
 

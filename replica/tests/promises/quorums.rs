@@ -39,6 +39,24 @@ impl World {
             })
     }
 
+    /// Whether a quorum of the newest configuration is up and votes, and one of it can lead. Until then
+    /// members that hold a former state invite it.
+    pub(crate) fn newest_can_decide(&self) -> bool {
+        let machines = || self.nodes.keys().filter_map(|&id| self.machine(id));
+        let newest = machines().max_by_key(|it| it.configuration().number);
+        newest.is_some_and(|newest| {
+            let number = newest.configuration().number;
+            let may_lead = |it: &crate::world::Machine| {
+                it.configuration().number == number && it.votes() && it.state().is_some()
+            };
+            machines().any(may_lead)
+                && newest.could_decide(|id| {
+                    let machine = self.nodes.get(&id.0).and_then(|_| self.machine(id.0));
+                    machine.is_some_and(|it| it.votes() && it.configuration().number == number)
+                })
+        })
+    }
+
     /// The latest configuration of which a quorum has installed the state: all before are over.
     pub(crate) fn active(&self) -> u64 {
         let mut active = 1;
