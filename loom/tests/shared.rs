@@ -135,6 +135,23 @@ fn a_request_that_is_dropped_wakes_whoever_waits() {
 }
 
 #[test]
+fn a_snapshot_wakes_whoever_waits_for_it_and_so_does_the_end() {
+    every_order(|| {
+        let (handle, mut port) = channel(1, 1);
+        let waiting = thread::spawn(move || {
+            let found = handle.blocking_wait_for(|it| *it == 2);
+            (found, handle.blocking_wait_for(|it| *it == 3))
+        });
+        port.publish(1, []);
+        port.publish(2, []);
+        drop(port);
+        let (found, end) = waiting.join().unwrap();
+        assert_eq!(*found.unwrap(), 2);
+        assert_eq!(end, Err(Closed));
+    });
+}
+
+#[test]
 fn an_event_wakes_every_subscriber_and_the_snapshot_reflects_it() {
     orders(3, || {
         let (handle, mut port) = channel(1, 2);

@@ -2,9 +2,12 @@
 
 use thiserror::Error;
 
-/// No command will come: all handles are gone or the port was closed, and the queue is empty.
+/// Nothing more will come.
+///
+/// To a [`Port`](super::Port): all handles were dropped or the port was closed, and the queue is
+/// empty. To a [`Handle`](super::Handle) that waits for a snapshot: the host has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("no handle is left or the port was closed: stop the host, or run it without commands")]
+#[error("the other end was dropped or closed: stop the host, or start it again")]
 pub struct Closed;
 
 /// Why a command was not carried out. `R` is the machine's `Reject`.
@@ -13,8 +16,9 @@ pub enum Error<R> {
     /// The machine refused it. Nothing changed.
     #[error("the machine refused the command: {0}")]
     Rejected(R),
-    /// The host closed before it took the command. Nothing changed.
-    #[error("the host has stopped and did not take the command: start it again")]
+    /// The host closed before it took the command, or before the state that was waited for. Nothing
+    /// changed.
+    #[error("the host has stopped: start it again")]
     Closed,
     /// The host took the command and went away without an answer. It may have been carried out.
     #[error(

@@ -129,7 +129,8 @@ impl<E: Clone> Subscriber<E> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Blocks this thread until the next event.
+    /// Blocks this thread until the next event. Not on the host's own thread, nor in a task of an
+    /// async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
     /// When it missed events, or the host is gone and all were read.

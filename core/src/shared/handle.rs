@@ -5,8 +5,9 @@ use core::future::poll_fn;
 
 use super::commands::Submitter;
 use super::service::OutcomeOf;
-use super::sync::{block_on, lock};
-use super::{Error, Service, Shared, Subscriber, TrySubmitError};
+use super::snapshot::Watcher;
+use super::sync::block_on;
+use super::{Closed, Error, Service, Shared, Subscriber, TrySubmitError};
 
 /// The application's end: clone it into every thread and task that needs one.
 ///
@@ -51,8 +52,8 @@ impl<M: Service, S> Handle<M, S> {
         outcome.await
     }
 
-    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile. Not for the host's own
-    /// thread, which would wait for itself.
+    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile. Not on the host's own
+    /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
     /// When the machine refuses it, or the host closes or does not answer.
@@ -65,7 +66,29 @@ impl<M: Service, S> Handle<M, S> {
     /// The lock is held for the copy of one pointer. When the host is gone the last one stays.
     #[must_use]
     pub fn snapshot(&self) -> Arc<S> {
-        Arc::clone(&lock(&self.shared.snapshot))
+        self.shared.snapshot.get()
+    }
+
+    /// Waits for a snapshot that `is_wanted` accepts, the present one included, and returns it.
+    /// `is_wanted` runs for the latest snapshot each time that there is a new one. A snapshot that
+    /// is replaced before the caller looks is missed.
+    ///
+    /// Cancel-safe: a dropped future has taken nothing, and waits no more.
+    ///
+    /// # Errors
+    /// When the host has stopped, and `is_wanted` does not accept its last snapshot.
+    pub async fn wait_for(&self, mut is_wanted: impl FnMut(&S) -> bool) -> Result<Arc<S>, Closed> {
+        let mut watcher = Watcher::new(&self.shared.snapshot);
+        poll_fn(|cx| watcher.poll_until(&mut is_wanted, cx)).await
+    }
+
+    /// Does as [`wait_for`](Self::wait_for) and blocks this thread meanwhile. Not on the host's own
+    /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn blocking_wait_for(&self, is_wanted: impl FnMut(&S) -> bool) -> Result<Arc<S>, Closed> {
+        block_on(self.wait_for(is_wanted))
     }
 
     /// Reads the events from now on. A snapshot that is read afterwards reflects all earlier ones.

@@ -15,6 +15,7 @@
 //! | no reader holds a lock while it reads: a [snapshot](Handle::snapshot) never changes, and a new one replaces it | none |
 //! | a reader that saw an event reads a snapshot that reflects it | the host hands both to [`Port::publish`] |
 //! | a caller that got an outcome reads a snapshot that reflects the command | the host publishes before it answers |
+//! | a wait for a snapshot ([`Handle::wait_for`]) ends with the first that the caller accepts, or with the host | it is still the latest one when the caller looks |
 //! | a subscriber gets every event in order, or is told how many it missed | none |
 //! | memory is bounded by [`Limits`], however slow readers are | at most so many commands and events are kept; each waiting thread or task adds a waker |
 //! | when the port or the last handle goes away, nobody waits for it any more | none |
@@ -92,6 +93,7 @@ mod handle;
 mod outcome;
 mod port;
 mod service;
+mod snapshot;
 mod sync;
 mod wait;
 
@@ -104,11 +106,11 @@ pub use self::handle::Handle;
 pub use self::outcome::{Outcome, Reply};
 pub use self::port::{Port, Request};
 pub use self::service::Service;
-pub use self::sync::block_on;
+pub use self::sync::{block_on, block_on_for};
 
 use self::commands::Commands;
 use self::events::Ring;
-use self::sync::Mutex;
+use self::snapshot::Published;
 
 /// How much is kept between a host and its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +137,7 @@ impl Default for Limits {
 pub fn channel<M: Service, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Port<M, S>) {
     let shared = Arc::new(Shared {
         commands: Commands::new(limits.commands.get()),
-        snapshot: Mutex::new(Arc::new(snapshot)),
+        snapshot: Published::new(snapshot),
         events: Arc::new(Ring::new(limits.events.get())),
     });
     (Handle::new(Arc::clone(&shared)), Port::new(shared))
@@ -145,6 +147,6 @@ pub fn channel<M: Service, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Por
 #[derive(Debug)]
 struct Shared<M: Service, S> {
     commands: Commands<M>,
-    snapshot: Mutex<Arc<S>>,
+    snapshot: Published<S>,
     events: Arc<Ring<M::Event>>,
 }

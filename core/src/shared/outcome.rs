@@ -48,8 +48,8 @@ pub(super) fn pair<A, R>() -> (Reply<A, R>, Outcome<A, R>) {
 }
 
 impl<A, R> Outcome<A, R> {
-    /// Blocks this thread until the host has answered. Not for the host's own thread, which would
-    /// wait for itself.
+    /// Blocks this thread until the host has answered. Not on the host's own thread, nor in a task
+    /// of an async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
     /// See [`Error`].

@@ -2,11 +2,10 @@
 
 use alloc::sync::Arc;
 use core::future::poll_fn;
-use core::mem;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-use super::sync::{block_on, block_on_for, lock};
+use super::sync::{block_on, block_on_for};
 use super::{Closed, Reply, Service, Shared};
 
 /// The host's end: it stands beside the driver in the host's loop.
@@ -88,9 +87,7 @@ impl<M: Service, S> Port<M, S> {
     /// To publish after steps with events is enough where the snapshot changes with events only.
     /// Readers of former snapshots keep them.
     pub fn publish(&mut self, snapshot: S, events: impl IntoIterator<Item = M::Event>) {
-        let snapshot = Arc::new(snapshot);
-        let former = mem::replace(&mut *lock(&self.shared.snapshot), snapshot);
-        drop(former);
+        self.shared.snapshot.replace(snapshot);
         self.emit(events);
     }
 
@@ -108,6 +105,7 @@ impl<M: Service, S> Port<M, S> {
 impl<M: Service, S> Drop for Port<M, S> {
     fn drop(&mut self) {
         self.shared.commands.shut_down();
+        self.shared.snapshot.close();
         self.shared.events.close();
     }
 }

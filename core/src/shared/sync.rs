@@ -27,7 +27,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Blocks this thread until `future` is ready. For threads without an executor, and futures that
-/// need none, as those of this module.
+/// need none, as those of this module. In a task of an async runtime it holds up that runtime; where
+/// the runtime has one thread and runs the host as well, for ever.
 ///
 /// ```
 /// let ready = selvedge_core::shared::block_on(async { 7 });
@@ -46,10 +47,18 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Blocks this thread until `future` is ready, but for `timeout` at most. `None` when it is over,
-/// or when the future was woken and still is not ready: only a host reads a clock, so it is not
-/// known how much of the time is left.
-pub(super) fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
+/// Does as [`block_on`], but for `timeout` at most. `None` when it is over, or when the future was
+/// woken and still is not ready: only a host reads a clock, so it is not known how much of the time
+/// is left.
+///
+/// ```
+/// use core::future::pending;
+/// use core::time::Duration;
+///
+/// let late = selvedge_core::shared::block_on_for(pending::<()>(), Duration::from_millis(1));
+/// assert_eq!(late, None);
+/// ```
+pub fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
     let mut future = pin!(future);
     let parker = Arc::new(Parker::default());
     let waker = Waker::from(Arc::clone(&parker));

@@ -7,6 +7,7 @@
     reason = "helpers of tests are tests, too"
 )]
 
+use core::cell::RefCell;
 use core::num::NonZeroUsize;
 use core::pin::pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -277,6 +278,62 @@ fn a_snapshot_that_is_held_never_changes_and_is_freed_afterwards() {
     port.publish(2, []);
     assert_eq!((*held, *handle.snapshot()), (0, 2));
     assert_eq!(Arc::strong_count(&held), 1);
+}
+
+#[test]
+fn a_wait_for_a_snapshot_ends_with_the_first_that_is_wanted_or_with_the_host() {
+    let (handle, mut port) = channel(1, 1);
+    let bell = Arc::new(Bell::default());
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut cx = Context::from_waker(&waker);
+    let mut looks = Vec::new();
+    {
+        let mut waits = pin!(handle.wait_for(|sum| {
+            looks.push(*sum);
+            *sum >= 2
+        }));
+        assert!(waits.as_mut().poll(&mut cx).is_pending());
+        // Without an event, too.
+        port.publish(1, []);
+        assert_eq!(bell.count(), 1);
+        assert!(waits.as_mut().poll(&mut cx).is_pending());
+        port.publish(3, []);
+        assert_eq!(waits.poll(&mut cx), Poll::Ready(Ok(Arc::new(3))));
+    }
+    assert_eq!(looks, [0, 1, 3]);
+    assert_eq!(handle.blocking_wait_for(|sum| *sum == 3), Ok(Arc::new(3)));
+    // A wait that was given up is woken no more.
+    let woken = bell.count();
+    {
+        let mut waits = pin!(handle.wait_for(|_| false));
+        assert!(waits.as_mut().poll(&mut cx).is_pending());
+    }
+    port.publish(4, []);
+    assert_eq!(bell.count(), woken);
+    // The last snapshot is found, and no other is waited for.
+    let mut waits = pin!(handle.wait_for(|sum| *sum == 9));
+    assert!(waits.as_mut().poll(&mut cx).is_pending());
+    drop(port);
+    assert_eq!(bell.count(), woken + 1);
+    assert_eq!(waits.poll(&mut cx), Poll::Ready(Err(Closed)));
+    assert_eq!(handle.blocking_wait_for(|sum| *sum == 4), Ok(Arc::new(4)));
+}
+
+/// A snapshot that comes while `is_wanted` looks at the former one wakes no task: the wait looks
+/// again by itself.
+#[test]
+fn a_snapshot_that_comes_while_the_former_is_looked_at_is_not_missed() {
+    let (handle, port) = channel(1, 1);
+    let port = RefCell::new(Some(port));
+    let mut waits = pin!(handle.wait_for(|sum| {
+        match *sum {
+            0 => port.borrow_mut().as_mut().unwrap().publish(1, []),
+            _ => drop(port.borrow_mut().take()),
+        }
+        *sum == 2
+    }));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert_eq!(waits.as_mut().poll(&mut cx), Poll::Ready(Err(Closed)));
 }
 
 #[test]

@@ -55,8 +55,8 @@ impl<T: Copy, R> Gate<T, R> {
         .await
     }
 
-    /// Does as [`enter`](Self::enter) and blocks this thread meanwhile. Do not call this on the
-    /// host's own thread: it would wait for itself.
+    /// Does as [`enter`](Self::enter) and blocks this thread meanwhile. Not on the host's own
+    /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
     /// As there.

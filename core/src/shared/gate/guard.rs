@@ -65,7 +65,8 @@ impl<T: Copy, R> Guard<T, R> {
         poll_fn(|cx| watcher.poll_fenced(cx)).await
     }
 
-    /// Does as [`fenced`](Self::fenced) and blocks this thread meanwhile.
+    /// Does as [`fenced`](Self::fenced) and blocks this thread meanwhile. Not on the host's own
+    /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
     /// As there.
