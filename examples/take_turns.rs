@@ -7,9 +7,10 @@
 //! $ cargo run --example take_turns -- mesh.key 3 127.0.0.1:7003 127.0.0.1:7001
 //! ```
 //!
-//! Each process is a node with three threads. One of all these threads has the printer at a time;
-//! kill a process while it prints, and the others go on when they are sure that it is gone (start
-//! it again, with the same id), for there is no `takeover`: a printer does not check tokens. Enter
+//! Each process is a node with three threads. One of all these threads has the printer at a time.
+//! Kill a process while it prints: after a minute the others print which member they wait for, and
+//! they go on when its end is certain (start it again, with the same id). There is no `takeover`,
+//! because a printer does not check tokens. Enter
 //! gives the printer back first, and leaves. The program has no async runtime: the node has a
 //! thread of its own.
 

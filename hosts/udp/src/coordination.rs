@@ -7,12 +7,13 @@ use selvedge_kgroup::{self as kgroup, GroupId, Outcome, TriggerId};
 use selvedge_routine::State;
 
 use crate::Handle;
-use crate::service::{Answer, Command, Error, Question};
+use crate::service::{Answer, Command, Error, Question, misplaced};
 
 /// A map that a k-group holds, of names to bytes. See [`Handle::map`].
 ///
-/// What is asked is asked again until there is an answer, which may be for ever where too few nodes
-/// are here: put a timeout around it. A dropped future waits no more, and what it asked goes on.
+/// A question waits until the node has joined, and is asked again until there is an answer, which
+/// may be for ever where too few nodes are here: put a timeout around it. A dropped future waits no
+/// more, and its question goes on.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'a> {
     node: &'a Handle,
@@ -29,13 +30,14 @@ impl Map<'_> {
     /// The entry of this name, as it was at one moment after the question.
     ///
     /// # Errors
-    /// When the node has not joined, takes no part in k-groups, asks for too much at once, begins a
-    /// new life or has stopped.
+    /// When the node takes no part in k-groups, asks for too much at once, begins a new life or has
+    /// stopped, also before it joined.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Entry>, Error> {
-        match self.ask(Question::Get(key.into())).await? {
-            Answer::Found(entry) => Ok(entry),
-            other @ (Answer::Done | Answer::Gate(_) | Answer::Stored(_)) => Err(misplaced(&other)),
-        }
+        let answer = self.ask(Question::Get(key.into())).await?;
+        let Answer::Found(entry) = answer else {
+            return Err(misplaced(&answer));
+        };
+        Ok(entry)
     }
 
     /// Puts an entry, whatever was there.
@@ -69,10 +71,11 @@ impl Map<'_> {
             expected,
             value: value.map(|it| it.iter().copied().collect()),
         };
-        match self.ask(Question::Change(operation)).await? {
-            Answer::Stored(stored) => Ok(stored),
-            other @ (Answer::Done | Answer::Gate(_) | Answer::Found(_)) => Err(misplaced(&other)),
-        }
+        let answer = self.ask(Question::Change(operation)).await?;
+        let Answer::Stored(stored) = answer else {
+            return Err(misplaced(&answer));
+        };
+        Ok(stored)
     }
 
     /// Watches an entry in this life of the node: what it is now, and what it is after changes, comes
@@ -101,11 +104,6 @@ impl Map<'_> {
         let command = kgroup::Command::Map { map, command };
         self.node.ask(selvedge::Command::Groups(command)).await
     }
-}
-
-fn misplaced(answer: &Answer) -> Error {
-    debug_assert!(false, "a question has another answer: {answer:?}");
-    Error::Unanswered
 }
 
 impl Handle {
@@ -159,6 +157,6 @@ impl Handle {
     }
 
     async fn ask_group(&self, group: GroupId, question: Question) -> Result<Answer, Error> {
-        self.shared.submit(Command::Group { group, question }).await
+        self.submit_in(Command::Group { group, question }).await
     }
 }

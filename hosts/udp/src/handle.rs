@@ -1,27 +1,30 @@
 //! The application's end of a node.
 
-use core::time::Duration;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use selvedge_camera::sections::{self, Name};
+use selvedge_camera::sections;
 use selvedge_celect::{self as celect, Ballot};
-use selvedge_core::shared::gate::{EnterError, Limits};
-use selvedge_core::shared::{self, Subscriber, block_on};
+use selvedge_core::shared::{self, Subscriber};
 use selvedge_core::{Member, NodeId, Time};
 use selvedge_membership as membership;
-use thiserror::Error;
 
-use crate::gates::{Gate, Guard, NoEntry};
-use crate::service::{Answer, Command, Error, NodeService};
-use crate::{Clock, MemberInfo, NodeState, Observed, Traffic};
+use selvedge::Reject;
+
+use crate::service::{Answer, Command, Error, NodeService, Refused};
+use crate::{Clock, MemberInfo, NodeState, Observed, Traffic, block_on};
 
 /// A running node, to clone into every thread and task that needs it.
 ///
 /// What it reads ([`members`](Self::members), [`leader`](Self::leader), ..) is what the node
-/// published last: these calls wait for nothing. What it asks waits for the node. Each wait is a
-/// future that runs on any executor, and those with a `blocking_` form block their thread; others
-/// can, by [`block_on`](selvedge_core::shared::block_on).
+/// published last: these calls wait for nothing. A request to the mesh
+/// ([`lock`](Self::lock), [`elect`](Self::elect), [`map`](Self::map), ..) waits until the node has
+/// joined, as [`joined`](Self::joined) does, and ends with an error when the node stops. Each wait
+/// is a future that runs on any executor. A dropped future waits no more; a command that the node
+/// has taken is carried out all the same.
+///
+/// Calls with a `blocking_` form block their thread, and others can, by
+/// [`block_on`](crate::block_on). In a task of a tokio runtime they panic, as tokio's own do.
 ///
 /// When the last handle is dropped the node stops without a word, as in a crash: use
 /// [`leave`](Self::leave) first. Gates, guards and subscriptions do not keep it running.
@@ -36,17 +39,6 @@ pub struct Handle {
 
 /// Reads the events of a node, each on a cursor of its own. See [`Handle::events`].
 pub type Events = Subscriber<Observed>;
-
-/// Why a lock was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum LockError {
-    /// There is no such lock at this node, or the node has stopped.
-    #[error(transparent)]
-    Unavailable(#[from] Error),
-    /// The lock was not given.
-    #[error(transparent)]
-    NotEntered(#[from] EnterError<NoEntry>),
-}
 
 impl Handle {
     /// The node's id.
@@ -78,6 +70,66 @@ impl Handle {
     #[must_use]
     pub fn state(&self) -> Arc<NodeState> {
         self.shared.snapshot()
+    }
+
+    /// Waits for a [`state`](Self::state) that `is_so` accepts, the present one included, and
+    /// returns it. `is_so` runs for the latest state each time that there is a new one. A state that
+    /// lasts for a moment may be missed: read [`events`](Self::events) for each change. As any wait,
+    /// it keeps its handle, and therefore the node.
+    ///
+    /// ```no_run
+    /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
+    /// let state = node.wait_for(|state| state.members.len() > 2 && state.leader.is_some()).await?;
+    /// println!("{:?} leads {} members", state.leader, state.members.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Closed`](shared::Error::Closed) when the node has stopped, and `is_so` does not
+    /// accept its last state.
+    pub async fn wait_for(
+        &self,
+        is_so: impl FnMut(&NodeState) -> bool,
+    ) -> Result<Arc<NodeState>, Error> {
+        Ok(self.shared.wait_for(is_so).await?)
+    }
+
+    /// Does as [`wait_for`](Self::wait_for) and blocks this thread meanwhile.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// In a task, see [`block_on`](crate::block_on).
+    #[track_caller]
+    pub fn blocking_wait_for(
+        &self,
+        is_so: impl FnMut(&NodeState) -> bool,
+    ) -> Result<Arc<NodeState>, Error> {
+        block_on(self.wait_for(is_so))
+    }
+
+    /// Waits until the node is in the mesh ([`NodeState::is_in`]): at once where it has no seeds,
+    /// and for as long as no seed answers.
+    ///
+    /// # Errors
+    /// [`Error::Closed`](shared::Error::Closed) when the node has stopped: it has left, also before
+    /// it joined, or was [killed](Self::kill).
+    pub async fn joined(&self) -> Result<(), Error> {
+        self.wait_for(|state| state.is_in).await.map(|_state| ())
+    }
+
+    /// Does as [`joined`](Self::joined) and blocks this thread meanwhile.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// In a task, see [`block_on`](crate::block_on).
+    #[track_caller]
+    pub fn blocking_joined(&self) -> Result<(), Error> {
+        block_on(self.joined())
     }
 
     /// The member list, this node included. It is made anew with each event of membership; a member
@@ -128,90 +180,10 @@ impl Handle {
         self.shared.subscribe_from_oldest()
     }
 
-    /// Takes the lock of this name: waits until no other thread, task or node has it. Its guard
-    /// gives it back when dropped, and has the fencing token: give that to what the lock protects,
-    /// and let it refuse lower ones. The whole token rises, not its number: two members may enter
-    /// with one number, and are told apart by [`by`](selvedge_core::Stamp::by).
-    ///
-    /// A caller that asks before the node has joined waits until it has. A dropped future waits no
-    /// more, so any timeout may be put around it.
-    ///
-    /// ```no_run
-    /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), Box<dyn std::error::Error>> {
-    /// let guard = node.lock("printer".parse()?).await?;
-    /// println!("the printer is ours, with token {:?}", guard.token());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// When the node was started without [`Setup::locks`](crate::Setup::locks), has too many locks
-    /// or has stopped; when too many users wait, or too few nodes can be reached.
-    pub async fn lock(&self, name: Name) -> Result<Guard, LockError> {
-        let gate = self.gate(name).await?;
-        Ok(gate.enter().await?)
-    }
-
-    /// Does as [`lock`](Self::lock) and blocks this thread meanwhile.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn blocking_lock(&self, name: Name) -> Result<Guard, LockError> {
-        block_on(self.lock(name))
-    }
-
-    /// Does as [`blocking_lock`](Self::blocking_lock), and gives up after `timeout`.
-    ///
-    /// # Errors
-    /// As there, and [`EnterError::TimedOut`].
-    pub fn blocking_lock_timeout(&self, name: Name, timeout: Duration) -> Result<Guard, LockError> {
-        let gate = self.blocking_gate(name)?;
-        Ok(gate.blocking_enter_timeout(timeout)?)
-    }
-
-    /// A gate to the lock of this name. It has more ways to wait than [`lock`](Self::lock), and
-    /// while it is there the node keeps what it knows about the lock, so the next turn is cheaper.
-    /// All gates of one name queue together.
-    ///
-    /// When the last gate and the last guard are gone the section is closed here. The node goes on
-    /// taking part for others.
-    ///
-    /// # Errors
-    /// When the node was started without [`Setup::locks`](crate::Setup::locks), has too many locks
-    /// or has stopped.
-    pub async fn gate(&self, name: Name) -> Result<Gate, Error> {
-        self.ask_gate(name, None).await
-    }
-
-    /// Does as [`gate`](Self::gate) and blocks this thread meanwhile.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn blocking_gate(&self, name: Name) -> Result<Gate, Error> {
-        block_on(self.gate(name))
-    }
-
-    /// A gate to a section with these settings, or with those of all sections where `config` is
-    /// `None`, and with these limits of its queue. In one mesh all nodes give a section the same
-    /// settings. The limits are this node's: all its gates to the section share one queue.
-    ///
-    /// # Errors
-    /// As [`gate`](Self::gate); when the settings cannot work; and
-    /// [`Refused::OtherSettings`](crate::Refused::OtherSettings) when the section is in use here
-    /// with other settings or other limits.
-    pub async fn gate_with(
-        &self,
-        name: Name,
-        config: Option<selvedge_camera::Config>,
-        limits: Limits,
-    ) -> Result<Gate, Error> {
-        self.ask_gate(name, Some((config, limits))).await
-    }
-
     /// Begins an election. Its end is an event, on all nodes.
     ///
     /// # Errors
-    /// When this node runs one already, has not joined, was started without
+    /// When this node runs one already, was started without
     /// [`Setup::election`](crate::Setup::election), or has stopped.
     pub async fn elect(&self) -> Result<(), Error> {
         let elect = celect::Command::Elect;
@@ -234,13 +206,14 @@ impl Handle {
     /// [`upper`](selvedge_camera::Config::upper).
     ///
     /// # Errors
-    /// When the machine refuses it, or the node has stopped.
+    /// When the machine refuses it, or the node has stopped, also before it joined.
     pub async fn bound(&self, upper: u32) -> Result<(), Error> {
         let bound = sections::Command::Bound(upper);
         self.ask(selvedge::Command::Sections(bound)).await
     }
 
-    /// Gives membership a command, for instance a broadcast.
+    /// Gives membership a command, for instance a broadcast. It does not wait: a command for members
+    /// alone is refused before the node has [joined](Self::joined).
     ///
     /// To leave, use [`leave`](Self::leave), which waits for guards and returns when the node has
     /// stopped. [`Command::Leave`](membership::Command::Leave) returns when the announcement has
@@ -269,6 +242,10 @@ impl Handle {
     ///
     /// # Errors
     /// As there.
+    ///
+    /// # Panics
+    /// In a task, see [`block_on`](crate::block_on).
+    #[track_caller]
     pub fn blocking_leave(&self) -> Result<(), Error> {
         block_on(self.leave())
     }
@@ -281,24 +258,23 @@ impl Handle {
     }
 
     pub(crate) async fn ask(&self, command: selvedge::Command) -> Result<(), Error> {
-        self.submit(Command::Machine(command)).await
+        self.submit_in(Command::Machine(command))
+            .await
+            .map(|_done| ())
+    }
+
+    /// Submits a command that needs the mesh, and once more when the node has joined.
+    pub(crate) async fn submit_in(&self, command: Command) -> Result<Answer, Error> {
+        match self.shared.submit(command.clone()).await {
+            Err(Error::Rejected(Refused::Reject(Reject::NotPresent))) => {
+                self.joined().await?;
+                self.shared.submit(command).await
+            }
+            outcome => outcome,
+        }
     }
 
     async fn submit(&self, command: Command) -> Result<(), Error> {
         self.shared.submit(command).await.map(|_done| ())
-    }
-
-    async fn ask_gate(
-        &self,
-        name: Name,
-        settings: Option<crate::gates::Settings>,
-    ) -> Result<Gate, Error> {
-        match self.shared.submit(Command::Gate { name, settings }).await? {
-            Answer::Gate(gate) => Ok(gate),
-            Answer::Done | Answer::Found(_) | Answer::Stored(_) => {
-                debug_assert!(false, "a gate is answered with a gate");
-                Err(Error::Unanswered)
-            }
-        }
     }
 }

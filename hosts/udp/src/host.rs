@@ -105,7 +105,10 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         sealing = Some(Sealing::new(seal, id, start, limit));
     }
     let frame_budget = config.frame_budget;
-    let exclusion = setup.exclusion.map(|it| shortened(it, frame_budget));
+    let mut exclusion = setup.exclusion.map(|it| shortened(it, frame_budget));
+    if let Some((exclusion, after)) = exclusion.as_mut().zip(setup.takeover) {
+        exclusion.sections.section.takeover = Some(after);
+    }
     let election = setup.election.map(|it| shortened_too(it, frame_budget));
     let mut machine = Node::new(me, config, exclusion, election)?;
     let epoch = setup.coordination.as_ref().map(|it| it.1);

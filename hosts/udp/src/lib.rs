@@ -3,8 +3,8 @@
 //!
 //! [`Host::start`] takes a [`Setup`] and returns a [`Handle`], which threads and tasks clone.
 //! Through it they read what the node published last ([`Handle::members`], [`Handle::leader`]), ask
-//! for things ([`Handle::lock`], [`Handle::elect`], [`Handle::map`], [`Handle::leave`]), and read events
-//! ([`Handle::events`]).
+//! for things ([`Handle::lock`], [`Handle::elect`], [`Handle::map`], [`Handle::leave`]), read events
+//! ([`Handle::events`]), and wait until something is so ([`Handle::joined`], [`Handle::wait_for`]).
 //!
 //! ```no_run
 //! use selvedge::Election;
@@ -21,6 +21,7 @@
 //! let node = Host::start(setup).await?;
 //!
 //! let mut events = node.events();
+//! node.joined().await?;
 //! let guard = node.lock("printer".parse()?).await?;
 //! println!("{} members, token {:?}", node.members().len(), guard.token());
 //! drop(guard);
@@ -42,11 +43,28 @@
 //! | a datagram that is no frame of the mesh is dropped and counted ([`Traffic`]) | |
 //! | the port is free when [`Handle::leave`] or [`Handle::kill`] returns | |
 //!
+//! # Waits and their ends
+//!
+//! A node joins when one of its seeds answers, and at once where it has none. All calls may be made
+//! before.
+//!
+//! | call | waits until | ends early with |
+//! |---|---|---|
+//! | [`Handle::joined`] | the node is in the mesh | [`Closed`](Error::Closed) when the node has stopped |
+//! | [`Handle::wait_for`] | the published state is so | the same |
+//! | [`Handle::lock`], [`Handle::lock_until`] | the node has joined, and it is this caller's turn | [`LockError`]: refused, timed out, or the node leaves or has stopped |
+//! | [`Handle::elect`], [`Handle::bound`] | the node has joined, and has taken the command | [`Error`]: refused, or the node has stopped |
+//! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a question its group has answered | the same; a new life of the node ends a question |
+//! | [`Handle::leave`] | guards are dropped, and the announcement is over | [`Unanswered`](Error::Unanswered) when the node is killed |
+//! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |
+//! | [`Events::recv`](selvedge_core::shared::Subscriber::recv) | there is an event | [`RecvError`](selvedge_core::shared::RecvError) |
+//!
+//! A future that is dropped waits no more. A command that the node has taken before is carried out.
+//!
 //! # Without a runtime
 //!
 //! [`Host::blocking_start`] gives the node a thread of its own. Then the application needs no
-//! runtime: what waits has a `blocking_` form, or goes through
-//! [`block_on`](selvedge_core::shared::block_on).
+//! runtime: most waits have a `blocking_` form, and the others go through [`block_on`].
 //!
 //! ```
 //! use selvedge_core::NodeId;
@@ -59,6 +77,80 @@
 //! drop(guard);
 //! node.blocking_leave()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! In a task of a tokio runtime, [`block_on`] and the `blocking_` calls of [`Handle`] panic, as
+//! tokio's own do: in a runtime with one thread the node would never get to answer. Await the call
+//! without `blocking_` there, or move it to [`spawn_blocking`](tokio::task::spawn_blocking). The
+//! `blocking_` calls of [`Gate`], [`Guard`] and [`Events`] are core's, which knows no runtime: in
+//! such a task they do not panic, and may wait for ever.
+//!
+//! # What if the holder dies
+//!
+//! A dead holder of a lock and a slow one look the same to the others. After `kill -9` of its
+//! process, membership declares it failed within some periods, and the lock still is not given: by
+//! default all that ask for it wait until the holder's end is certain. [`Handle::waits_for`] and
+//! [`LockError::TimedOut`] name the members that a lock waits for. [`Handle::members`] has their
+//! status, until membership forgets them.
+//!
+//! | end of the wait | needs |
+//! |---|---|
+//! | the holder's process is started again under its id: a later life ends the former one | a supervisor that restarts it |
+//! | an operator confirms that it is dead: [`Confirm`](selvedge_membership::Command::Confirm), by [`Handle::command`] of one node; the others learn of it | the word is true: if the holder lives, two nodes have the lock |
+//! | [`Setup::takeover`]: it is passed over some time after it was declared failed | the resource keeps the greatest token that it has seen, and refuses lower ones: a holder that is slow or cut off has the lock together with its successor |
+//!
+//! The tokens of later entries are greater in all three. A holder that was passed over and lives
+//! learns that as soon as it can be reached ([`Guard::fenced`]); until then only the resource can
+//! refuse its writes. None of the three helps where the holder's node runs and its guard is never
+//! dropped. Where no more than half of the nodes of [`Setup::locks`] can be reached, a lock is
+//! refused.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use selvedge_camera::Token;
+//! use selvedge_core::{NodeId, Span};
+//! use selvedge_udp::{Host, LockError, Setup};
+//! use tokio::time::sleep;
+//!
+//! /// What the lock protects.
+//! #[derive(Default)]
+//! struct Page {
+//!     greatest: Option<Token>,
+//!     text: String,
+//! }
+//!
+//! impl Page {
+//!     fn write(&mut self, token: Token, text: &str) -> Result<(), &'static str> {
+//!         if self.greatest.is_some_and(|greatest| token < greatest) {
+//!             return Err("another node has the lock: ask for it again");
+//!         }
+//!         self.greatest = Some(token);
+//!         self.text = text.to_owned();
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # async fn run(mut page: Page) -> Result<(), Box<dyn std::error::Error>> {
+//! let setup = Setup::new(NodeId(7), "192.0.2.7:7001".parse()?)
+//!     .seeds(["192.0.2.1:7001".parse::<std::net::SocketAddr>()?])
+//!     .locks(16)
+//!     // The page checks tokens.
+//!     .takeover(Span::secs(10));
+//! let node = Host::start(setup).await?;
+//! match node.lock_until("page".parse()?, sleep(Duration::from_secs(60))).await {
+//!     Ok(guard) => page.write(guard.token(), "new")?,
+//!     Err(LockError::TimedOut { waits_for }) => {
+//!         let members = node.members();
+//!         let awaited = members.iter().filter(|it| waits_for.contains(&it.member));
+//!         for it in awaited {
+//!             eprintln!("{} is {:?}: is its process dead?", it.member, it.status);
+//!         }
+//!     }
+//!     Err(error) => return Err(error.into()),
+//! }
+//! # Ok(())
+//! # }
 //! ```
 //!
 //! # How it works
@@ -80,6 +172,7 @@
 )]
 
 pub mod address;
+mod blocking;
 mod clock;
 mod coordination;
 mod directory;
@@ -89,6 +182,7 @@ mod faulty;
 mod gates;
 mod handle;
 mod host;
+mod locks;
 mod notice;
 mod pending;
 mod places;
@@ -102,6 +196,7 @@ mod traffic;
 mod transport;
 mod udp;
 
+pub use blocking::block_on;
 pub use clock::{Clock, new_life};
 pub use coordination::Map;
 pub use directory::{Directory, MAX_NODE_ID};
@@ -109,8 +204,9 @@ pub use error::HostError;
 pub use event::{MemberInfo, NodeEvent, NodeState, Observed, Twin};
 pub use faulty::{FaultControl, FaultCounts, Faults, Faulty};
 pub use gates::{Gate, Guard, NoEntry};
-pub use handle::{Events, Handle, LockError};
+pub use handle::{Events, Handle};
 pub use host::Host;
+pub use locks::LockError;
 pub use seeds::Seed;
 pub use service::{Error, Refused};
 pub use setup::Setup;

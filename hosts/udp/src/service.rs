@@ -1,6 +1,7 @@
 //! What goes between handles and the task of a node.
 
 use selvedge_camera::sections::Name;
+use selvedge_core::Member;
 use selvedge_core::shared::{self, Service};
 use selvedge_kgroup::store::{Entry, Key, Operation, Stored};
 use selvedge_kgroup::{GroupId, TriggerId};
@@ -23,7 +24,7 @@ impl Service for NodeService {
 }
 
 /// What a handle asks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Command {
     /// Something of the machine.
     Machine(selvedge::Command),
@@ -32,6 +33,8 @@ pub(crate) enum Command {
         name: Name,
         settings: Option<Settings>,
     },
+    /// The members for which a section waits.
+    WaitsFor(Name),
     /// An answer of a k-group.
     Group { group: GroupId, question: Question },
     /// Leave the mesh, and end.
@@ -41,7 +44,7 @@ pub(crate) enum Command {
 }
 
 /// What is asked of a k-group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Question {
     /// A map, for an entry.
     Get(Key),
@@ -56,6 +59,7 @@ pub(crate) enum Question {
 pub(crate) enum Answer {
     Done,
     Gate(Gate),
+    Members(Box<[Member]>),
     Found(Option<Entry>),
     Stored(Stored),
 }
@@ -81,3 +85,9 @@ pub enum Refused {
 
 /// Why what an application asked did not happen: it was refused, or the node has stopped.
 pub type Error = shared::Error<Refused>;
+
+/// An answer to another question: a defect of the task.
+pub(crate) fn misplaced(answer: &Answer) -> Error {
+    debug_assert!(false, "a question has another answer: {answer:?}");
+    Error::Unanswered
+}

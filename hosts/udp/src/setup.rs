@@ -21,6 +21,7 @@ use crate::{Clock, Seed, Udp};
 /// | [`seeds`](Self::seeds) | up to 65,535 | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
+/// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | a dead holder is waited for |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
@@ -48,6 +49,7 @@ pub struct Setup {
     pub(crate) seeds: Vec<Seed>,
     pub(crate) config: Config,
     pub(crate) exclusion: Option<Exclusion>,
+    pub(crate) takeover: Option<Span>,
     pub(crate) election: Option<Election>,
     pub(crate) coordination: Option<(Coordination, Span)>,
     pub(crate) seal: Option<Seal>,
@@ -74,6 +76,7 @@ impl Setup {
             seeds: Vec::new(),
             config: Config::default(),
             exclusion: None,
+            takeover: None,
             election: None,
             coordination: None,
             seal: None,
@@ -149,6 +152,24 @@ impl Setup {
     #[must_use]
     pub fn exclusion(mut self, exclusion: Exclusion) -> Self {
         self.exclusion = Some(exclusion);
+        self
+    }
+
+    /// Passes over a node that may have a lock this long after membership has declared that node
+    /// failed, or after a later request has met it: from zero, at once. It replaces the setting in
+    /// [`exclusion`](Self::exclusion); without locks it has no effect.
+    ///
+    /// Without it, the default, a holder that fell silent is waited for until its end is certain,
+    /// see [What if the holder dies](crate#what-if-the-holder-dies). With it a node that fell silent
+    /// and is not dead has the lock together with its successor. The successor's
+    /// [`token`](crate::Guard::token) is greater, and the other's guard is
+    /// [fenced](crate::Guard::is_fenced) as soon as that node can be reached. So choose a time only
+    /// where the resource that the lock protects keeps the greatest token that it has seen, and
+    /// refuses lower ones. A longer time makes two holders rarer, and each wait for a dead one
+    /// longer. Give all nodes of a mesh the same.
+    #[must_use]
+    pub const fn takeover(mut self, after: Span) -> Self {
+        self.takeover = Some(after);
         self
     }
 

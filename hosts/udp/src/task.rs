@@ -8,6 +8,7 @@ use core::future::{self, poll_fn};
 use std::sync::Arc;
 
 use chacha20::ChaCha12Rng;
+use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
 use selvedge_core::{Driver, Effect, Input, Span};
@@ -172,6 +173,12 @@ impl Task {
             }
             Command::Gate { name, settings } => {
                 reply.send(self.gate(name, settings).map(Answer::Gate));
+            }
+            Command::WaitsFor(name) => {
+                let sections = self.driver.machine().sections();
+                let section = sections.and_then(|it| it.get(name));
+                let members = section.into_iter().flat_map(Camera::waits_for);
+                reply.send(Ok(Answer::Members(members.collect())));
             }
             Command::Group { group, question } => {
                 let (asked, command) = self.pending.wish(group, question);

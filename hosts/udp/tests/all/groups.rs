@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge::{Coordination, Reject};
+use selvedge::{Coordination, Election, Reject};
 use selvedge_core::wire::VERSION;
 use selvedge_core::{NodeId, Span};
 use selvedge_kgroup::groups::{Begin, KIND};
@@ -19,6 +19,8 @@ use selvedge_udp::{Error, HostError, NodeEvent, Refused, Setup};
 use tokio::time::timeout;
 
 use crate::bench::{self, Node, PATIENCE, until};
+use crate::datagrams;
+use crate::network::Network;
 
 const LAMP: NodeId = NodeId(101);
 
@@ -165,12 +167,39 @@ async fn what_cannot_work_is_refused() {
     let stranger = bench::setup(9, &[]).coordination(coordination(), Span::ZERO);
     let refused = selvedge_udp::Host::start(stranger).await.unwrap_err();
     assert!(matches!(refused, HostError::Config(_)), "{refused}");
-    let alone = bench::setup(1, &["127.0.0.1:9".parse().unwrap()])
-        .coordination(coordination(), Span::secs(60));
-    let joining = Node::start(alone).await;
-    let refused = joining.map("doors").get("front").await;
-    let why = Refused::Reject(Reject::NotPresent);
-    assert_eq!(refused, Err(Error::Rejected(why)));
+}
+
+/// The seed of a node starts later than the node. Questions wait meanwhile, as a lock does.
+#[tokio::test]
+async fn what_is_asked_before_the_node_has_joined_waits_until_it_has() {
+    let network = Network::default();
+    let setup = |id, seeds: &[u16]| {
+        datagrams::setup(&network, id, seeds)
+            .coordination(coordination(), Span::secs(3_600))
+            .election(Election::paced(Span::millis(200), 1, 1))
+    };
+    let mut two = Node::start(setup(2, &[1])).await;
+    let handle = two.clone();
+    let asks = tokio::spawn(async move {
+        let doors = handle.map("doors");
+        doors.watch("front").await.unwrap();
+        let stored = doors.put("front", b"shut").await;
+        (stored, doors.get("front").await)
+    });
+    let handle = two.clone();
+    let elects = tokio::spawn(async move { handle.elect().await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!asks.is_finished() && !elects.is_finished() && !two.state().is_in);
+    let _others = (
+        Node::start(setup(1, &[])).await,
+        Node::start(setup(3, &[1])).await,
+    );
+    let (stored, found) = timeout(PATIENCE, asks).await.unwrap().unwrap();
+    assert_eq!(stored, Ok(Stored::Done { version: 1 }));
+    assert_eq!(found.unwrap().unwrap().value.to_vec(), b"shut");
+    let shut = Some(Some(b"shut".to_vec()));
+    two.wait_for(|it| watched(it) == shut).await;
+    assert_eq!(timeout(PATIENCE, elects).await.unwrap().unwrap(), Ok(()));
 }
 
 /// Nobody waits for an answer of a node that stops.

@@ -4,12 +4,15 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
+use selvedge::Reject;
 use selvedge_core::shared::{self, RecvError, block_on};
 use selvedge_membership::{Command, Event};
-use selvedge_udp::{Error, Events, Handle, Host, NodeEvent};
+use selvedge_udp::{Error, Events, Handle, Host, NodeEvent, Refused};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{Node, PATIENCE, setup, until};
+use crate::datagrams;
+use crate::network::Network;
 
 const fn is_shared_by_threads<T: Clone + Send + Sync + 'static>() {}
 const fn is_sent<T: Send + 'static>() {}
@@ -113,4 +116,43 @@ async fn all_callers_of_leave_hear_of_the_end() {
     let (left, ()) = tokio::join!(held.leave(), held.kill());
     assert_eq!(left, Err(Error::Unanswered));
     assert!(guard.is_closed());
+}
+
+/// A node joins when its seed starts. A wait for that, or for another state, ends with the node.
+#[tokio::test]
+async fn waits_end_with_the_state_that_is_wanted_or_with_the_node() {
+    let network = Network::default();
+    let node = async |id, seeds: &[u16]| {
+        let setup = datagrams::setup(&network, id, seeds);
+        Host::start(setup).await.unwrap()
+    };
+    let two = node(2, &[1]).await;
+    assert!(
+        timeout(Duration::from_millis(50), two.joined())
+            .await
+            .is_err()
+    );
+    let [joins, meets, never] = [(); 3].map(|()| two.clone());
+    let joins = tokio::spawn(async move { joins.joined().await });
+    let meets = tokio::spawn(async move { meets.wait_for(|state| state.members.len() == 2).await });
+    let never = tokio::spawn(async move { never.wait_for(|state| state.leader.is_some()).await });
+    let one = node(1, &[]).await;
+    one.joined().await.unwrap();
+    timeout(PATIENCE, joins).await.unwrap().unwrap().unwrap();
+    let state = timeout(PATIENCE, meets).await.unwrap().unwrap().unwrap();
+    assert!(state.is_in && state.members.iter().any(|it| it.member.id == one.id()));
+    two.joined().await.unwrap();
+    assert!(!never.is_finished());
+    two.leave().await.unwrap();
+    let ended = timeout(PATIENCE, never).await.unwrap().unwrap();
+    assert_eq!(ended.unwrap_err(), Error::Closed);
+    assert_eq!(two.joined().await, Err(Error::Closed));
+    // The last state is no error.
+    assert!(two.wait_for(|state| !state.is_in).await.is_ok());
+
+    let early = node(3, &[9]).await;
+    let (joined, asked, left) = tokio::join!(early.joined(), early.bound(5), early.leave());
+    assert_eq!((joined, left), (Err(Error::Closed), Ok(())));
+    let no_locks = Refused::Reject(Reject::NoExclusion);
+    assert_eq!(asked, Err(Error::Rejected(no_locks)));
 }

@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod blocking;
 mod broken;
 mod clocks;
 mod datagrams;

@@ -10,12 +10,14 @@ use std::time::Duration;
 use selvedge::{Exclusion, Reject};
 use selvedge_camera::{Refusal, sections};
 use selvedge_core::shared::gate::{EnterError, Limits, TryEnterError};
-use selvedge_core::{Ratio, Span};
+use selvedge_core::{Delta, Incarnation, Member, Ratio, Span};
+use selvedge_membership::{Command, Event};
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::{
-    Error, FaultControl, Faults, Faulty, Gate, LockError, NoEntry, Refused, Setup, Udp,
+    Error, FaultControl, Faults, Faulty, Gate, Guard, LockError, NoEntry, NodeEvent, Refused,
+    Setup, Udp,
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};
 use crate::datagrams::setup;
@@ -26,6 +28,9 @@ struct Bench {
     faults: FaultControl,
     keyring: Keyring,
     nodes: u32,
+    /// The bound of the number of lives.
+    upper: u32,
+    takeover: Option<Span>,
 }
 
 fn paced(nodes: u32) -> selvedge_camera::Config {
@@ -41,12 +46,18 @@ impl Bench {
             faults: FaultControl::new(Faults::none().with_loss(Ratio::new(1, 20))),
             keyring: Keyring::of(Key::random().unwrap()),
             nodes,
+            upper: nodes,
+            takeover: None,
         }
     }
 
     fn setup(&self, id: u64, seeds: &[SocketAddr], open_limit: Option<u32>) -> Setup {
-        self.plain(id, seeds).exclusion(Exclusion {
-            sections: sections::Config::with(paced(self.nodes))
+        let mut setup = self.plain(id, seeds);
+        if let Some(after) = self.takeover {
+            setup = setup.takeover(after);
+        }
+        setup.exclusion(Exclusion {
+            sections: sections::Config::with(paced(self.upper))
                 .with_open_limit(open_limit.unwrap_or(sections::Config::new(1).open_limit)),
             counting: None,
         })
@@ -192,6 +203,115 @@ async fn a_holder_that_is_killed_is_passed_over() {
     assert!(held.is_closed());
     let guard = timeout(PATIENCE, gates[0].enter()).await.unwrap().unwrap();
     assert!(guard.token() > held.token());
+}
+
+/// Nodes of which the last was killed in a lock, as the others know, and its guard.
+async fn killed_inside(bench: &Bench) -> (Vec<Node>, Guard) {
+    let mut nodes = bench.start().await;
+    let last = nodes.pop().unwrap();
+    let held = timeout(PATIENCE, last.lock(door())).await;
+    last.kill().await;
+    let failed = NodeEvent::Membership(Event::Membership(Delta::Failed(last.state().me)));
+    for node in &mut nodes {
+        node.wait_for(|it| *it == failed).await;
+    }
+    (nodes, held.unwrap().unwrap())
+}
+
+fn door() -> sections::Name {
+    "door".parse().unwrap()
+}
+
+/// It may be slow and not dead, so by default it is waited for.
+#[tokio::test]
+async fn a_lock_that_a_killed_node_holds_times_out_and_names_that_node() {
+    let bench = Bench::new(3);
+    let (nodes, held) = killed_inside(&bench).await;
+    let node = nodes[0].clone();
+    let blocks = move || node.blocking_lock_timeout(door(), Duration::from_millis(500));
+    let timed_out = join(vec![thread::spawn(blocks)]).await.pop();
+    let holder = Member::new(3, 0);
+    let refused = timed_out.unwrap().unwrap_err();
+    let waits_for = [holder].into();
+    assert_eq!(refused, LockError::TimedOut { waits_for });
+    assert!(
+        refused.to_string().contains("it waits for 3#0"),
+        "{refused}"
+    );
+
+    let waits = nodes[0].lock_until(door(), sleep(Duration::from_millis(500)));
+    let looks = async {
+        sleep(Duration::from_millis(250)).await;
+        nodes[0].waits_for(door()).await.unwrap()
+    };
+    let (waited, looked) = tokio::join!(waits, looks);
+    assert_eq!((waited.unwrap_err(), &*looked), (refused, &[holder][..]));
+    // No user waits any more, so the node does not.
+    let is_over = async { while !nodes[0].waits_for(door()).await.unwrap().is_empty() {} };
+    timeout(PATIENCE, is_over).await.unwrap();
+
+    // An operator knows that it is dead.
+    let waits = nodes[1].lock(door());
+    let confirms = async {
+        let confirm = Command::Confirm(holder);
+        nodes[0].command(confirm).await.unwrap();
+    };
+    let (entered, ()) = timeout(PATIENCE, async { tokio::join!(waits, confirms) })
+        .await
+        .unwrap();
+    assert!(entered.unwrap().token() > held.token());
+}
+
+/// Its later life ends the former one.
+#[tokio::test]
+async fn a_lock_that_a_killed_node_holds_is_free_when_that_node_is_started_again() {
+    let bench = Bench {
+        upper: 5,
+        ..Bench::new(4)
+    };
+    let (nodes, held) = killed_inside(&bench).await;
+    let waits = nodes[0].lock(door());
+    let again = bench.setup(4, &[nodes[0].address()], None);
+    let starts = Node::start(again.life(Incarnation(1)));
+    let (entered, _again) = timeout(PATIENCE, async { tokio::join!(waits, starts) })
+        .await
+        .unwrap();
+    assert!(entered.unwrap().token() > held.token());
+}
+
+/// With a takeover of all locks of a node.
+#[tokio::test]
+async fn a_lock_that_a_killed_node_holds_is_taken_over_by_a_greater_token() {
+    let bench = Bench {
+        takeover: Some(Span::millis(300)),
+        ..Bench::new(3)
+    };
+    let (nodes, held) = killed_inside(&bench).await;
+    let entered = nodes[0].lock_until(door(), sleep(PATIENCE)).await;
+    assert!(entered.unwrap().token() > held.token());
+}
+
+/// No member is named where this node itself is the reason.
+#[tokio::test]
+async fn a_lock_that_is_held_here_or_waits_to_join_times_out_and_names_no_node() {
+    let bench = Bench::new(1);
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let seeds = [silent.local_addr().unwrap()];
+    for seeds in [&seeds[..], &[]] {
+        let node = Node::start(bench.setup(1, seeds, None)).await;
+        let _held = if seeds.is_empty() {
+            Some(timeout(PATIENCE, node.lock(door())).await.unwrap())
+        } else {
+            None
+        };
+        let waits = node.lock_until(door(), sleep(Duration::from_millis(50)));
+        let refused = waits.await.unwrap_err();
+        let waits_for = [].into();
+        assert_eq!(refused, LockError::TimedOut { waits_for });
+        assert!(refused.to_string().contains("no known member"), "{refused}");
+        node.kill().await;
+        assert_eq!(node.waits_for(door()).await, Err(Error::Closed));
+    }
 }
 
 /// Gates of one name queue together; other settings for a section in use are refused, and taken
