@@ -24,7 +24,7 @@ use selvedge_sim::check::{Model, Scenario};
 use serde::{Deserialize, Serialize};
 
 pub use invariant::broken;
-pub use setup::{Ask, Memory, Setup, Sight};
+pub use setup::{Ask, Before, Memory, Setup, Sight};
 pub use watch::Watch;
 
 use crate::{Published, Replica, State};

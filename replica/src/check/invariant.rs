@@ -155,6 +155,20 @@ fn denies<S: State>(member: &Replica<S>, message: &Message<S::Update>) -> Option
                 format!("a read is answered with {version} by configuration {number}, which ended with {end}")
             })
         }
-        _ => None,
+        Body::Accept { .. }
+        | Body::ReadAt { .. }
+        | Body::Prepare { .. }
+        | Body::Promise { .. }
+        | Body::Refuse { .. }
+        | Body::Accepted { .. }
+        | Body::Lacking { .. }
+        | Body::Learn { .. }
+        | Body::Fetch { .. }
+        | Body::Page { .. }
+        | Body::Propose { .. }
+        | Body::Read { .. }
+        | Body::Stand { .. }
+        | Body::Current { .. }
+        | Body::Rejoin { .. } => None,
     }
 }

@@ -8,7 +8,8 @@ use selvedge_core::{Delta, Member};
 use selvedge_sim::check::{Bounds, Scenario};
 
 use super::holds;
-use super::setup::Ask::{Configure, Propose, Read, Stand};
+use super::setup::Ask::{Configure, Propose, ProposeAll, Read, Stand};
+use super::setup::Before::{Among, Asked, Told};
 use super::setup::Sight::{AllApplied, Configured, Leaders, Read as Reads, ReadByLease};
 use super::setup::{Ask, Setup};
 
@@ -69,6 +70,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     let mut all = duels();
     all.extend(reads());
     all.extend(changes());
+    all.extend(left_behind());
     all
 }
 
@@ -173,8 +175,75 @@ fn changes() -> Vec<Scenario> {
     ]
 }
 
+/// Leader 1 is cut off with 2, in the middle of two updates. The others decide more than fits into a
+/// frame, and go over to 4 alone; then 1 reaches 4, and learns in parts.
+const CUT_OFF: Setup = Setup {
+    led_by: Some(1),
+    before: &[
+        Told(1, Delta::Failed(Member::new(3, 0))),
+        Told(1, Delta::Failed(Member::new(4, 0))),
+        Told(1, Delta::Failed(Member::new(5, 0))),
+        Among(&[1, 2]),
+        Asked(1, ProposeAll(&[11, 12])),
+        Among(&[3, 4, 5]),
+        Told(4, ONE_FAILED),
+        Told(4, TWO_FAILED),
+        Told(5, ONE_FAILED),
+        Told(5, TWO_FAILED),
+        Told(3, ONE_FAILED),
+        Told(3, TWO_FAILED),
+        Asked(
+            3,
+            ProposeAll(&[31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42]),
+        ),
+        Asked(3, Configure(&[4])),
+    ],
+    asks: &[&[Propose(13)]],
+    deltas: &[(1, Delta::Refuted(Member::new(4, 0)))],
+    window: 16,
+    frame_budget: 127,
+    bounds: ticks(0, 0),
+    ends_within: None,
+    most_ballots: Some(2),
+    sees: &[Configured(2), AllApplied(12)],
+    ..Setup::of(&[1, 2, 3, 4, 5], &[])
+};
+
+/// Configuration 1 has ended: 1 decided the next one with 2, and goes on with 4 there. 2 and 3 have not
+/// learned so, and 2 leads once more.
+const ENDED: Setup = Setup {
+    nodes: 4,
+    led_by: Some(1),
+    before: &[
+        Among(&[1, 2]),
+        Asked(1, Configure(&[1, 3, 4])),
+        Among(&[1, 4]),
+        Told(1, Delta::Joined(Member::new(4, 0))),
+        Asked(1, Propose(11)),
+        Among(&[2, 3]),
+        Told(3, ONE_FAILED),
+    ],
+    told: &[(2, ONE_FAILED)],
+    asks: &[&[], &[], &[Read(1)]],
+    bounds: ticks(0, 0),
+    ends_within: None,
+    most_ballots: Some(2),
+    window: 4,
+    sees: &[Configured(2), Leaders(2)],
+    ..Setup::of(THREE, &[])
+};
+
+fn left_behind() -> Vec<Scenario> {
+    vec![holds(
+        "a leader is cut off with one of 5 members, and learns in parts",
+        3_752,
+        CUT_OFF,
+    )]
+}
+
 pub(super) fn deep() -> Vec<Scenario> {
     vec![
+        holds("a read in a configuration that has ended", 227_943, ENDED),
         holds(
             "a duel, the third is told that the first failed",
             173_463,

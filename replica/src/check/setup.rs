@@ -13,13 +13,15 @@ use super::Journal;
 use super::watch::Watch;
 use crate::message::Body;
 use crate::replica::Role;
-use crate::{Command, Config, Configuration, Lease, Published, Replica, Timer, Voter};
+use crate::{Command, Config, Configuration, Event, Lease, Published, Replica, Timer, Voter};
 
 /// What an application asks, in a form that constants can have. Nodes stand by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// See [`Command::Propose`]; each update of a setup differs.
     Propose(u16),
+    /// See [`Command::ProposeAll`].
+    ProposeAll(&'static [u16]),
     /// See [`Command::Read`].
     Read(u64),
     /// See [`Command::Stand`].
@@ -28,6 +30,17 @@ pub enum Ask {
     HandOver(u64),
     /// See [`Command::Configure`].
     Configure(&'static [u64]),
+}
+
+/// A step of what happened before the scenario, in one order alone.
+#[derive(Clone, Copy, Debug)]
+pub enum Before {
+    /// A node (by id) learns this.
+    Told(u64, Delta),
+    /// A node's application asks this.
+    Asked(u64, Ask),
+    /// From here on messages arrive among these nodes alone.
+    Among(&'static [u64]),
 }
 
 /// What a crash leaves of a node.
@@ -55,6 +68,9 @@ pub struct Setup {
     /// The node that leads before anything happens, by id: all members follow it, and nothing is
     /// on its way.
     pub led_by: Option<u64>,
+    /// What happened after that, before the scenario. Each step takes effect before the next one. No
+    /// timer is left running.
+    pub before: &'static [Before],
     /// Members, by id, that forgot all before anything else happens: they are in their next life.
     pub forgot: &'static [u64],
     /// What nodes (by id) ask before anything happens.
@@ -75,6 +91,8 @@ pub struct Setup {
     pub attempts: u8,
     /// See [`Config::window`].
     pub window: u32,
+    /// See [`Configuration::frame_budget`].
+    pub frame_budget: u16,
     /// How much may go wrong.
     pub bounds: Bounds,
     /// How many ticks suffice, whatever happened, for all that was asked to be done: from each state
@@ -111,6 +129,42 @@ pub enum Sight {
 
 type Mesh = State<Replica<Journal>, Watch>;
 
+/// The nodes while they take what happened before the scenario.
+struct Past {
+    drivers: Vec<Driver<Replica<Journal>>>,
+    /// The nodes among which messages arrive; all at first.
+    among: Option<&'static [u64]>,
+    events: Vec<Earlier>,
+}
+
+/// A node, and an event that it emitted before the scenario.
+pub(super) type Earlier = (usize, Event<Journal>);
+
+impl Past {
+    /// A node takes an input, and all take the messages that it causes.
+    fn take(&mut self, id: u64, input: Input<Replica<Journal>>) {
+        let mut bytes = Bytes::new(&[]);
+        let mut inputs = VecDeque::from([(id, input)]);
+        while let Some((id, input)) = inputs.pop_front() {
+            let at = usize::try_from(id - 1).unwrap_or(usize::MAX);
+            let Some(driver) = self.drivers.get_mut(at) else {
+                continue;
+            };
+            let from = driver.machine().me();
+            let among = self.among;
+            let arrives = |to: u64| among.is_none_or(|it| it.contains(&id) && it.contains(&to));
+            let step = driver.step(Time::ZERO, &mut bytes, input, |effect| match effect {
+                Effect::Send { to, message } if arrives(to.id.0) => {
+                    inputs.push_back((to.id.0, Input::Message { from, message }));
+                }
+                Effect::Event(event) => self.events.push((at, event)),
+                Effect::Send { .. } | Effect::Multicast { .. } => {}
+            });
+            debug_assert!(step.is_ok(), "nothing is refused before: {step:?}");
+        }
+    }
+}
+
 impl Setup {
     /// Timeouts are longer than any delivery, few timers tick, and nothing goes wrong.
     pub const CALM: Bounds = Bounds {
@@ -132,6 +186,7 @@ impl Setup {
             witnesses: &[],
             lease: false,
             led_by: None,
+            before: &[],
             forgot: &[],
             first: &[],
             asks,
@@ -142,6 +197,7 @@ impl Setup {
             memory: Memory::None,
             attempts: 1,
             window: 1,
+            frame_budget: 1_400,
             bounds: Self::CALM,
             ends_within: Some(2),
             most_ballots: None,
@@ -159,6 +215,7 @@ impl Setup {
                 false => Voter::new(member),
             }
         }));
+        configuration.frame_budget = self.frame_budget;
         configuration.lease = self.lease.then_some(Lease {
             span: Span::secs(1),
             drift: 0,
@@ -170,7 +227,7 @@ impl Setup {
         Config::new()
             .with_attempts(self.attempts)
             .with_window(self.window)
-            .with_pending(4)
+            .with_pending(16)
             .with_peers(64)
     }
 
@@ -198,6 +255,7 @@ impl Setup {
     fn command(&self, ask: Ask) -> Command<u16> {
         match ask {
             Ask::Propose(update) => Command::Propose(update),
+            Ask::ProposeAll(updates) => Command::ProposeAll(updates.to_vec()),
             Ask::Read(number) => Command::Read(number),
             Ask::Stand => Command::Stand,
             Ask::HandOver(to) => Command::HandOver(NodeId(to)),
@@ -235,35 +293,35 @@ impl Setup {
         is_here == matches!(delta, Delta::Joined(_))
     }
 
-    /// The nodes as they begin.
-    fn machines(&self) -> Vec<Replica<Journal>> {
+    /// The nodes as they begin, and the events of each before.
+    fn machines(&self) -> (Vec<Replica<Journal>>, Vec<Earlier>) {
         let nodes = 1..=self.nodes;
-        let mut drivers: Vec<_> = nodes.map(|id| Driver::new(self.machine(id, 0))).collect();
-        let mut bytes = Bytes::new(&[]);
-        let mut inputs: VecDeque<(u64, Input<Replica<Journal>>)> = VecDeque::new();
-        inputs.extend(self.led_by.map(|id| (id, Input::Command(Command::Stand))));
-        while let Some((id, input)) = inputs.pop_front() {
-            let at = usize::try_from(id - 1).unwrap_or(usize::MAX);
-            let Some(driver) = drivers.get_mut(at) else {
-                continue;
-            };
-            let from = driver.machine().me();
-            let step = driver.step(Time::ZERO, &mut bytes, input, |effect| {
-                if let Effect::Send { to, message } = effect {
-                    inputs.push_back((to.id.0, Input::Message { from, message }));
-                }
-            });
-            debug_assert!(step.is_ok(), "an election refuses nothing: {step:?}");
+        let mut past = Past {
+            drivers: nodes.map(|id| Driver::new(self.machine(id, 0))).collect(),
+            among: None,
+            events: Vec::new(),
+        };
+        if let Some(id) = self.led_by {
+            past.take(id, Input::Command(Command::Stand));
         }
         let idles = |it: &Driver<Replica<Journal>>| it.timers().next().is_none();
-        debug_assert!(drivers.iter().all(idles), "an idle group waits for nothing");
-        let machines = drivers.into_iter().map(Driver::into_machine);
-        machines
-            .map(|it| match it.me().id.0 {
-                id if self.forgot.contains(&id) => self.machine(id, 1),
-                _ => it,
-            })
-            .collect()
+        debug_assert!(
+            past.drivers.iter().all(idles),
+            "an idle group waits for nothing"
+        );
+        for step in self.before {
+            match *step {
+                Before::Told(id, delta) => past.take(id, Input::Membership(delta)),
+                Before::Asked(id, ask) => past.take(id, Input::Command(self.command(ask))),
+                Before::Among(ids) => past.among = Some(ids),
+            }
+        }
+        let machines = past.drivers.into_iter().map(Driver::into_machine);
+        let machines = machines.map(|it| match it.me().id.0 {
+            id if self.forgot.contains(&id) => self.machine(id, 1),
+            _ => it,
+        });
+        (machines.collect(), past.events)
     }
 
     /// The promises of clocks: see [`lease`](Self::lease).
@@ -287,8 +345,8 @@ impl Setup {
     /// What is to be checked.
     #[must_use]
     pub fn model(self) -> Model<Replica<Journal>, Watch> {
-        let machines = self.machines();
-        let watch = Watch::of(&machines);
+        let (machines, events) = self.machines();
+        let watch = Watch::of(&machines, &events);
         let mut model = Model::observed(machines, Replica::me, watch)
             .bounds(self.bounds)
             .start(move |node, life, machine, cx| {

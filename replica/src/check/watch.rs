@@ -6,6 +6,7 @@ use selvedge_core::Member;
 use selvedge_sim::check::Observer;
 
 use super::Journal;
+use super::setup::Earlier;
 use crate::{Ballot, Command, Event, Replica, Version};
 
 /// An update that was applied.
@@ -50,17 +51,25 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The nodes as they begin.
-    pub(super) fn of(machines: &[Replica<Journal>]) -> Self {
+    /// The nodes as they begin, and what they told before.
+    pub(super) fn of(machines: &[Replica<Journal>], before: &[Earlier]) -> Self {
         let leads = |it: &Replica<Journal>| it.leader().filter(|_| it.leads());
-        let led = machines.iter().filter_map(leads).map(|it| (1, it.1));
+        let numbered = |it: &Replica<Journal>| (it.configuration().number, leads(it));
+        let led = machines.iter().map(numbered);
+        let led = led.filter_map(|(number, it)| Some((number, it?.1)));
         let numbers = || machines.iter().map(|it| it.configuration().number);
-        Self {
+        let mut watch = Self {
             led: led.collect(),
             numbers: numbers().collect(),
             first: numbers().collect(),
             ..Self::default()
+        };
+        for (node, event) in before {
+            if matches!(event, Event::Applied { .. }) {
+                watch.event(*node, event);
+            }
         }
+        watch
     }
 
     fn on_readable(&mut self, node: usize, read: u64, version: Version) {
