@@ -136,14 +136,18 @@ impl<S: State> Replica<S> {
         if self.acceptor.is_witness() && self.acceptor.holds_in_vain() {
             self.on_active(cx);
         }
+        // Only the entries that are new here are stored. The others may differ from the committed ones if the
+        // sender lies, and a later life, which begins with fewer versions committed, would apply them.
+        let known = usize::try_from(before - after).unwrap_or(usize::MAX);
+        let entries: Entries<S::Update> = entries.into_iter().skip(known).collect();
         let fact = Fact::Learned {
-            after,
+            after: before,
             entries: entries.clone(),
         };
         Self::emit_fact(fact, cx);
         let number = self.configuration().number;
         let mut committed = Vec::new();
-        let was_accepted = (self.acceptor).learn(after, entries, |it| committed.push(it));
+        let was_accepted = (self.acceptor).learn(before, entries, |it| committed.push(it));
         for it in committed {
             self.on_committed(it, cx);
         }

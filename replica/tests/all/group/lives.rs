@@ -468,3 +468,27 @@ fn a_node_that_dropped_its_memory_gives_no_number_again() {
     );
     assert_eq!(group.told(3, |it| matches!(it, Event::Overtaken { .. })), 0);
 }
+
+/// Not each commit is a fact. A peer that lies sends other entries for committed versions, and one more: the
+/// next life of the member has the state of the former one, and not the peer's.
+#[test]
+fn a_liar_cannot_replace_committed_versions_in_the_facts_of_a_member() {
+    let first = Configuration::of([member(1), member(2)]);
+    let mut group = Group::new(&first, &[1, 2]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    let lie = |number, update| {
+        Entry::Update(Proposal {
+            by: member(2),
+            number,
+            first: 1,
+            since: 0,
+            update,
+        })
+    };
+    let entries = [lie(1, 8), lie(2, 9)].into_iter().collect();
+    group.say(1, member(2), Body::Learn { after: 0, entries });
+    let held = group.state(1).to_vec();
+    group.restart_with_storage(1, &first);
+    assert_eq!((group.state(1), group.node(1).version()), (&*held, 2));
+}
