@@ -292,10 +292,10 @@ fn memory(config: follower::Config) -> Memory {
 fn a_follower_takes_the_memory_that_is_documented() {
     let small = always().with_code(256).with_result(32);
     let documented = [
-        (always(), [248, 10_304, 22_784, 23_392]),
-        (small.with_jobs(1), [248, 1_072, 1_512, 2_056]),
-        (small.with_jobs(2), [248, 1_408, 2_288, 2_832]),
-        (small.with_jobs(4), [248, 2_080, 3_840, 4_384]),
+        (always(), [256, 10_304, 22_784, 23_392]),
+        (small.with_jobs(1), [256, 1_072, 1_512, 2_056]),
+        (small.with_jobs(2), [256, 1_408, 2_288, 2_832]),
+        (small.with_jobs(4), [256, 2_080, 3_840, 4_384]),
     ];
     for (config, documented) in documented {
         let Memory {

@@ -115,8 +115,8 @@ pub enum Misbehaviour {
     /// It speaks as a gateway, and is none of those that this follower was given.
     #[error("{0} speaks as a gateway, and is not on the list of gateways")]
     NoGateway(Member),
-    /// It gives a task to followers that this one, in this life, is not among.
-    #[error("{0} gives a task to a unit that this follower is not in: its tables are behind")]
+    /// It gives a task to a unit in which no life of this follower has a place, up to the present one.
+    #[error("{0} gives a task to a unit that this follower is not in")]
     NotElected(Member),
     /// It gives a task to more followers than a unit has.
     #[error("{0} gives a task to {1} followers: a unit has at most {max}", max = crate::Limits::UNIT_MOST)]
@@ -136,4 +136,6 @@ pub struct Counters {
     pub beyond_limits: u64,
     /// What was said so often that it is not said any more.
     pub given_up: u64,
+    /// Tasks that were given to a former life.
+    pub stale: u64,
 }

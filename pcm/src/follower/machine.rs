@@ -177,12 +177,17 @@ impl Follower {
             } => self.on_vote(from, (task, attempt), returned, cx),
             Message::Counted { task, attempt } => self.on_counted(from, task, attempt),
             Message::Run(run) => {
-                if !run.electors.contains(&self.me) {
-                    return Err(Misbehaviour::NotElected(from).into());
-                }
                 let count = run.electors.len();
                 if count > Limits::UNIT_MOST.into() {
                     return Err(Misbehaviour::TooMany(from, count).into());
+                }
+                if !run.electors.contains(&self.me) {
+                    // The request waited in the mailbox, or the gateway does not know the present life yet.
+                    if run.electors.iter().any(|it| self.me.supersedes(*it)) {
+                        self.counters.0.stale += 1;
+                        return Ok(());
+                    }
+                    return Err(Misbehaviour::NotElected(from).into());
                 }
                 self.meet_gateway(from)?;
                 self.on_run(*run, cx);

@@ -123,12 +123,16 @@ pub enum Misbehaviour {
     /// It uses this node's id.
     #[error("{0} uses the id of this node: give each node its own")]
     OwnId(Member),
+    /// A node that this gateway does not know sends a message that only gateways send. It may be a gateway: no
+    /// configuration names it yet, or this gateway has not received the configuration that does.
+    #[error(
+        "{0} sends what gateways send, and is not known here as a gateway: name it by `Configure`, unless \
+         this gateway is behind"
+    )]
+    UnknownGateway(Member),
     /// It spends its time as no follower can.
     #[error("{0} says how it spends its time: {1}")]
     Duty(Member, OutOfRange),
-    /// It speaks as a gateway, and is none.
-    #[error("{0} speaks as a gateway, and is not on the list of gateways")]
-    NoGateway(Member),
     /// It speaks to a follower or a client.
     #[error("{0} says what a gateway is not told")]
     Misdirected(Member),

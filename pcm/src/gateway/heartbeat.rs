@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Delta, Member, NodeId, Span};
 
-use super::event::{Event, Misbehaviour, Timer};
+use super::event::{Event, Reject, Timer};
 use super::machine::Gateway;
 use crate::{Message, Tables};
 
@@ -91,7 +91,7 @@ impl Gateway {
         from: Member,
         gone: &[NodeId],
         cx: &mut Context<'_, Self>,
-    ) -> Result<(), Misbehaviour> {
+    ) -> Result<(), Reject> {
         self.on_here(from, cx)?;
         cx.send(from, Message::Here);
         self.missed = match gone.contains(&self.me.id) {
@@ -126,9 +126,9 @@ impl Gateway {
         &mut self,
         from: Member,
         cx: &mut Context<'_, Self>,
-    ) -> Result<(), Misbehaviour> {
+    ) -> Result<(), Reject> {
         if !self.gateways.contains_key(&from.id) {
-            return Err(Misbehaviour::NoGateway(from));
+            return Err(Reject::UnknownGateway(from));
         }
         self.note_here(from, cx);
         Ok(())

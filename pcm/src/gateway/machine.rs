@@ -270,7 +270,7 @@ impl Gateway {
             Message::Tables(message) => {
                 // The replica takes what is decided, and what is proposed, from anybody.
                 if !self.gateways.contains_key(&from.id) {
-                    return Err(Misbehaviour::NoGateway(from).into());
+                    return Err(Reject::UnknownGateway(from));
                 }
                 let message = *message;
                 self.step(Input::Message { from, message }, cx)?;

@@ -3,7 +3,7 @@
 use selvedge_core::{Delta, Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Follower};
-use selvedge_pcm::gateway::{self, Gateway, Misbehaviour, Reject};
+use selvedge_pcm::gateway::{self, Gateway, Reject};
 use selvedge_pcm::{
     Answer, DutyCycle, Failure, Function, Library, Limits, Message, Refusal, Returned, Run, TaskId,
     Update, Voters,
@@ -74,7 +74,7 @@ fn a_gateway_takes_tables_from_gateways_alone() {
         let from = Member::new(11, 0);
         let message = Message::Tables(message.into());
         let refused = hub.step(Input::Message { from, message });
-        let why = Reject::Misbehaviour(Misbehaviour::NoGateway(from));
+        let why = Reject::UnknownGateway(from);
         assert_eq!(refused, Err(why));
     }
     let tables = hub.driver.machine().tables().unwrap();

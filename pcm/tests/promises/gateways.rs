@@ -35,6 +35,10 @@ impl World {
             }
         };
         let node = self.nodes.get_mut(&id).unwrap();
+        let folded = match &machine {
+            Machine::Gateway(it) => Some(Box::new(it.machine().clone())),
+            Machine::Follower(_) | Machine::Client(_) => None,
+        };
         node.paused = false;
         self.restarts += u64::from(node.life != node.begins);
         node.host = Some(Host {
@@ -49,6 +53,7 @@ impl World {
             unavailable: false,
             manages: false,
             gone: BTreeSet::new(),
+            folded,
         });
         self.oracle.lives.insert(me);
         self.say(|| format!("{me:?} begins"));

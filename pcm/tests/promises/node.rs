@@ -126,6 +126,8 @@ pub(crate) struct Host {
     pub(crate) unavailable: bool,
     pub(crate) manages: bool,
     pub(crate) gone: BTreeSet<u64>,
+    /// A gateway that has folded all facts of this one, also where the host stores none.
+    pub(crate) folded: Option<Box<Gateway>>,
 }
 
 pub(crate) struct Node {

@@ -1,8 +1,10 @@
 //! A host: when it steps its machine, and what it does with the effects.
 
 use chacha20::ChaCha8Rng;
+use selvedge_core::durable::Durable as _;
 use selvedge_core::{Driver, Effect, Input, Member, Time};
-use selvedge_pcm::{Message, TaskId, client, gateway};
+use selvedge_pcm::{Message, TaskId, client, follower, gateway};
+use selvedge_replica::Fact;
 
 use crate::node::{Host, In, Item, Machine};
 use crate::world::{What, World};
@@ -136,6 +138,7 @@ impl World {
         let stores = node.stores();
         let host = node.host.as_mut().unwrap();
         let me = host.me;
+        let from = input.as_ref().and_then(sender);
         if self.trace {
             let what = input.as_ref().map(|it| format!("{it:?}"));
             eprintln!(
@@ -145,6 +148,7 @@ impl World {
             );
         }
         let rng = &mut self.rng;
+        let accuses;
         let (mut items, outcome) = match &mut host.machine {
             Machine::Gateway(driver) => {
                 let input = input.map(|it| {
@@ -156,6 +160,12 @@ impl World {
                 let (effects, outcome) = drive(driver, now, rng, input);
                 let items = items(effects, Item::Gateway);
                 check_answers(driver.machine(), &items);
+                check_facts(driver.machine(), host.folded.as_mut().unwrap(), &items);
+                accuses = matches!(
+                    outcome,
+                    Err(gateway::Reject::Misbehaviour(_)
+                        | gateway::Reject::Replica(selvedge_replica::Reject::Misbehaviour(_)))
+                );
                 (items, outcome.map_err(|it| it.to_string()))
             }
             Machine::Follower(driver) => {
@@ -167,6 +177,7 @@ impl World {
                 });
                 let (effects, outcome) = drive(driver, now, rng, input);
                 let items = items(effects, Item::Follower);
+                accuses = matches!(outcome, Err(follower::Reject::Misbehaviour(_)));
                 (items, outcome.map_err(|it| it.to_string()))
             }
             Machine::Client(driver) => {
@@ -178,12 +189,20 @@ impl World {
                 });
                 let (effects, outcome) = drive(driver, now, rng, input);
                 let items = items(effects, Item::Client);
+                accuses = matches!(
+                    outcome,
+                    Err(client::Reject::Misdirected(_) | client::Reject::TooMany(..))
+                );
                 (items, outcome.map_err(|it| it.to_string()))
             }
         };
         if let (true, Err(why)) = (self.trace, &outcome) {
             eprintln!("{:>12} {me:?} refused: {why}", self.now);
         }
+        if let Some(from) = from.filter(|_| accuses) {
+            self.is_accused(me, from, &outcome);
+        }
+        let host = self.nodes.get_mut(&id).unwrap().host.as_mut().unwrap();
         observe(host, &mut items);
         let mut out = Vec::new();
         for item in items {
@@ -198,6 +217,15 @@ impl World {
         self.write(id);
         self.schedule(id);
         outcome
+    }
+
+    /// Checks that no honest node accuses an honest peer. A liar gets answers to questions that its own machine
+    /// did not send.
+    fn is_accused(&mut self, me: Member, from: Member, why: &Result<(), String>) {
+        let is_honest = |id: u64| self.nodes.get(&id).is_some_and(|it| !it.is_liar());
+        let are_honest = is_honest(me.id.0) && is_honest(from.id.0);
+        assert!(!are_honest, "{me:?} accuses {from:?}: {why:?}");
+        self.oracle.count("accused");
     }
 
     pub(crate) fn carry_out(&mut self, me: Member, item: Item) {
@@ -266,6 +294,13 @@ impl World {
     }
 }
 
+const fn sender(input: &In) -> Option<Member> {
+    match input {
+        In::Message { from, .. } => Some(*from),
+        _ => None,
+    }
+}
+
 /// A gateway answers what stands in its tables.
 fn check_answers(gateway: &gateway::Gateway, items: &[Item]) {
     for item in items {
@@ -288,6 +323,25 @@ fn check_answers(gateway: &gateway::Gateway, items: &[Item]) {
             known.is_none_or(|it| it == (answer, &**voters)),
             "{task:?}: says {answer:?} of {voters:?}, and knows {known:?}"
         );
+    }
+}
+
+/// Compares the facts of a gateway with its state. Versions that it has committed without a fact are among the
+/// entries that it has accepted.
+fn check_facts(gateway: &gateway::Gateway, folded: &mut gateway::Gateway, items: &[Item]) {
+    let mut is_other = false;
+    for item in items {
+        if let Item::Gateway(gateway::Event::Fact(fact)) = item {
+            let taken = folded.fold(fact);
+            assert_eq!(taken, Ok(()), "{:?}: {fact:?}", gateway.me());
+            is_other = true;
+        }
+    }
+    if is_other {
+        let mut folded = folded.clone();
+        let committed = Fact::Committed(gateway.replica().version());
+        assert_eq!(folded.fold(&committed), Ok(()), "{:?}", gateway.me());
+        assert_eq!(folded.replica().stored(), gateway.replica().stored());
     }
 }
 

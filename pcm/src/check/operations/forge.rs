@@ -4,12 +4,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId};
+use selvedge_replica::Entry;
 use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Operation, Seat};
 
 use super::World;
 use super::hosts::wrong;
+use super::node::Node;
 use super::settings::{Honesty, Settings};
+use crate::gateway::Gateway;
 use crate::{Answer, Failure, Function, Message, Returned, Run, TaskId, Update, Voters};
 
 impl World {
@@ -22,7 +25,7 @@ impl World {
         let how = bytes.take();
         let message = match how & 15 {
             0..=5 => self.mutated(bytes),
-            kind => Some(self.made(kind, bytes)),
+            kind => Some(self.made(kind, seat, bytes)),
         };
         let Some(message) = message else {
             return Ok(());
@@ -134,7 +137,7 @@ impl World {
     }
 
     /// A message of one kind with some fields.
-    fn made(&self, kind: u8, bytes: &mut Bytes<'_>) -> Message {
+    fn made(&self, kind: u8, seat: usize, bytes: &mut Bytes<'_>) -> Message {
         let (task, attempt, term) = self.some_task(bytes);
         let like = bytes.take();
         let number = u64::from(like % 8);
@@ -168,7 +171,7 @@ impl World {
             12 => Message::Cancel { number },
             13 => Message::Counted { task, attempt },
             14 => self.made_by_gateways((task, attempt, term), like),
-            _ => Message::Tables(self.tables_message(task, like).into()),
+            _ => Message::Tables(self.tables_message(task, seat, like).into()),
         }
     }
 
@@ -203,8 +206,18 @@ impl World {
         }
     }
 
-    /// What a gateway would propose, or say that it is decided.
-    fn tables_message(&self, task: TaskId, like: u8) -> selvedge_replica::Message<Update> {
+    /// A proposal, or entries as if they were committed; some contradict versions that are committed already.
+    fn tables_message(
+        &self,
+        task: TaskId,
+        seat: usize,
+        like: u8,
+    ) -> selvedge_replica::Message<Update> {
+        let gateway = self.mesh.machine(seat).and_then(Node::gateway);
+        let replica = gateway.map(Gateway::replica);
+        let configuration = replica.map(|it| it.configuration().clone());
+        let mut next = configuration.unwrap_or_else(|| self.watch.settings.first_configuration());
+        let version = replica.map_or(self.watch.oracle.version(), |it| it.version());
         let answer = Answer::Value(wrong());
         let present = self.watch.oracle.tables.assignment(task);
         let (attempt, term) = present.map_or((1, 0), |it| (it.attempt, it.term));
@@ -219,22 +232,28 @@ impl World {
             by: Settings::stranger(like),
             number: 1,
             first: 1,
-            since: self.watch.oracle.version(),
+            since: version,
             update,
         };
+        let configuration = next.number;
         let body = match like & 1 {
             0 => selvedge_replica::Body::Propose {
                 proposals: [proposal].into_iter().collect(),
             },
-            _ => selvedge_replica::Body::Learn {
-                after: self.watch.oracle.version(),
-                entries: [selvedge_replica::Entry::Update(proposal)]
-                    .into_iter()
-                    .collect(),
-            },
+            _ => {
+                let known = u64::from(like >> 1 & 3).min(version);
+                let update = Entry::Update(proposal);
+                let updates = core::iter::repeat_n(update, known as usize + 1);
+                next.number += 1;
+                let last = (like & 56 == 56).then(|| Entry::Configure(next.into()));
+                selvedge_replica::Body::Learn {
+                    after: version - known,
+                    entries: updates.chain(last).collect(),
+                }
+            }
         };
         selvedge_replica::Message {
-            configuration: 1,
+            configuration,
             body,
         }
     }

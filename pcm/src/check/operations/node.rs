@@ -2,7 +2,8 @@
 
 use alloc::boxed::Box;
 
-use selvedge_core::{Context, Input, Machine, Nested};
+use selvedge_core::{Context, Input, Machine, Member, Nested};
+use selvedge_replica as replica;
 
 use crate::Message;
 use crate::check::Tick;
@@ -42,6 +43,31 @@ pub(super) enum Refused {
     Client(client::Reject),
     /// It is for a node of another kind.
     Kind,
+}
+
+impl Refused {
+    /// The peer that the refusal accuses of breaking the rules; `Some(None)` for a gateway without a name.
+    pub(super) fn accused(&self) -> Option<Option<Member>> {
+        match self {
+            Self::Gateway(gateway::Reject::Misbehaviour(it)) => Some(Some(match *it {
+                gateway::Misbehaviour::OwnId(from)
+                | gateway::Misbehaviour::Duty(from, _)
+                | gateway::Misbehaviour::Misdirected(from) => from,
+            })),
+            Self::Gateway(gateway::Reject::Replica(replica::Reject::Misbehaviour(_))) => Some(None),
+            Self::Follower(follower::Reject::Misbehaviour(it)) => Some(Some(match *it {
+                follower::Misbehaviour::OwnId(from)
+                | follower::Misbehaviour::NoGateway(from)
+                | follower::Misbehaviour::NotElected(from)
+                | follower::Misbehaviour::TooMany(from, _)
+                | follower::Misbehaviour::Misdirected(from) => from,
+            })),
+            Self::Client(client::Reject::Misdirected(from) | client::Reject::TooMany(from, _)) => {
+                Some(Some(*from))
+            }
+            Self::Gateway(_) | Self::Follower(_) | Self::Client(_) | Self::Kind => None,
+        }
+    }
 }
 
 impl Node {

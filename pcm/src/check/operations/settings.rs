@@ -164,9 +164,14 @@ impl Settings {
         of.get(at).copied().unwrap_or(otherwise)
     }
 
+    /// The first configuration of the gateways.
+    pub(super) fn first_configuration(&self) -> Configuration {
+        Configuration::of(self.gateway_ids().map(|id| Member::new(id.0, 0)))
+    }
+
     /// A gateway as it begins, without anything stored.
     pub(super) fn first_gateway(&self, me: Member) -> Gateway {
-        let first = Configuration::of(self.gateway_ids().map(|id| Member::new(id.0, 0)));
+        let first = self.first_configuration();
         let made = Gateway::new(me, self.gateway, first, self.limits);
         made.unwrap_or_else(|_| unreachable_settings())
     }

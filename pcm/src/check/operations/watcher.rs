@@ -15,7 +15,7 @@ use selvedge_sim::operations::{Step, Watch};
 
 use super::hosts::Host;
 use super::limits::check_limits;
-use super::node::{Node, Told};
+use super::node::{Node, Refused, Told};
 use super::oracle::Oracle;
 use super::settings::Settings;
 use super::summary::Summary;
@@ -41,6 +41,8 @@ pub(super) enum Tear {
 struct Store {
     base: Stored<Tables>,
     facts: Vec<Fact<Tables>>,
+    /// A gateway that has folded all of it.
+    folded: Gateway,
 }
 
 pub(super) struct Watcher {
@@ -62,9 +64,13 @@ impl Watcher {
     pub(super) fn new(settings: Settings) -> Self {
         let members = settings.members();
         let gateways = members.iter().take(settings.gateways);
-        let stores = gateways.map(|&me| Store {
-            base: settings.first_gateway(me).replica().stored(),
-            facts: Vec::new(),
+        let stores = gateways.map(|&me| {
+            let folded = settings.first_gateway(me);
+            Store {
+                base: folded.replica().stored(),
+                facts: Vec::new(),
+                folded,
+            }
         });
         let tables = Tables::new(settings.limits);
         let oracle = Oracle::new(tables, settings.gateways, settings.remembers());
@@ -82,7 +88,7 @@ impl Watcher {
     }
 
     /// The host loses power when it has stored so many facts of a step: nothing behind them happened.
-    fn tear(&mut self, step: &Step<'_, Node>, stored: usize) -> bool {
+    fn tear(&mut self, step: &Step<'_, Node>, stored: usize) -> Result<bool, String> {
         let is_fact =
             |it: &Effect<Node>| matches!(it, Effect::Event(Told::Gateway(gateway::Event::Fact(_))));
         let mut facts = 0;
@@ -91,27 +97,62 @@ impl Watcher {
             facts > stored
         });
         let Some(at) = at else {
-            return false;
+            return Ok(false);
         };
         let (before, behind) = step.effects.split_at(at);
-        self.store(step.at, before);
+        self.store(step.at, before)?;
         let lost = behind.iter().filter(|it| matches!(it, Effect::Send { .. }));
         self.tear = Some(Tear::Done {
             seat: step.at,
             lost: lost.count(),
         });
-        true
+        Ok(true)
     }
 
-    fn store(&mut self, at: usize, effects: &[Effect<Node>]) {
+    fn store(&mut self, at: usize, effects: &[Effect<Node>]) -> Result<(), String> {
         let Some(store) = self.stores.get_mut(at) else {
-            return;
+            return Ok(());
         };
         for effect in effects {
             if let Effect::Event(Told::Gateway(gateway::Event::Fact(fact))) = effect {
                 self.oracle.on_fact(at, fact);
                 store.facts.push(fact.clone());
+                let folded = store.folded.fold(fact);
+                folded.map_err(|why| format!("{fact:?} was stored, and is not folded: {why}"))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Compares the facts that a gateway's host has stored with the state of the gateway. Versions that the
+    /// gateway has committed without a fact are among the entries that it has accepted.
+    fn check_stored(&self, at: usize, gateway: &Gateway) -> Result<(), String> {
+        let Some(store) = self.stores.get(at) else {
+            return Ok(());
+        };
+        let mut folded = store.folded.clone();
+        let committed = Fact::Committed(gateway.replica().version());
+        let differs = |why: &str| format!("what is stored of {:?} {why}", gateway.me());
+        let all = folded.fold(&committed);
+        all.map_err(|why| differs(&format!("lacks what is committed: {why}")))?;
+        let (stored, held) = (folded.replica().stored(), gateway.replica().stored());
+        match stored == held {
+            true => Ok(()),
+            false => Err(differs(&format!("is\n{stored:?}\nand it holds\n{held:?}"))),
+        }
+    }
+
+    /// Checks that no honest node accuses an honest peer.
+    fn check_refusal(&self, step: &Step<'_, Node>) -> Result<(), String> {
+        let Some(accused) = step.refusal.and_then(Refused::accused) else {
+            return Ok(());
+        };
+        // A liar gets answers to questions that its own machine did not send.
+        let is_honest = |it: Member| self.settings.is_believed(it.id);
+        let are_honest = is_honest(step.me) && accused.is_none_or(is_honest);
+        match are_honest && !self.settings.is_hostile() {
+            true => Err(format!("an honest node is accused: {:?}", step.refusal)),
+            false => Ok(()),
         }
     }
 
@@ -158,11 +199,11 @@ impl Watcher {
     }
 
     fn look_at_gateway(&mut self, step: &Step<'_, Node>, it: &Gateway) -> Result<(), String> {
+        self.store(step.at, step.effects)?;
+        self.check_stored(step.at, it)?;
         if self.settings.is_hostile() {
-            self.store(step.at, step.effects);
             return Ok(());
         }
-        self.store(step.at, step.effects);
         let settings = &self.settings;
         let Some(tables) = it.tables() else {
             return Ok(()); // It does not decide at present.
@@ -192,6 +233,7 @@ impl Watcher {
         for fact in &store.facts {
             machine.fold(fact).ok()?;
         }
+        store.folded = machine.clone();
         // A host stores the whole now and then in place of all facts.
         if store.facts.len() > MANY {
             store.base = machine.replica().stored();
@@ -205,9 +247,10 @@ impl Watch<Node> for Watcher {
     fn after(&mut self, step: &Step<'_, Node>) -> Result<(), String> {
         self.summary.steps += 1;
         check_limits(step.machine(), &self.settings)?;
+        self.check_refusal(step)?;
         if let (Some(gateway), Some(Tear::Asked(stored))) = (step.machine().gateway(), self.tear) {
             self.tear = None;
-            if gateway.me() == step.me && self.tear(step, stored) {
+            if gateway.me() == step.me && self.tear(step, stored)? {
                 return Ok(());
             }
         }

@@ -14,7 +14,17 @@ impl World {
         let Some(driver) = &mut self.gateways[at].driver else {
             return;
         };
-        let _refused = driver.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        let stepped = driver.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        if let Err(
+            why @ (gateway::Reject::Misbehaviour(_)
+            | gateway::Reject::Replica(selvedge_replica::Reject::Misbehaviour(_))),
+        ) = stepped
+        {
+            panic!(
+                "{} accuses one that keeps the rules: {why}",
+                self.gateways[at].me
+            );
+        }
         self.carry_out_gateway(at, effects);
     }
 
@@ -64,7 +74,11 @@ impl World {
         let Some(driver) = &mut self.followers[at].driver else {
             return;
         };
-        let _refused = driver.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        let stepped = driver.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        if let Err(why @ follower::Reject::Misbehaviour(_)) = stepped {
+            let me = self.followers[at].me;
+            panic!("{me} accuses one that keeps the rules: {why}");
+        }
         self.carry_out_follower(at, effects);
     }
 
@@ -119,9 +133,12 @@ impl World {
     pub(super) fn step_client(&mut self, at: usize, input: Input<Client>) {
         let mut effects = Vec::new();
         let host = &mut self.clients[at];
-        let _refused = host
+        let stepped = host
             .driver
             .step(self.now, &mut self.rng, input, |it| effects.push(it));
+        if let Err(why @ (client::Reject::Misdirected(_) | client::Reject::TooMany(..))) = stepped {
+            panic!("{} accuses one that keeps the rules: {why}", host.me);
+        }
         self.carry_out_client(at, effects);
     }
 
