@@ -105,12 +105,31 @@ pub enum Reject {
         /// How many bytes there are for a result.
         room: usize,
     },
+    /// The first configuration does not name this gateway in this life. The gateway would have no vote, and
+    /// could not get one without a quorum of other gateways.
+    #[error(
+        "{me} is not a gateway of the first configuration, which names {named:?}: restore it from what \
+         its former life stored, or begin as a newcomer if that is lost"
+    )]
+    NotNamed {
+        /// The gateway, in the life that was asked for.
+        me: Member,
+        /// The life in which the configuration names it, if it does.
+        named: Option<Member>,
+    },
     /// It was started before.
     #[error("it is started already: start a gateway once in each life")]
     Started,
     /// What the replica refuses.
     #[error(transparent)]
     Replica(#[from] selvedge_replica::Reject),
+    /// A node that this gateway does not know sends a message that only gateways send. It may be a gateway: no
+    /// configuration names it yet, or this gateway has not received the configuration that does.
+    #[error(
+        "{0} sends what gateways send, and is not known here as a gateway: name it by `Configure`, unless \
+         this gateway is behind"
+    )]
+    UnknownGateway(Member),
     /// A peer does what no peer that follows the rules does.
     #[error(transparent)]
     Misbehaviour(#[from] Misbehaviour),
@@ -123,13 +142,6 @@ pub enum Misbehaviour {
     /// It uses this node's id.
     #[error("{0} uses the id of this node: give each node its own")]
     OwnId(Member),
-    /// A node that this gateway does not know sends a message that only gateways send. It may be a gateway: no
-    /// configuration names it yet, or this gateway has not received the configuration that does.
-    #[error(
-        "{0} sends what gateways send, and is not known here as a gateway: name it by `Configure`, unless \
-         this gateway is behind"
-    )]
-    UnknownGateway(Member),
     /// It spends its time as no follower can.
     #[error("{0} says how it spends its time: {1}")]
     Duty(Member, OutOfRange),

@@ -49,12 +49,14 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway in its first life, of those that `first` names. All of them begin with equal `first`
-    /// and `limits`.
+    /// A gateway in its first life, in which `first` names it. All gateways begin with equal `first` and
+    /// `limits`. A later life is [restored](Self::restore), or is a [newcomer](Self::newcomer); one that
+    /// is made here and folds the facts of a former life would have no vote.
     ///
     /// # Errors
-    /// [`Reject::Config`], [`Reject::Replica`] and [`Reject::NoRoomForResult`], if these cannot work;
-    /// `replica.state_limit` has to let all in that `limits` do.
+    /// [`Reject::NotNamed`] in any other life. [`Reject::Config`], [`Reject::Replica`] and
+    /// [`Reject::NoRoomForResult`], if these cannot work; `replica.state_limit` has to let all in that
+    /// `limits` do.
     pub fn new(
         me: Member,
         config: Config,
@@ -67,6 +69,10 @@ impl Gateway {
         settings::check(&[
             Setting::number("replica.state_limit", size, least, u32::MAX.into()).counts("bytes"),
         ])?;
+        let named = first.voter(me.id).map(|it| it.member);
+        if named != Some(me) {
+            return Err(Reject::NotNamed { me, named });
+        }
         let gateways: Vec<Member> = first.members().map(|it| it.member).collect();
         let replica = Replica::new(me, config.replica, first, Tables::new(limits))?;
         check_result(&limits, replica.configuration())?;
@@ -87,7 +93,7 @@ impl Gateway {
     }
 
     /// A gateway that lost its memory, or never had one: it takes part when the others name it. These
-    /// are the others.
+    /// are the others; each counts as failed until a message of it arrives.
     ///
     /// # Errors
     /// [`Reject::Config`].
@@ -102,7 +108,8 @@ impl Gateway {
     }
 
     /// A gateway in a later life `me`, with what its former life stored. Facts that came after `stored` are
-    /// [folded](Durable::fold) before its first input. `others` are all other gateways that there may
+    /// [folded](Durable::fold) before its first input. A host that has stored facts since the
+    /// first life, and no base, makes one: `Gateway::new(first_life, ..)?.replica().stored()`. `others` are all other gateways that there may
     /// be; those that no longer decide count as gone until they are heard.
     ///
     /// # Errors

@@ -481,15 +481,16 @@ fn a_gateway_with_a_longer_id_leaves_room_for_results() {
     let config = Config::new().with_voting(Voting::Dynamic);
     let first = Configuration::of([HUB]);
     let limits = |result| Limits::new().with_result(result);
-    let new = |first, result| Gateway::new(HUB, config, first, limits(result));
-    let fits = |result: &u16| new(first.clone(), *result).is_ok();
+    let new = |me, first, result| Gateway::new(me, config, first, limits(result));
+    let fits = |result: &u16| new(HUB, first.clone(), *result).is_ok();
     let longest = (1..1_400).rev().find(fits).unwrap();
-    let mut it = Alone::new(new(first.clone(), longest).unwrap());
+    let mut it = Alone::new(new(HUB, first.clone(), longest).unwrap());
     it.command(Command::Start);
     it.pass(Span::secs(10));
     let stored = it.driver.machine().replica().stored();
     let other = Member::new(u64::MAX, 0);
-    let again = Gateway::restore(Member::new(1, 1), config, stored, [other.id]).unwrap();
+    let me = Member::new(1, 1);
+    let again = Gateway::restore(me, config, stored, [other.id]).unwrap();
     let mut it = Alone::new(again);
     it.command(Command::Start);
     it.pass(Span::secs(30));
@@ -497,7 +498,7 @@ fn a_gateway_with_a_longer_id_leaves_room_for_results() {
     it.pass(Span::secs(30));
     let now = it.driver.machine().replica().configuration().clone();
     assert_eq!(now.members().count(), 2);
-    assert!(new(now, longest).is_ok());
+    assert!(new(me, now, longest).is_ok());
 }
 
 /// The manager has ended one task and begun the next one, which a gateway behind it has not heard: there

@@ -22,6 +22,7 @@ mod gateways;
 mod histories;
 mod links;
 mod managers;
+mod lives;
 #[cfg(feature = "check")]
 mod model;
 mod peers;
