@@ -7,7 +7,8 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Delta, Member, NodeId, Span};
+use selvedge_core::{Context, Delta, Input, Member, NodeId, Span};
+use selvedge_replica::Command;
 
 use super::event::{Event, Reject, Timer};
 use super::machine::Gateway;
@@ -40,13 +41,14 @@ impl Gateway {
     }
 
     /// The resource manager says that it is here, also to those that are gone: they may have come back.
-    pub(super) fn on_heartbeat_tick(&self, cx: &mut Context<'_, Self>) {
+    pub(super) fn on_heartbeat_tick(&mut self, cx: &mut Context<'_, Self>) {
         if !self.manages {
             return;
         }
         cx.arm(Timer::Heartbeat, self.config.heartbeat);
         if !self.has_quorum() {
-            return; // One that hears nobody keeps nobody from missing it.
+            // Without a quorum it must not keep the others from electing another manager.
+            return self.ask_those_gone(cx);
         }
         let configuration = self.replica.machine().configuration();
         for other in self.others() {
@@ -101,15 +103,22 @@ impl Gateway {
         // One that does not know that it was deposed keeps nobody from missing its successor.
         let leader = self.replica.machine().leader();
         let is_led = leader.is_none_or(|it| it.0 == from.id);
+        if self.manages {
+            self.ask_whether_it_leads(cx);
+        }
         if !is_led || self.manages || !self.hears_others() {
             return Ok(());
         }
         cx.arm(Timer::Manager, self.config.timeout);
         let is_gone = |it: &Member| gone.contains(&it.id);
+        // The manager watches the gateways of the configuration; others may never have run in the known life.
+        let configuration = self.replica.machine().configuration();
+        let is_told = |it: &Member| is_gone(it) || configuration.voter(it.id).is_some();
         // None, as a rule: nothing is allocated then.
         let changed: Vec<Member> = self
             .others()
-            .filter(|it| it.id != from.id && is_gone(it) != self.gone.contains(&it.id))
+            .filter(|it| it.id != from.id && is_told(it))
+            .filter(|it| is_gone(it) != self.gone.contains(&it.id))
             .collect();
         for other in changed {
             let delta = match is_gone(&other) {
@@ -119,6 +128,16 @@ impl Gateway {
             self.learn(delta, cx);
         }
         Ok(())
+    }
+
+    /// Another gateway manages, too, so one of the two was deposed and does not know it. A read finds out: other
+    /// gateways refuse it, or no answer arrives, and then this gateway becomes unavailable.
+    fn ask_whether_it_leads(&mut self, cx: &mut Context<'_, Self>) {
+        if self.replica.machine().waiting() == 0 {
+            let read = Input::Command(Command::Read(0));
+            // Only a gateway without tables is refused, and that one does not manage.
+            let _refused = self.step(read, cx);
+        }
     }
 
     /// A gateway says that it is here.
@@ -170,6 +189,23 @@ impl Gateway {
         }
         if !self.manages {
             self.say_here(cx);
+        }
+        if !self.has_quorum() {
+            self.ask_those_gone(cx);
+        }
+    }
+
+    /// Asks the gateways that count as failed which configuration they have. They may have continued without
+    /// this gateway, under a manager that is unknown here and whose messages are refused. The replica takes
+    /// each of them for alive for a moment and sends it a message; a later configuration is the answer.
+    fn ask_those_gone(&mut self, cx: &mut Context<'_, Self>) {
+        let gone = self.others().filter(|it| self.gone.contains(&it.id));
+        let gone: Vec<Member> = gone.collect();
+        for other in gone {
+            for delta in [Delta::Refuted(other), Delta::Failed(other)] {
+                let learned = self.step(Input::Membership(delta), cx);
+                debug_assert_eq!(learned, Ok(()), "a replica refuses its own end alone");
+            }
         }
     }
 

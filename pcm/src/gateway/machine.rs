@@ -103,8 +103,11 @@ impl Gateway {
         others: impl IntoIterator<Item = NodeId>,
     ) -> Result<Self, Reject> {
         let replica = Replica::newcomer(me, config.replica)?;
-        let others = others.into_iter().map(|id| Member::new(id.0, 0));
-        Self::make(me, config, replica, others.collect())
+        let others: Vec<NodeId> = others.into_iter().filter(|it| *it != me.id).collect();
+        let unheard = others.iter().map(|id| Member::new(id.0, 0));
+        let mut gateway = Self::make(me, config, replica, unheard.collect())?;
+        gateway.gone.extend(others);
+        Ok(gateway)
     }
 
     /// A gateway in a later life `me`, with what its former life stored. Facts that came after `stored` are

@@ -19,10 +19,11 @@ mod costs;
 mod errata;
 mod followers;
 mod gateways;
+mod hearing;
 mod histories;
 mod links;
-mod managers;
 mod lives;
+mod managers;
 #[cfg(feature = "check")]
 mod model;
 mod peers;

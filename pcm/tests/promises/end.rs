@@ -340,9 +340,11 @@ impl World {
 
     /// When nothing is asked, gateways say that they are here, and so do followers.
     fn is_calm(&mut self) {
-        // What libraries a follower has it says in its next period.
+        // A follower reports its libraries in its next period. A new manager looks at units, and for a better
+        // manager, at its next review.
         let period = self.longest_period();
-        self.run_until(self.now + 30 * SECOND + 2 * period);
+        let review = longest(self, |it| it.review);
+        self.run_until(self.now + 30 * SECOND + 2 * period + 2 * review);
         let (sent, tables) = (self.sent, self.sent_tables);
         let kinds = self.sent_by_kind.clone();
         let long = 60 * SECOND;
@@ -376,8 +378,15 @@ impl World {
 
     /// The one that manages is where followers are reached over the fewest links.
     fn is_placed(&mut self) {
+        // The distance of a gateway that is no voter for a while is forgotten, so hosts repeat it. A next manager
+        // may know a gateway that becomes a voter then.
         let review = longest(self, |it| it.review);
-        self.run_until(self.now + 2 * review + 10 * SECOND);
+        for _ in 0..3 {
+            for id in self.gateways() {
+                self.measure_hops(id);
+            }
+            self.run_until(self.now + 2 * review + 10 * SECOND);
+        }
         let manager = self.manager().unwrap();
         let tables = manager.tables().unwrap();
         let voters = manager.replica().configuration().members();

@@ -276,6 +276,7 @@ impl World {
                 assert_ne!(host.manages, is, "{me:?}: {event:?} twice");
                 host.manages = is;
             }
+            gateway::Event::Purged(it) => self.oracle.purged(me, it.0),
             gateway::Event::Gone(it) => {
                 assert!(host.gone.insert(it.id.0), "{me:?}: {event:?} twice");
             }

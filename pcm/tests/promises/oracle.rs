@@ -66,6 +66,12 @@ impl Oracle {
         *self.counts.entry(what).or_default() += 1;
     }
 
+    /// A gateway reports that a follower was purged. The next tables that it shows may have the follower again.
+    pub(crate) fn purged(&mut self, at: Member, id: u64) {
+        let word = self.words.get(&at).and_then(|it| it.get(&id));
+        self.left.extend(word.map(|it| it.0));
+    }
+
     /// A gateway shows its tables.
     pub(crate) fn examine(&mut self, at: Member, version: u64, tables: &Tables) {
         let mut hasher = DefaultHasher::new();
