@@ -220,12 +220,14 @@ impl Follower {
         if attempt == job.attempt && !counts {
             return; // That this follower counts now has not come yet, perhaps. It votes again.
         }
-        if attempt == job.attempt && !job.is_over {
-            job.poll.cast(&job.electors, from, returned);
-        }
+        let is_new =
+            attempt == job.attempt && !job.is_over && job.poll.cast(&job.electors, from, returned);
         // What is not needed any more is not said again, either.
         cx.send(from, Message::Counted { task, attempt });
-        self.look_at(task, cx);
+        // A vote that changes nothing is no reason to send again before the next period.
+        if is_new || takes_any {
+            self.look_at(task, cx);
+        }
     }
 
     /// The vote is there.

@@ -46,6 +46,7 @@ enum What {
         to: NodeId,
         from: Member,
         message: Message,
+        depth: u32,
     },
     Delta(Member, Delta),
     /// A function ends at a follower in this life.
@@ -70,7 +71,7 @@ pub(crate) struct GatewayHost {
     config: gateway::Config,
     pub(crate) driver: Option<Driver<Gateway>>,
     /// Of its followers.
-    mailboxes: BTreeMap<NodeId, VecDeque<(Member, Message)>>,
+    mailboxes: BTreeMap<NodeId, VecDeque<(Member, Message, u32)>>,
     stored: Vec<selvedge_replica::Fact<selvedge_pcm::Tables>>,
     base: Option<selvedge_replica::Stored<selvedge_pcm::Tables>>,
     /// How many followers it saw purged.
@@ -99,11 +100,25 @@ pub(crate) struct World {
     /// What each task came to, as the first gateway that knew it says.
     pub(crate) ended: BTreeMap<TaskId, Answer>,
     pub(crate) sent: u64,
+    /// The present second, and the number of messages sent in it.
+    rate: (u64, u64),
+    /// The length of the chain of messages that caused the present step; 0 in a step of a timer or an
+    /// application.
+    depth: u32,
     /// For how long a function runs at most.
     pub(crate) run_time: Span,
     queue: BTreeMap<(Time, u64), What>,
     entered: u64,
 }
+
+/// The most messages a second and node. A period lasts 50 ms at least. In each a follower sends a keep-alive
+/// and repeats up to eight votes or verdicts, all with an acknowledgement: 360. A gateway repeats messages to
+/// four others at most, five times a second.
+const SECOND_MOST: u64 = 400;
+
+/// The longest chain of messages, each caused by the one before. An election, catching up, a change of
+/// gateways and the next election take about thirty; a circle has no end.
+const DEPTH_MOST: u32 = 100;
 
 /// Followers' ids begin here, clients' there.
 const FOLLOWERS: u64 = 100;
@@ -123,6 +138,8 @@ impl World {
             clients: Vec::new(),
             ended: BTreeMap::new(),
             sent: 0,
+            rate: (0, 0),
+            depth: 0,
             run_time: Span::millis(55),
             queue: BTreeMap::new(),
             entered: 0,
@@ -309,6 +326,7 @@ impl World {
 
     fn post(&mut self, from: Member, to: NodeId, message: Message) {
         self.sent += 1;
+        self.count(&message);
         let encoded = postcard::to_allocvec(&message).unwrap();
         assert_eq!(postcard::from_bytes::<Message>(&encoded).unwrap(), message);
         assert!(
@@ -322,8 +340,30 @@ impl World {
         for _ in 0..1 + u64::from(self.chance(self.link.doubled)) {
             let after = Span::millis(1) + Span(self.rng.below(self.link.most.0 + 1));
             let message = message.clone();
-            self.enter(after, What::Message { to, from, message });
+            let depth = self.depth + 1;
+            let sent = What::Message {
+                to,
+                from,
+                message,
+                depth,
+            };
+            self.enter(after, sent);
         }
+    }
+
+    /// Fails on a storm of messages, and on an endless chain of them.
+    fn count(&mut self, message: &Message) {
+        let second = self.now.0 / 1_000_000;
+        if self.rate.0 != second {
+            self.rate = (second, 0);
+        }
+        self.rate.1 += 1;
+        let nodes = self.gateways.len() + self.followers.len() + self.clients.len();
+        assert!(
+            self.rate.1 <= SECOND_MOST * nodes as u64,
+            "a storm: {message:?}"
+        );
+        assert!(self.depth < DEPTH_MOST, "a circle: {message:?}");
     }
 
     /// At which gateway the mailbox is into which this sender's messages for a follower go.
@@ -341,7 +381,8 @@ impl World {
         self.machine(gateway).map(|_| gateway)
     }
 
-    fn deliver(&mut self, to: NodeId, from: Member, message: Message) {
+    fn deliver(&mut self, to: NodeId, from: Member, message: Message, depth: u32) {
+        self.depth = depth;
         match to.0 {
             id if id < FOLLOWERS => {
                 let input = Input::Message { from, message };
@@ -349,10 +390,11 @@ impl World {
             }
             id if id < CLIENTS => {
                 let Some(gateway) = self.mailbox_for(from, to) else {
+                    self.depth = 0;
                     return;
                 };
                 let mailbox = self.gateways[gateway].mailboxes.entry(to).or_default();
-                mailbox.push_back((from, message));
+                mailbox.push_back((from, message, depth));
                 let at = (id - FOLLOWERS) as usize;
                 let follower = self.followers[at].driver.as_ref().map(Driver::machine);
                 let is_awake = follower.is_some_and(|it| {
@@ -368,6 +410,7 @@ impl World {
                 self.step_client((id - CLIENTS) as usize, input);
             }
         }
+        self.depth = 0;
     }
 
     fn fetch(&mut self, at: usize, gateway: usize) {
@@ -376,13 +419,16 @@ impl World {
             return;
         }
         let id = self.followers[at].me.id;
-        while let Some((from, message)) = self.gateways[gateway]
+        let before = self.depth;
+        while let Some((from, message, depth)) = self.gateways[gateway]
             .mailboxes
             .get_mut(&id)
             .and_then(VecDeque::pop_front)
         {
+            self.depth = depth;
             self.step_follower(at, Input::Message { from, message });
         }
+        self.depth = before;
     }
 
     fn command_gateway(&mut self, at: usize, command: gateway::Command) {
@@ -458,7 +504,12 @@ impl World {
 
     fn happen(&mut self, what: What) {
         match what {
-            What::Message { to, from, message } => self.deliver(to, from, message),
+            What::Message {
+                to,
+                from,
+                message,
+                depth,
+            } => self.deliver(to, from, message, depth),
             What::Delta(to, delta) => {
                 let at = to.id.0 as usize - 1;
                 if self.gateways[at].me == to {

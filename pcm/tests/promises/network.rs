@@ -8,10 +8,14 @@ use selvedge_pcm::{Message, TaskId};
 use selvedge_replica::{Body, Entry};
 
 use crate::node::{In, Role};
-use crate::world::{What, World};
+use crate::world::{SECOND, What, World};
 
 /// As many messages lie in a mailbox.
 const MAILBOX: usize = 300;
+
+/// The most messages a second and node. A client repeats 64 requests every 0.3 s at most, with an answer for
+/// each: 430. A follower or a gateway repeats a tenth of that.
+const SECOND_MOST: u64 = 500;
 
 /// What is sent on no further.
 const HERE: u8 = u8::MAX;
@@ -26,6 +30,15 @@ impl World {
     pub(crate) fn send(&mut self, from: Member, to: Member, message: Message) {
         self.check_frame(from, &message);
         self.sent += 1;
+        let second = self.now / SECOND;
+        let before = if self.rate.0 == second {
+            self.rate.1
+        } else {
+            0
+        };
+        self.rate = (second, before + 1);
+        let most = SECOND_MOST * self.nodes.len() as u64;
+        assert!(self.rate.1 <= most, "a storm: {:?}", self.sent_by_kind);
         self.sent_tables += u64::from(matches!(message, Message::Tables(_)));
         *self.sent_by_kind.entry(kind(&message)).or_default() += 1;
         self.note(from, to, &message);

@@ -144,6 +144,30 @@ fn a_vote_that_is_not_counted_is_not_acknowledged() {
     assert_eq!(sent(&effects), [(13, counted)]);
 }
 
+/// A late vote for a former attempt is acknowledged, and is no reason for the follower to send its own vote
+/// again.
+#[test]
+fn a_vote_on_a_former_attempt_is_acknowledged_and_no_more() {
+    let mut it = follower(11, DutyCycle::always());
+    let electors = [12, 11].map(|id| Member::new(id, 0));
+    let assignment = Assignment {
+        attempt: 2,
+        term: 0,
+        electors: electors.into_iter().collect(),
+    };
+    let run = Run::new(task(1), &assignment, &Function::new(b"f"), false);
+    let message = Message::Run(Box::new(run));
+    let from = GATEWAY;
+    step(&mut it, ms(10), Input::Message { from, message });
+    assert_eq!(sent(&step(&mut it, ms(20), returned(1))).len(), 1, "a vote");
+    let counted = Message::Counted {
+        task: task(1),
+        attempt: 1,
+    };
+    let effects = step(&mut it, ms(30), vote(1, 13));
+    assert_eq!(sent(&effects), [(13, counted)]);
+}
+
 /// The word that a task is over may be lost. An orchestrator that waits for votes asks for it, or it
 /// would hold the task for good.
 #[test]

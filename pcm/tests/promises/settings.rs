@@ -298,6 +298,7 @@ pub(crate) fn begin(seed: u64) -> World {
         highest: 1,
         hops,
         sent: 0,
+        rate: (0, 0),
         sent_tables: 0,
         sent_by_kind: BTreeMap::new(),
         longest: BTreeMap::new(),

@@ -110,6 +110,8 @@ pub(crate) struct World {
     pub(crate) highest: u64,
     pub(crate) hops: BTreeMap<(u64, u64), u8>,
     pub(crate) sent: u64,
+    /// The present second, and the number of messages sent in it.
+    pub(crate) rate: (u64, u64),
     pub(crate) sent_tables: u64,
     pub(crate) sent_by_kind: BTreeMap<String, u64>,
     pub(crate) longest: BTreeMap<String, usize>,
