@@ -15,13 +15,15 @@
 //! | a task is decided once, however often and wherever its client asks for it | the tables remember the client ([`Limits::clients`]) and its answer, or that it is over |
 //! | a unit's answer is what more than half of its followers returned, or half with the orchestrator; or it says that those that it had then return no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
 //! | only the present attempt, under its present orchestrator, ends a task (errata Q4, Q7) | |
-//! | with an answer its client hears [whose equal votes made it](Voters): enough of the followers that had the task; and they did vote so | the orchestrator does not lie, or [gateways count](Limits::counts_votes) |
+//! | with an answer its client hears [whose equal votes made it](Voters): enough of the followers that had the task and were left then; and they did vote so | the orchestrator does not lie, or [gateways count](Limits::counts_votes) |
 //! | each task ends | a quorum of gateways is up, messages get through now and then, also between the gateways of that quorum both ways, and followers wake; no two gateways stand for manager at one moment again and again |
 //! | a gateway that is gone is noticed, and a resource manager replaced | gateways hear of each other: each [`timeout`](gateway::Config::timeout) is above twice the longest [`heartbeat`](gateway::Config::heartbeat) of any; or membership tells it |
 //! | all gateways form the same units; a follower has one seat | |
 //! | what is said late of a follower does not bring it back (erratum Q3) | it left not longer ago than [`Limits::tombstones`] others |
 //! | a follower's result is said until its orchestrator has it (erratum Q6) | [`follower::Config::repeats`] |
 //! | the resource manager is where followers are reached over the fewest links, but for a review | gateways say how far they are from each other |
+//! | a message of a peer that follows the rules never counts as [misbehaviour](gateway::Misbehaviour), however late it arrives | ids are unique, and a node that restarts has a new incarnation |
+//! | no message causes an endless chain of messages: only timers repeat a message | |
 //! | memory is bounded, nothing panics | |
 //!
 //! What is *not* promised:
@@ -32,7 +34,8 @@
 //!   what it ran, and runs what is delivered twice. One vote counts.
 //! - A right answer of an orchestrator that lies, nor of later tasks with the same function while that
 //!   answer is kept ([`Limits::cache`]). It has to name enough of the followers that have the task as
-//!   voters; that they voted so is its word.
+//!   voters; that they voted so is its word. In a unit that has shrunk to two followers or one, the
+//!   vote of the orchestrator alone decides, also where gateways count: it is half with the orchestrator.
 //! - That a task with [`Answer::Unanswered`] was not run.
 //!
 //! # Why it is safe

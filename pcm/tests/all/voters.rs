@@ -95,6 +95,36 @@ fn an_answer_counts_when_enough_of_those_that_have_the_task_made_it() {
     assert!(!counts(5, &answer(Answer::NoMajority, &[11, 12, 13])));
 }
 
+/// An orchestrator that lies names itself as the only voter. The answer is accepted if its vote is half of
+/// the present unit or more, and otherwise refused; the same holds where gateways count votes.
+#[test]
+fn an_orchestrator_decides_alone_where_one_other_or_none_is_left() {
+    for counts_votes in [false, true] {
+        for left in 1..=5 {
+            let mut tables = tables(5, Limits::new().with_counts_votes(counts_votes));
+            for id in 11 + left..16 {
+                let gone = tables.follower(NodeId(id)).unwrap().clone();
+                tables.apply(&Update::Purge(gone));
+            }
+            let (task, attempt, by) = (task(1), 1, Member::new(11, 0));
+            let returned = value(9);
+            let vote = Update::Vote {
+                task,
+                attempt,
+                by,
+                returned,
+            };
+            for update in [answer(value(9), &[11]), vote] {
+                tables.apply(&update);
+            }
+            let is_taken = tables.answer(task).is_some();
+            assert_eq!(is_taken, left <= 2, "{left} left, counted: {counts_votes}");
+            let voters = if is_taken { ids(&[11]) } else { ids(&[]) };
+            assert_eq!(tables.voters(task), &*voters);
+        }
+    }
+}
+
 #[test]
 fn an_answer_that_is_kept_tells_the_voters_of_the_run_that_made_it() {
     let mut tables = tables(5, Limits::new());
