@@ -95,6 +95,10 @@ impl Gateway {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         self.on_here(from, cx)?;
+        let known = self.gateways.get(&from.id);
+        if known.is_some_and(|it| it.supersedes(from)) {
+            return Ok(()); // A former life sent it.
+        }
         cx.send(from, Message::Here);
         self.missed = match gone.contains(&self.me.id) {
             true => self.missed.saturating_add(1),

@@ -7,7 +7,7 @@ use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Reject};
 use selvedge_pcm::{Assignment, DutyCycle, Function, Limits, Message, Run, TaskId};
 use selvedge_replica::Configuration;
 
-use super::alone::{Alone, HUB, SECOND, THIRD, keep_alive};
+use super::alone::{Alone, HUB, SECOND, THIRD, hub, keep_alive};
 
 /// A request for a former life waits in the mailbox, or its gateway does not know the present life yet.
 #[test]
@@ -39,6 +39,24 @@ fn a_task_that_a_former_life_was_given_is_no_misbehaviour() {
     let why = follower::Reject::Misbehaviour(Misbehaviour::NotElected(HUB));
     assert_eq!(given_to(6), (Err(why), 0, 1));
     assert_eq!(given_to(5), (Ok(()), 1, 1));
+}
+
+/// It may arrive late, and lists gateways that failed then.
+#[test]
+fn a_heartbeat_of_a_former_life_counts_no_more() {
+    let mut it = hub(&[HUB, SECOND, THIRD], Config::new(), Limits::new());
+    let second = Member::new(2, 1);
+    let gone = |it: Member| Message::Heartbeat {
+        gone: [it.id].into_iter().collect(),
+    };
+    it.hear(second, gone(THIRD));
+    assert_eq!(it.taken().pop(), Some((2, Message::Here)));
+    it.forget();
+    for _ in 0..9 {
+        it.hear(SECOND, gone(HUB));
+        it.hear(SECOND, gone(SECOND));
+    }
+    assert_eq!((it.taken(), &*it.told), (vec![], &[][..]));
 }
 
 /// With the facts of its former life the gateway would hold the tables and never have a vote.
