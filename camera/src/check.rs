@@ -201,6 +201,7 @@ fn sound() -> Vec<Scenario> {
     const TWICE: &[crate::Command] = &[Enter, Exit, Enter, Exit];
     const GIVE_UP: &[crate::Command] = &[Enter, Cancel, Enter, Exit];
     const GIVE_BACK: &[crate::Command] = &[Enter, Exit, GiveBack, Enter, Exit];
+    const FALSE: &[(u64, Delta)] = &[(1, Delta::Failed(Member::new(2, 0)))];
     let two = Setup::full(2);
     let three = Setup::full(3);
     let calm = Setup::CALM;
@@ -303,6 +304,22 @@ fn sound() -> Vec<Scenario> {
                 keep: true,
                 slack: 2,
                 bounds: Bounds { drops: 1, ..calm },
+                ..three.visits(&[TWICE, VISIT])
+            },
+        ),
+        holds(
+            "permissions kept, a quorum, a false failure between exit and entry",
+            77_434,
+            Setup {
+                eager: true,
+                keep: true,
+                slack: 2,
+                deltas: FALSE,
+                bounds: Bounds {
+                    drops: 1,
+                    deltas: Some(1),
+                    ..calm
+                },
                 ..three.visits(&[TWICE, VISIT])
             },
         ),

@@ -10,31 +10,57 @@ use crate::state::{Camera, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Refusal, Timer, Token};
 
+/// What a request that waits has come to.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// It waits on, or nothing waits.
+    Open,
+    /// It goes on through the whole mesh.
+    Slow,
+    /// It needs a higher number: above this token.
+    TooLow(Token),
+    /// This many others said OK, which is too few.
+    TooFew(usize),
+    /// It enters with this token.
+    Enters(Token),
+}
+
 impl Camera {
-    /// Enters if everything is there; issues the request again when its number is too low.
-    pub(crate) fn try_enter(&mut self, cx: &mut Context<'_, Self>) {
+    /// Looks what the request that waits has come to, and goes on from there. This is the one place
+    /// where a request enters. It is looked at after each input, because almost each can change
+    /// what counts: answers, rivals, lists and bounds.
+    pub(crate) fn look(&mut self, cx: &mut Context<'_, Self>) {
+        loop {
+            match self.outcome() {
+                Outcome::Open => return,
+                // A request goes slow once, and its next number is above all that is known. So it
+                // is looked at three times at most.
+                Outcome::Slow => self.go_slow(cx),
+                Outcome::TooLow(floor) => self.issue_again(floor, cx),
+                Outcome::TooFew(oks) => self.refuse(oks, cx),
+                Outcome::Enters(token) => self.go_inside(token, cx),
+            }
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
         let Stage::Waiting(waiting) = &self.stage else {
-            // This is tried in any stage.
-            return;
+            return Outcome::Open;
         };
         let (oks, below) = if waiting.slow {
             match self.forest.get(self.me).filter(|tree| tree.is_whole()) {
                 Some(tree) => (tree.oks() as usize, tree.floor),
-                None => return,
+                None => return Outcome::Open,
             }
         } else if self.is_too_few(waiting.reachable()) && self.peers.listed_len() > 0 {
-            self.go_slow(cx);
-            return;
+            return Outcome::Slow;
         } else if !self.is_quorum(waiting.reachable()) {
-            let oks = waiting.oks();
-            self.refuse(oks, cx);
-            return;
+            return Outcome::TooFew(waiting.oks());
         } else {
             (waiting.oks(), Token::default())
         };
         if waiting.slow && !self.is_quorum(oks) {
-            self.refuse(oks, cx);
-            return;
+            return Outcome::TooFew(oks);
         }
         let awaited = if self.config.eager {
             waiting.awaited_rivals()
@@ -42,23 +68,29 @@ impl Camera {
             waiting.awaited()
         };
         if awaited > 0 || !self.is_quorum(oks) {
-            return;
+            return Outcome::Open;
         }
-        let Token { number, by: holder } = waiting.token;
         let floor = self.tokens.floor().max(waiting.floor).max(below);
         let token = if floor < waiting.token || self.rules.number_is_token() {
             waiting.token
         } else {
-            let number = floor.number.saturating_add(1);
+            let (number, holder) = (floor.number.saturating_add(1), waiting.token.by);
             Token { number, by: holder }
         };
         if token.number > waiting.up_to {
-            self.issue_again(floor, cx);
-            return;
+            return Outcome::TooLow(floor);
         }
+        Outcome::Enters(token)
+    }
+
+    fn go_inside(&mut self, token: Token, cx: &mut Context<'_, Self>) {
+        let Stage::Waiting(waiting) = &self.stage else {
+            debug_assert!(false, "only a request that waits enters");
+            return;
+        };
         let inside = Inside {
             token,
-            number,
+            number: waiting.token.number,
             fenced: false,
         };
         let passed: alloc::vec::Vec<Member> = waiting
@@ -182,8 +214,6 @@ impl Camera {
         }
         if is_slow {
             self.start_tree(1, cx);
-        } else {
-            self.try_enter(cx);
         }
     }
 

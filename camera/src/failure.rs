@@ -17,48 +17,46 @@ impl Camera {
         if self.rules.failure_forgets_deferred() {
             self.granted.stop_deferring(member);
         }
-        if self.recheck_failed(member, cx) {
-            self.try_enter(cx);
-        }
+        self.recheck_failed(member, cx);
     }
 
     /// A member that was declared failed is not awaited, unless it may be inside: then its takeover
     /// time begins. Membership says it once, so this is checked again wherever a member is awaited
-    /// anew. Returns whether it is awaited no longer.
-    pub(crate) fn recheck_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
+    /// anew.
+    pub(crate) fn recheck_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let ends_wait = self.rules.failure_ends_wait();
         let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
-            return false;
+            return;
         };
         let Some(asked) = waiting.get(member) else {
-            return false;
+            return;
         };
         let Answer::Awaited { after } = asked.answer else {
-            return false;
+            return;
         };
         if !is_failed {
-            return false;
+            return;
         }
         if let (Some(number), false) = (asked.rival, ends_wait) {
             let Some(takeover) = self.config.takeover else {
-                return false;
+                return;
             };
             let holder = member;
             // Only a higher token passed this one over. With the very token that it may have it
             // entered, as its FENCE said, and may be inside.
             if self.tokens.used() <= (Token { number, by: holder }) {
                 cx.arm(Timer::Takeover(member), takeover);
-                return false;
+                return;
             }
             // A node has waited that long already, and has passed it over.
         }
         let answer = Answer::Optional { after };
-        waiting.set(member, Asked { answer, ..asked }).is_ok()
+        let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
     }
 
     /// The member's time is over: we no longer wait for it.
-    pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+    pub(crate) fn pass_over(&mut self, member: Member) {
         let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
             // A stray tick: the request is over.
@@ -74,7 +72,6 @@ impl Camera {
                 number: asked.rival.unwrap_or_default(),
                 by: member,
             });
-            self.try_enter(cx);
         }
     }
 
@@ -130,7 +127,6 @@ impl Camera {
         // What it said counts on: every other node that it said OK to knows of us.
         if asked.answer != Answer::Ok {
             waiting.remove(member);
-            self.try_enter(cx);
         }
     }
 
@@ -174,7 +170,6 @@ impl Camera {
             self.recheck_failed(member, cx);
         }
         cx.disarm(Timer::Takeover(member));
-        self.try_enter(cx);
     }
 
     /// A node says that it entered past us, or this follows from what it says.

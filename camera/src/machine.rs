@@ -81,11 +81,10 @@ impl Camera {
     ///
     /// # Errors
     /// [`Reject::Config`] when it is 0.
-    fn bound(&mut self, upper: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    fn bound(&mut self, upper: u32) -> Result<(), Reject> {
         let config = self.config.with_upper(upper);
         config.check()?;
         self.config = config;
-        self.try_enter(cx);
         Ok(())
     }
 
@@ -94,7 +93,7 @@ impl Camera {
             Timer::Resend => self.ask_again(cx),
             Timer::Tree => self.ask_trees_again(cx),
             Timer::Refresh => self.refresh(cx),
-            Timer::Takeover(member) => self.pass_over(member, cx),
+            Timer::Takeover(member) => self.pass_over(member),
         }
     }
 
@@ -281,7 +280,7 @@ impl Camera {
                     over,
                     floor,
                 };
-                self.on_abstain(from, abstention, cx);
+                self.on_abstain(from, abstention);
             }
         }
         Ok(())
@@ -307,7 +306,9 @@ impl Machine for Camera {
             Input::Command(Command::Exit) => self.exit(cx),
             Input::Command(Command::Cancel) => self.cancel(cx),
             Input::Command(Command::GiveBack) => self.give_back(cx),
-            Input::Command(Command::Bound(upper)) => self.bound(upper, cx),
-        }
+            Input::Command(Command::Bound(upper)) => self.bound(upper),
+        }?;
+        self.look(cx);
+        Ok(())
     }
 }

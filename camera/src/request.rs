@@ -56,8 +56,6 @@ impl Camera {
         cx.arm(Timer::Resend, self.config.resend);
         if is_slow {
             self.go_slow(cx);
-        } else {
-            self.try_enter(cx);
         }
     }
 
@@ -239,18 +237,17 @@ impl Camera {
             debug_assert!(false, "a look at the room ends no request");
             return;
         };
-        let token = waiting.token;
         waiting.raise(permit.floor);
         // The answer is complete when all nodes that it names are awaited, and not before.
         for &rival in rivals {
             self.on_rival(rival, cx);
         }
         let Stage::Waiting(waiting) = &mut self.stage else {
-            // A rival was the last one awaited, or there was no room.
+            // There was no room for a rival.
             return;
         };
-        let Some(asked) = waiting.get(from).filter(|_| waiting.token == token) else {
-            // It was issued again.
+        let Some(asked) = waiting.get(from) else {
+            // It named a later life of its own node.
             return;
         };
         let last = rivals.last().map(|rival| rival.member);
@@ -265,7 +262,6 @@ impl Camera {
         if permit.more {
             self.send_request(from, last, cx);
         }
-        self.try_enter(cx);
     }
 
     /// Whether a part of a node's list is here, and not all of it.
@@ -306,7 +302,7 @@ impl Camera {
         if !self.was_passed(rival) {
             self.note_rival(rival, cx);
         }
-        // Only now: its former life is forgotten then, and may be the last one that is awaited.
+        // Only now: its former life is forgotten then.
         self.meet(member, cx);
     }
 

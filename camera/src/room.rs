@@ -87,12 +87,7 @@ impl Camera {
     }
 
     /// A node has no room to say OK. It is not waited for, unless it may have asked to enter since.
-    pub(crate) fn on_abstain(
-        &mut self,
-        from: Member,
-        abstention: Abstention,
-        cx: &mut Context<'_, Self>,
-    ) {
+    pub(crate) fn on_abstain(&mut self, from: Member, abstention: Abstention) {
         let Abstention {
             life,
             number,
@@ -118,7 +113,6 @@ impl Camera {
         waiting.raise(floor);
         let answer = Answer::Abstained { over };
         let _is_there = waiting.set(from, Asked { answer, ..asked }).is_ok();
-        self.try_enter(cx);
     }
 
     /// Whether a node had no room to say OK to the request that waits.

@@ -326,10 +326,10 @@ impl Camera {
         }
     }
 
-    /// Tells the parent, if there is something new to tell; a root enters if it can.
+    /// Tells the parent, if there is something new to tell. A root has none, and is looked at after
+    /// each input.
     pub(crate) fn advance(&mut self, root: Member, cx: &mut Context<'_, Self>) {
         if root == self.me {
-            self.try_enter(cx);
             return;
         }
         let Some(tree) = self.forest.get_mut(root) else {

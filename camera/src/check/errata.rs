@@ -141,7 +141,7 @@ fn requester_comes_back() -> Case {
             progress: false,
             ..Setup::full(2).visits(&[&[Enter, Enter, Exit], VISIT])
         },
-        states: 4_937,
+        states: 7_742,
     }
 }
 

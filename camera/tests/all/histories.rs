@@ -28,6 +28,8 @@ struct Tally {
     restarts: u64,
     false_failures: u64,
     about_the_holder: u64,
+    /// Visits that begin where one ended, with something false between.
+    again: u64,
     cancels: u64,
     refused: u64,
     issued_again: u64,
@@ -38,7 +40,7 @@ struct Tally {
 struct History {
     mesh: Network<Camera>,
     rng: ChaCha8Rng,
-    config: Config,
+    configs: Vec<Config>,
     lives: Vec<u32>,
     /// Who knows whom: all, or only few.
     knows: Vec<Vec<bool>>,
@@ -69,22 +71,28 @@ impl History {
             ..Link::default()
         };
         let mesh = Network::new(seed, Topology::full_mesh(nodes).unwrap(), link).unwrap();
-        let (keep, slack) = (rng.below(3) == 0, [0, 1, 64][rng.below(3) as usize]);
-        let multicast = rng.below(2) == 0;
         // So many lives may end and begin anew while a request is open.
         let restarts = 1 + rng.below(nodes as u64 - 2) as u32;
-        let config = Config::for_devices(nodes as u32, restarts)
-            .with_keep(keep)
-            .with_slack(slack)
-            .with_multicast(multicast)
-            .with_refresh(Span::secs(5));
-        let knows = acquaintances(nodes, &mut rng);
+        let base = Config::for_devices(nodes as u32, restarts).with_refresh(Span::secs(5));
+        let all_know_all = rng.below(2) == 0;
+        let configs: Vec<Config> = (0..nodes)
+            .map(|_| {
+                base.with_keep(rng.below(2) == 0)
+                    .with_eager(rng.below(2) == 0)
+                    .with_slack([0, 1, 64][rng.below(3) as usize])
+                    .with_multicast(rng.below(2) == 0)
+                    .with_frame_budget([127, 1_400][rng.below(2) as usize])
+                    // A node that knows few is refused without it.
+                    .with_slow_path(!all_know_all || rng.below(4) > 0)
+            })
+            .collect();
+        let knows = acquaintances(nodes, all_know_all, &mut rng);
         let mut history = Self {
             mesh,
             knows,
             is_calm: false,
             rng,
-            config,
+            configs,
             lives: vec![0; nodes],
             waits: vec![None; nodes],
             ends: Vec::new(),
@@ -98,7 +106,7 @@ impl History {
             let me = history.member(node);
             history
                 .mesh
-                .add(me, Camera::new(me, config).unwrap())
+                .add(me, Camera::new(me, history.configs[node]).unwrap())
                 .unwrap();
         }
         for node in 0..nodes {
@@ -200,7 +208,7 @@ impl History {
 
     /// A node's request is over, or may be.
     fn is_over(&mut self, node: usize) {
-        if !self.config.keep {
+        if !self.configs[node].keep {
             self.begun[node] = None;
         }
     }
@@ -214,7 +222,7 @@ impl History {
     /// Whether those who knew of the last entry and those who allow the next one share a life,
     /// whoever they are.
     fn is_remembered(&self) -> bool {
-        let quorum = self.config.upper as usize / 2 + 1;
+        let quorum = self.configs[0].upper as usize / 2 + 1;
         2 * quorum > self.nodes() + self.restarts_since(&self.then)
     }
 
@@ -249,11 +257,24 @@ impl History {
         }
     }
 
-    /// Who is inside leaves, who is not asks.
+    /// Who is inside leaves, who is not asks. Some ask again at once, and hear something false
+    /// between.
     fn visit(&mut self, node: usize) {
         if self.is_inside(node) {
             self.mesh.command(node, Command::Exit).unwrap();
-        } else if self.mesh.command(node, Command::Enter).is_ok() {
+            self.look();
+            if self.rng.below(3) == 0 {
+                self.tally.again += 1;
+                self.slander(node);
+                self.ask(node);
+            }
+        } else {
+            self.ask(node);
+        }
+    }
+
+    fn ask(&mut self, node: usize) {
+        if self.mesh.command(node, Command::Enter).is_ok() {
             self.waits[node] = Some(self.mesh.now());
             let lives = &self.lives;
             self.begun[node].get_or_insert_with(|| lives.clone());
@@ -283,7 +304,7 @@ impl History {
 
     /// Not more lives than the bound says, for all requests that are open.
     fn crash(&mut self, node: usize) {
-        let spare = self.config.upper as usize - self.nodes();
+        let spare = self.configs[0].upper as usize - self.nodes();
         let is_full = |then: &Vec<u32>| self.restarts_since(then) >= spare;
         let is_down = (0..self.nodes()).any(|it| !self.mesh.is_up(it));
         if is_down || !self.ends.is_empty() || self.begun.iter().flatten().any(is_full) {
@@ -304,7 +325,7 @@ impl History {
         self.tally.restarts += 1;
         self.lives[node] += 1;
         let me = self.member(node);
-        let machine = Camera::new(me, self.config).unwrap();
+        let machine = Camera::new(me, self.configs[node]).unwrap();
         self.mesh.restart(node, me, machine).unwrap();
         self.introduce(node);
         self.tell_all(Delta::Joined(me));
@@ -323,13 +344,9 @@ impl History {
         for node in 0..self.nodes() {
             self.introduce(node);
         }
-        // Those that began while some were missing may be refused, and ask again.
-        for node in 0..self.nodes() {
-            if self.waits[node].is_some() {
-                self.mesh.command(node, Command::Cancel).unwrap();
-                self.look();
-            }
-        }
+        // Those that began while some were missing may be refused. None waits for another one to
+        // ask.
+        self.take_turns();
         self.pass(Span::secs(30));
         self.is_calm = true;
         for node in 0..self.nodes() {
@@ -337,7 +354,19 @@ impl History {
                 self.visit(node);
             }
         }
-        // Each takes its turn: nobody waits for longer than all others need.
+        self.take_turns();
+        let again = |(_, machine): (usize, &Camera)| machine.counters().issued_again;
+        self.tally.issued_again += self.mesh.machines().map(again).sum::<u64>();
+        for (_, machine) in self.mesh.machines() {
+            self.tally.slow += machine.counters().slow;
+            self.tally.rebuilt += machine.counters().rebuilt;
+        }
+        self.tally.lost = self.mesh.counters().lost();
+        self.tally
+    }
+
+    /// Each that waits takes its turn: nobody waits for longer than all others need.
+    fn take_turns(&mut self) {
         for _ in 0..100 * self.nodes() {
             if self.waits.iter().all(Option::is_none) {
                 break;
@@ -361,20 +390,11 @@ impl History {
             })
             .collect();
         assert!(stuck.is_empty(), "{stuck:?}");
-        let again = |(_, machine): (usize, &Camera)| machine.counters().issued_again;
-        self.tally.issued_again += self.mesh.machines().map(again).sum::<u64>();
-        for (_, machine) in self.mesh.machines() {
-            self.tally.slow += machine.counters().slow;
-            self.tally.rebuilt += machine.counters().rebuilt;
-        }
-        self.tally.lost = self.mesh.counters().lost();
-        self.tally
     }
 }
 
 /// Everyone knows everyone, or each knows few but all are connected.
-fn acquaintances(nodes: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
-    let all = rng.below(2) == 0;
+fn acquaintances(nodes: usize, all: bool, rng: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
     let mut knows: Vec<Vec<bool>> = (0..nodes)
         .map(|node| (0..nodes).map(|other| all && other != node).collect())
         .collect();
@@ -415,6 +435,7 @@ fn one_at_a_time_and_everyone_in_turn() {
             (&mut all.restarts, tally.restarts),
             (&mut all.false_failures, tally.false_failures),
             (&mut all.about_the_holder, tally.about_the_holder),
+            (&mut all.again, tally.again),
             (&mut all.cancels, tally.cancels),
             (&mut all.refused, tally.refused),
             (&mut all.issued_again, tally.issued_again),
@@ -436,6 +457,7 @@ fn one_at_a_time_and_everyone_in_turn() {
             all.restarts,
             all.false_failures,
             all.about_the_holder,
+            all.again,
             all.cancels,
             all.refused,
             all.issued_again,

@@ -18,6 +18,8 @@ pub(super) struct Settings {
     pub(super) is_hostile: bool,
     /// How many nodes may be remembered: by the first node, and by the others.
     limits: (u32, u32),
+    /// Whether every other node has the opposite of `keep`, and of `eager`.
+    differ: (bool, bool),
     first: Member,
     graph: Graph,
 }
@@ -80,6 +82,7 @@ impl Settings {
             lists: bytes.take(),
             is_hostile: has(8),
             limits,
+            differ: (false, false),
             first,
             graph: Graph::Full,
         };
@@ -118,6 +121,7 @@ impl Settings {
             0 => 8,
             few => few,
         };
+        self.differ = (mesh & 64 != 0, mesh & 128 != 0);
         self.graph = match mesh >> 2 & 7 {
             1 => Graph::Line,
             2 => Graph::Ring,
@@ -149,7 +153,11 @@ impl Settings {
     /// The settings of a node.
     pub(super) fn config(&self, id: NodeId) -> Config {
         let (first, others) = self.limits;
+        let is_odd = id.0.wrapping_sub(self.first.id.0) % 2 == 1;
+        let (keep, eager) = self.differ;
         Config {
+            keep: self.config.keep ^ (is_odd && keep),
+            eager: self.config.eager ^ (is_odd && eager),
             peer_limit: if id == self.first.id { first } else { others },
             ..self.config
         }

@@ -33,7 +33,7 @@ impl World<'_> {
                 }
             }
             self.hear_the_truth(round);
-            self.take_turns();
+            self.take_turns(round);
         }
         self.fall_silent();
     }
@@ -79,8 +79,9 @@ impl World<'_> {
         self.run(self.now + MINUTE, |_| false);
     }
 
-    /// Whoever waits gets in, or is told why not; who is on lists that connect enough gets in.
-    fn take_turns(&mut self) {
+    /// Whoever waits gets in, or is told why not; who is on lists that connect enough gets in. In
+    /// the first round some ask for nothing: none waits for another one to ask.
+    fn take_turns(&mut self, round: usize) {
         let places = 0..self.nodes.len();
         let must: Vec<bool> = places.clone().map(|it| self.must_get_in(it)).collect();
         let are_new: Vec<bool> = places
@@ -90,7 +91,8 @@ impl World<'_> {
         for life in &mut self.watch.lives {
             life.refusals = 0;
         }
-        for place in places.clone().filter(|&it| must[it]) {
+        let asks = |it: &usize| must[*it] && (round > 0 || !are_new[*it]);
+        for place in places.clone().filter(asks) {
             self.watch.tally.served += 1;
             let at = self.now;
             if let Some(node) = &mut self.nodes[place] {

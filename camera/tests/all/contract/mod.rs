@@ -65,6 +65,7 @@ fn the_letter_of_the_contract_is_enough() {
             all.refused,
             all.slow,
             all.kept,
+            all.again,
             all.crashes,
             all.restarts,
             all.slept,

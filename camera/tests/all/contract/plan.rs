@@ -10,6 +10,8 @@ use selvedge_core::{Choose, Span};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Command(usize, Command),
+    /// A node that is inside exits, hears something false of another one, and enters again.
+    Again(usize, usize),
     Deliver(u64),
     /// Some messages from one node to another, or to any, in order.
     DeliverSome(Option<usize>, Option<usize>, u64),
@@ -110,8 +112,8 @@ fn draw_config(bound: u32, rng: &mut ChaCha8Rng) -> Config {
         .with_copies(one_of(rng, &[1, 2, 8]))
         .with_refresh(one_of(rng, &[Span::ZERO, Span::secs(5), Span::secs(30)]))
         .with_slack(one_of(rng, &[0, 1, 64]))
-        .with_keep(rng.below(4) == 0)
-        .with_eager(rng.below(3) == 0)
+        .with_keep(rng.below(2) == 0)
+        .with_eager(rng.below(2) == 0)
         .with_multicast(rng.below(3) > 0)
         .with_slow_path(rng.below(8) > 0)
         .with_failures(one_of(rng, &[0, 1, 7]))
@@ -124,7 +126,7 @@ fn draw_step(nodes: usize, bound: u32, rng: &mut ChaCha8Rng) -> Step {
     let other = rng.below(nodes as u64) as usize;
     let few = 1 + rng.below(6);
     let number = rng.below(1 << 32);
-    match rng.below(32) {
+    match rng.below(34) {
         0..5 => Step::Command(node, Command::Enter),
         5 | 6 => Step::Command(node, Command::Exit),
         7 => Step::Command(node, one_of(rng, &[Command::Cancel, Command::GiveBack])),
@@ -155,6 +157,7 @@ fn draw_step(nodes: usize, bound: u32, rng: &mut ChaCha8Rng) -> Step {
         }
         29 => Step::Crash(node),
         30 => one_of(rng, &[Step::Leave(node), Step::Start(node)]),
+        31 | 32 => Step::Again(node, other),
         _ => Step::Start(node),
     }
 }

@@ -11,6 +11,7 @@ impl World<'_> {
     pub(crate) fn step(&mut self, step: Step) {
         match step {
             Step::Command(place, command) => self.command(place, command),
+            Step::Again(place, whom) => self.again(place, whom),
             Step::Deliver(number) => {
                 if let Some(at) = self.under_way(number) {
                     let packet = self.wire.remove(at);
@@ -49,6 +50,29 @@ impl World<'_> {
                 self.start(place);
                 self.watch.tally.restarts += (self.watch.lives.len() - before) as u64;
             }
+        }
+    }
+
+    /// A node that is inside exits, hears something false of another one, and enters again. Some of
+    /// what it asks is lost, and the other one may want to enter, too.
+    fn again(&mut self, place: usize, whom: usize) {
+        if !matches!(self.stand(place), Some(Stand::Inside(_))) {
+            return;
+        }
+        self.watch.tally.again += 1;
+        self.command(place, Command::Exit);
+        if let Some(whom) = self.latest(whom, 0) {
+            self.tell(place, Word::Failed, whom);
+        }
+        self.command(place, Command::Enter);
+        if self.rng.below(2) == 0 {
+            self.step(Step::LoseFrom(place));
+        }
+        if self.rng.below(2) == 0 && whom != place {
+            if self.stand(whom) == Some(Stand::Outside) {
+                self.command(whom, Command::Enter);
+            }
+            self.deliver(Some(whom), Some(place), 8);
         }
     }
 

@@ -5,7 +5,7 @@ use selvedge_core::{Delta, Input, Member, Span};
 use selvedge_sim::network::{CallError, Network};
 
 use super::answers::{First, ok, request};
-use super::{entered, member, mesh};
+use super::{DELAY, entered, member, mesh, mesh_of};
 
 fn keeping(nodes: u32) -> Config {
     Config::new(nodes).with_keep(true)
@@ -78,6 +78,34 @@ fn a_permission_for_which_there_is_no_room_is_counted() {
     let machine = node.driver.machine();
     assert!(machine.token().is_some());
     assert_eq!((machine.kept().count(), machine.counters().no_room), (2, 1));
+}
+
+/// Node 1 enters by the OKs of 2 and 3 and keeps them. It is told wrongly that 2 has failed, exits,
+/// and enters again; its request to 4 is lost. The REQUEST of 2 makes 2's permission count again,
+/// and that is the quorum.
+#[test]
+fn a_kept_permission_that_counts_again_lets_its_node_in() {
+    let usual = Config::new(4);
+    let hasty = usual.with_keep(true).with_eager(true);
+    let mut mesh = mesh_of(&[hasty, usual, usual, usual]);
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.run_for(DELAY * 3);
+    mesh.membership(0, Delta::Failed(member(1))).unwrap();
+    mesh.command(0, Command::Exit).unwrap();
+    assert_eq!(kept(&mesh, 0), [member(1), member(2)]);
+    mesh.partition(&[&[0][..], &[1, 2, 3]]).unwrap();
+    mesh.command(0, Command::Enter).unwrap();
+    mesh.heal();
+    assert!(mesh.machine(0).unwrap().waits_for().eq([member(3)]));
+    mesh.drain_events();
+    mesh.command(1, Command::Enter).unwrap();
+    mesh.run_for(Span::secs(600));
+    let nodes: Vec<usize> = entered(&mut mesh).iter().map(|it| it.1).collect();
+    assert_eq!(nodes, [0], "600 seconds later");
+    mesh.command(0, Command::Exit).unwrap();
+    mesh.run_for(Span::secs(1));
+    let nodes: Vec<usize> = entered(&mut mesh).iter().map(|it| it.1).collect();
+    assert_eq!(nodes, [1]);
 }
 
 #[test]

@@ -29,13 +29,19 @@ fn member(node: usize) -> Member {
 
 /// Nodes that know each other, over links of 10 ms.
 fn mesh(nodes: usize, config: Config) -> Network<Camera> {
+    mesh_of(&vec![config; nodes])
+}
+
+/// The same, each node with its own settings.
+fn mesh_of(configs: &[Config]) -> Network<Camera> {
+    let nodes = configs.len();
     let link = Link {
         min_delay: DELAY,
         max_delay: DELAY,
         ..Link::default()
     };
     let mut mesh = Network::new(1, Topology::full_mesh(nodes).unwrap(), link).unwrap();
-    for node in 0..nodes {
+    for (node, &config) in configs.iter().enumerate() {
         mesh.add(member(node), Camera::new(member(node), config).unwrap())
             .unwrap();
     }

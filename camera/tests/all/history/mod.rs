@@ -50,7 +50,7 @@ enum Act {
 struct History {
     rng: ChaCha8Rng,
     plan: Plan,
-    config: Config,
+    configs: Vec<Config>,
     network: Network<Camera>,
     stages: Vec<Stage>,
     /// How often each node's stage has changed: what was planned before is void.
@@ -73,23 +73,36 @@ pub(crate) fn between(rng: &mut ChaCha8Rng, low_ms: u64, high_ms: u64) -> Span {
     Span::millis(low_ms) + Span(rng.below((high_ms - low_ms) * 1_000))
 }
 
+fn draw_config(family: Family, plan: &Plan, rng: &mut ChaCha8Rng) -> Config {
+    let takeover = between(rng, 100, 8_000);
+    Config::new(plan.lives)
+        .with_takeover((family == Family::Takeover).then_some(takeover))
+        .with_slack(rng.below(6) as u32)
+        .with_keep(rng.below(2) == 0)
+        .with_refresh(between(rng, 5_000, 30_000))
+        .with_multicast(plan.is_full_mesh && rng.below(3) > 0)
+        .with_eager(rng.below(2) == 0)
+        .with_frame_budget(if rng.below(2) == 0 { 127 } else { 1_400 })
+}
+
 impl History {
     fn new(family: Family, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let plan = Plan::new(seed, &mut rng, family == Family::Takeover);
-        let takeover = between(&mut rng, 100, 8_000);
-        let config = Config::new(plan.lives)
-            .with_takeover((family == Family::Takeover).then_some(takeover))
-            .with_slack(rng.below(6) as u32)
-            .with_keep(rng.below(3) == 0)
-            .with_refresh(between(&mut rng, 5_000, 30_000))
-            .with_multicast(plan.is_full_mesh)
-            .with_eager(rng.below(2) == 0)
-            .with_frame_budget(if rng.below(2) == 0 { 127 } else { 1_400 });
         let nodes = plan.topology.len();
+        let are_alike = rng.below(3) == 0;
+        let mut configs = vec![draw_config(family, &plan, &mut rng)];
+        while configs.len() < nodes {
+            let alike = configs[0];
+            configs.push(if are_alike {
+                alike
+            } else {
+                draw_config(family, &plan, &mut rng)
+            });
+        }
         let mut network = Network::new(seed, plan.topology.clone(), plan.link).unwrap();
         network.set_relays(plan.relays);
-        for node in 0..nodes {
+        for (node, &config) in configs.iter().enumerate() {
             let me = first(node);
             network.add(me, Camera::new(me, config).unwrap()).unwrap();
             // Until it is in.
@@ -98,7 +111,7 @@ impl History {
         network.replay(&plan.trace).unwrap();
         let mut history = Self {
             rng,
-            config,
+            configs,
             network,
             stages: vec![Stage::Down; nodes],
             changes: vec![0; nodes],
@@ -218,7 +231,7 @@ impl History {
                     self.oracle.counts.renamed += 1;
                     self.crash(node);
                 }
-                let machine = Camera::new(me, self.config).unwrap();
+                let machine = Camera::new(me, self.configs[node]).unwrap();
                 self.network.restart(node, me, machine).unwrap();
                 for delta in told {
                     // What is said of its own former lives it may refuse.
@@ -271,7 +284,7 @@ impl History {
                         [300, 4_000, 20_000][self.rng.below(3) as usize]
                     };
                     self.plan_in(node, 5, longest, Act::Exit);
-                    if self.config.takeover.is_some() {
+                    if self.configs[node].takeover.is_some() {
                         self.plan_in(node, 0, 1_000, Act::Write);
                     }
                 }
@@ -332,7 +345,9 @@ impl History {
     fn finish(mut self) -> Counts {
         // Nothing is left that would happen later.
         let settled = self.network.now();
-        self.network.run_for(self.config.refresh * 4);
+        let refreshes = self.configs.iter().map(|it| it.refresh);
+        let longest = refreshes.max().unwrap_or_default();
+        self.network.run_for(longest * 4);
         let late = self.network.events();
         assert!(late.is_empty(), "told when all was over: {late:?}");
         for (node, machine) in self.network.machines() {
