@@ -283,7 +283,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes that enter with a quorum, one restarts",
-            151_955,
+            142_944,
             Setup {
                 eager: true,
                 upper: 4,
@@ -344,7 +344,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "crash and comeback with memory lost",
-            66_824,
+            63_917,
             Setup {
                 upper: 3,
                 bounds: Bounds {
