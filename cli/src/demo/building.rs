@@ -4,6 +4,7 @@
 
 mod course;
 mod judge;
+mod limits;
 mod rooms;
 mod run;
 mod site;

@@ -7,13 +7,11 @@ use selvedge_kgroup::Delivery;
 use selvedge_kgroup::routines::End;
 
 use super::course::{Arrival, Course};
-use super::site::{NODES, PATIENCE, STAGGER, Which};
+use super::limits::Limits;
+use super::site::{STAGGER, Which};
 use crate::demo::plan::Plan;
 use crate::demo::promises::{Promise, float, none, span};
 
-/// A run asks a dozen questions, one after another; those that get lost are asked again after a
-/// period, and of two dozen so few get through once in a million times.
-const QUESTIONS: u64 = 24;
 /// How long, in periods, an epoch's last group takes to have its new members, from when it begins.
 const CHANGE: u64 = 10;
 
@@ -199,11 +197,9 @@ impl Judge<'_> {
         let starts = [opened].into_iter().chain(ends.iter().copied());
         let gaps = starts.zip(&ends).map(|(from, to)| to.since(from));
         let longest = gaps.max().filter(|_| ends.len() > 1);
-        let period = self.plan.config.period;
-        let (detect, spread) = (&self.plan.bounds.detect, &self.plan.bounds.spread);
-        let patience = period * (PATIENCE * 2);
-        let run = period * QUESTIONS;
-        let limit = detect.span + spread.span + patience + run;
+        let Limits {
+            gap: limit, why, ..
+        } = Limits::new(self.plan);
         Promise {
             id: "building-gap".to_owned(),
             promise: "the longest time in which no run of any routine ended".to_owned(),
@@ -211,10 +207,7 @@ impl Judge<'_> {
             limit: span(limit),
             seen: longest.map(span),
             held: longest.is_some_and(|it| it <= limit),
-            why: format!(
-                "{:?} until a failure is detected + {:?} until all {NODES} know + {patience:?} until a member leads that is here + {run:?} for a run: {QUESTIONS} questions, those included that get lost",
-                detect.span, spread.span
-            ),
+            why,
         }
     }
 

@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::course::{Course, Darkness};
 use super::judge::judge_building;
+use super::limits::{Limits, PAUSE};
 use super::site::{DOOR, EPOCH, NODES, OPEN, RUNS, STAGGER, Which, domain, site};
 use super::stage::{Shared, Stage, read};
 use crate::demo::narrator::Narrator;
@@ -31,15 +32,12 @@ const DARK: u64 = 22;
 const DARKNESS: u64 = 22;
 /// When no more runs are wished for at the earliest.
 const CLOSE: u64 = 68;
-/// For how long anything is waited for that is not promised in a certain time.
-const WAIT: u64 = 60;
-/// How long the one that wishes for runs waits for the end of one before it wishes for another.
-const RUN: u64 = 40;
 
 /// Whatever the whole part needs.
 struct Play<W> {
     stage: Stage,
     period: Span,
+    limits: Limits,
     narrator: Narrator<W>,
     is_closed: Arc<AtomicBool>,
     wishing: Vec<JoinHandle<()>>,
@@ -78,6 +76,7 @@ pub async fn building<W: Write>(
     let mut play = Play {
         stage: Stage::new(plan.clone(), site, seed).await?,
         period,
+        limits: Limits::new(&plan),
         narrator,
         is_closed: Arc::default(),
         wishing: Vec::new(),
@@ -101,21 +100,26 @@ impl<W: Write> Play<W> {
             sleep(gap.into()).await;
         }
         let all = |play: &Self| play.stage.right() as u64 == NODES;
-        self.wait(WAIT, all).await;
+        self.wait(self.limits.join, all).await;
         self.shared().course().opened = Some(self.now());
         let shared = self.shared();
-        let (closed, period) = (&self.is_closed, self.period);
+        let (closed, period, patience) = (&self.is_closed, self.period, self.limits.each);
         for (routine, seed) in [Which::Evening, Which::Airing].into_iter().zip(seed..) {
             let wishes = wish(
                 routine,
                 Arc::clone(&shared),
                 Arc::clone(closed),
-                period,
+                (period, patience),
                 seed,
             );
             self.wishing.push(tokio::spawn(wishes));
         }
-        let visits = visit(Arc::clone(&shared), Arc::clone(closed), period, seed);
+        let visits = visit(
+            Arc::clone(&shared),
+            Arc::clone(closed),
+            (period, patience),
+            seed,
+        );
         self.wishing.push(tokio::spawn(visits));
         self.say(&format!(
             "{NODES} nodes in {} power domains look after 6 devices, and run 3 routines",
@@ -127,7 +131,8 @@ impl<W: Write> Play<W> {
     /// The domain that leads most goes dark. It stays dark until a run of each routine has ended
     /// without it.
     async fn go_dark(&mut self) {
-        self.wait(WAIT, |play| {
+        let first = self.period * DARK + self.limits.each;
+        self.wait(first, |play| {
             play.now() >= play.at(DARK) && play.since_all_ended(Time::ZERO)
         })
         .await;
@@ -160,15 +165,18 @@ impl<W: Write> Play<W> {
         self.say(&format!(
             "the power domain of nodes {one} and {two}, which lead {groups} of 7 groups, goes dark"
         ));
-        self.wait(WAIT, |play| play.stage.right() as u64 == NODES - 2)
-            .await;
+        self.wait(self.limits.known, |play| {
+            play.stage.right() as u64 == NODES - 2
+        })
+        .await;
         let known = self.now();
         self.change_darkness(|it| it.known = Some(known));
         self.say(&format!(
             "all others know that nodes {one} and {two} have failed, after {:.2} s",
             seconds(Time::ZERO + known.since(from))
         ));
-        self.wait(WAIT, |play| {
+        let each = self.limits.each.max(self.period * DARKNESS);
+        self.wait(each, |play| {
             play.now() >= from + play.period * DARKNESS && play.since_all_ended(known)
         })
         .await;
@@ -194,7 +202,7 @@ impl<W: Write> Play<W> {
         self.say(&format!(
             "nodes {one} and {two} have power again and remember nothing; {ends} runs ended without them"
         ));
-        self.wait(WAIT, |play| play.stage.right() as u64 == NODES)
+        self.wait(self.limits.back, |play| play.stage.right() as u64 == NODES)
             .await;
         if self.stage.right() as u64 == NODES {
             let back = self.now();
@@ -205,7 +213,8 @@ impl<W: Write> Play<W> {
 
     /// Routines run until an epoch has begun under them, and groups had the time to change over.
     async fn close(&mut self) {
-        self.wait(WAIT, |play| {
+        let epoch = self.period * CLOSE.max(EPOCH + 2 * STAGGER);
+        self.wait(epoch, |play| {
             let opened = play.shared().course().opened.unwrap_or_default();
             let margin = play.period * (2 * STAGGER);
             let mut epochs = epochs(play.now(), play.period * EPOCH).into_iter();
@@ -218,7 +227,8 @@ impl<W: Write> Play<W> {
         let all = core::mem::take(&mut self.wishing);
         for wishing in all {
             let abort = wishing.abort_handle();
-            if timeout((self.period * WAIT).into(), wishing).await.is_err() {
+            let last = self.limits.asked + self.limits.each;
+            if timeout(last.into(), wishing).await.is_err() {
                 abort.abort();
             }
         }
@@ -226,7 +236,8 @@ impl<W: Write> Play<W> {
 
     /// Runs that are under way end, and are counted.
     async fn end(mut self) -> Course {
-        let until = self.now() + self.period * WAIT;
+        // Of each routine one run may be under way, and another one may wait for its end.
+        let until = self.now() + self.limits.each * 2;
         while self.now() < until && !self.is_settled().await {
             sleep(self.glance()).await;
         }
@@ -270,9 +281,9 @@ impl<W: Write> Play<W> {
         Which::ALL.into_iter().all(is_later)
     }
 
-    /// Waits until something is so, for so many periods at most.
-    async fn wait(&mut self, periods: u64, is_so: impl Fn(&Self) -> bool) {
-        let until = self.now() + self.period * periods;
+    /// Waits until something is so, for so long at most.
+    async fn wait(&mut self, most: Span, is_so: impl Fn(&Self) -> bool) {
+        let until = self.now() + most;
         while self.now() < until && !is_so(self) {
             self.tell_epoch();
             sleep(self.glance()).await;
@@ -330,12 +341,14 @@ fn epochs(now: Time, length: Span) -> Vec<Time> {
     epochs
 }
 
-/// Somebody wishes for runs, one after another, each at some node that is up.
+/// Somebody wishes for runs, one after another, each at some node that is up. Of what is wished for
+/// while a run is under way and another one waits, a routine keeps nothing: so each wish waits for the
+/// end of the run before it, for as long as that may take.
 async fn wish(
     routine: Which,
     shared: Arc<Shared>,
     is_closed: Arc<AtomicBool>,
-    period: Span,
+    (period, patience): (Span, Span),
     seed: u64,
 ) {
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
@@ -355,30 +368,35 @@ async fn wish(
         }
         *shared.course().asked.entry(routine).or_default() += 1;
         let is_over = |course: &Course| course.ended(routine) > before;
-        let _is_long = wait_for(&shared, period * RUN, is_over).await;
+        let _is_long = wait_for(&shared, patience, is_over).await;
     }
 }
 
 /// Visitors open the door, one after another; the routine shuts it.
-async fn visit(shared: Arc<Shared>, is_closed: Arc<AtomicBool>, period: Span, seed: u64) {
+async fn visit(
+    shared: Arc<Shared>,
+    is_closed: Arc<AtomicBool>,
+    (period, patience): (Span, Span),
+    seed: u64,
+) {
     let mut rng = ChaCha12Rng::seed_from_u64(!seed);
     while !is_closed.load(Ordering::Relaxed) {
         let before = shared.course().ended(Which::Visitor);
         shared.rooms.touch(DOOR, OPEN);
         let is_over = |course: &Course| course.ended(Which::Visitor) > before;
-        if !wait_for(&shared, period * RUN, is_over).await {
+        if !wait_for(&shared, patience, is_over).await {
             // Nobody may have seen that it was shut between two visits.
             shared.rooms.touch(DOOR, "shut");
         }
         // It is seen to be shut when it is pinged.
-        sleep(some(period, 5, 8, &mut rng)).await;
+        sleep(some(period, 5, PAUSE, &mut rng)).await;
     }
     shared.rooms.touch(DOOR, "shut");
 }
 
 /// Waits until the history says so, for a while. Says whether it does.
 async fn wait_for(shared: &Shared, span: Span, is_so: impl Fn(&Course) -> bool) -> bool {
-    const STEPS: u64 = 400;
+    const STEPS: u64 = 2_000;
     for _ in 0..STEPS {
         if is_so(&shared.course()) {
             return true;

@@ -24,6 +24,8 @@ pub(crate) const EPOCH: u64 = 30;
 pub(crate) const STAGGER: u64 = 5;
 /// How many periods a member waits for a leader before it stands.
 pub(crate) const PATIENCE: u64 = 5;
+/// How many periods a device may take for a command.
+const ACT: u64 = 5;
 /// The map whose entry of the same name counts runs.
 pub(crate) const RUNS: &str = "runs";
 
@@ -197,7 +199,9 @@ pub(crate) fn settings(period: Span) -> Config {
                 .with_ping(period * 3)
                 .with_ping_timeout(period * 2)
                 .with_misses(5)
-                .with_resend(period),
+                .with_resend(period)
+                .with_resend_most(period * 4)
+                .with_act_timeout(period * ACT),
         )
         .with_routines(
             RoutineConfig::new()
@@ -249,5 +253,30 @@ mod tests {
         for millis in [50, 200, 5_000] {
             assert_eq!(settings(Span::millis(millis)).check(), Ok(()));
         }
+    }
+
+    #[test]
+    fn every_time_of_the_settings_is_in_proportion_to_the_period() {
+        let times = |period: Span| {
+            let all = settings(period);
+            let (groups, devices, routines) = (all.groups, all.devices, all.routines);
+            [
+                groups.replica.resend,
+                groups.replica.commit_delay,
+                groups.patience,
+                groups.stagger,
+                devices.ping,
+                devices.ping_timeout,
+                devices.resend,
+                devices.resend_most,
+                devices.act_timeout,
+                routines.resend,
+                routines.backoff,
+                routines.backoff_most,
+                all.maps.resend,
+            ]
+        };
+        let (short, long) = (times(Span::millis(50)), times(Span::millis(5_000)));
+        assert_eq!(short.map(|it| it * 100), long);
     }
 }

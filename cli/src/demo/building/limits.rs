@@ -1,0 +1,101 @@
+//! How long what happens in the building may take. It follows from the settings, as in the mesh.
+
+use selvedge_core::Span;
+
+use super::site::{EPOCH, PATIENCE, Which, settings};
+use crate::demo::plan::Plan;
+
+/// A run asks a dozen questions, one after another; those that get lost are asked again after a
+/// period, and of two dozen so few get through once in a million times.
+const QUESTIONS: u64 = 24;
+/// How long a visitor stays away at most, in periods.
+pub(super) const PAUSE: u64 = 8;
+
+/// How long things may take.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    /// Until all nodes see all.
+    pub(super) join: Span,
+    /// From a failure until all others know.
+    pub(super) known: Span,
+    /// From a restart until all nodes see all.
+    pub(super) back: Span,
+    /// From a wish until a node has taken it.
+    pub(super) asked: Span,
+    /// Between two ends of runs, whatever happens.
+    pub(super) gap: Span,
+    /// How `gap` follows from the settings.
+    pub(super) why: String,
+    /// Until a run of each routine has ended, when all others know of a failure.
+    pub(super) each: Span,
+}
+
+impl Limits {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let period = plan.config.period;
+        let devices = settings(period).devices;
+        let (detect, spread) = (plan.bounds.detect.span, plan.bounds.spread.span);
+        // Until a member leads that is here: the one that stands first may be gone, too.
+        let lead = period * (PATIENCE * 2);
+        let questions = period * QUESTIONS;
+        // A leader that finds a command under way holds its device until the host of the leader
+        // before can do nothing any more.
+        let hold = devices.act_timeout * 2;
+        let holds = holds(questions, hold, period * EPOCH);
+        let run = questions + hold * holds;
+        let gap = detect + spread + lead + run;
+        // A visitor comes, and is noticed. Then each run may wait for those of all others.
+        let visit = period * PAUSE + devices.ping + devices.ping_timeout;
+        Self {
+            join: plan.bounds.join.span,
+            known: detect + spread,
+            back: plan.bounds.back.span,
+            asked: questions,
+            gap,
+            why: format!(
+                "{detect:?} until a failure is detected + {spread:?} until all {} know + {lead:?} until a member leads that is here + {run:?} for a run: {QUESTIONS} questions, those included that get lost, and {holds} times {hold:?}, for which a device is held when a leader fails or an epoch begins amid a command",
+                plan.nodes
+            ),
+            each: lead + visit + run * Which::ALL.len() as u64,
+        }
+    }
+}
+
+/// How often a run may find that its device is held: once when a leader fails, and once in each epoch
+/// that begins while it lasts so long.
+fn holds(questions: Span, hold: Span, epoch: Span) -> u64 {
+    let (all, rest) = (questions + hold, epoch - hold);
+    1 + all.0.div_ceil(rest.0.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chacha20::ChaCha12Rng;
+    use rand_core::SeedableRng;
+
+    /// Otherwise a run might never end.
+    #[test]
+    fn a_device_that_is_held_is_free_before_the_next_epoch() {
+        let period = Span::millis(200);
+        assert!(settings(period).devices.act_timeout * 2 < period * EPOCH);
+    }
+
+    #[test]
+    fn a_run_is_over_before_more_epochs_begin_than_it_has_time_for() {
+        let [questions, hold, epoch] = [24, 10, 30].map(Span::secs);
+        let holds = holds(questions, hold, epoch);
+        assert_eq!(holds, 3, "one failure and two epochs");
+        assert!(questions + hold * holds <= epoch * (holds - 1));
+    }
+
+    #[test]
+    fn all_limits_are_in_proportion_to_the_period() {
+        let limits = |millis| {
+            let mut rng = ChaCha12Rng::seed_from_u64(1);
+            let it = Limits::new(&Plan::new(10, Span::millis(millis), &mut rng));
+            [it.join, it.known, it.back, it.asked, it.gap, it.each]
+        };
+        assert_eq!(limits(50).map(|it| it * 100), limits(5_000));
+    }
+}
