@@ -416,6 +416,8 @@ impl Ledger {
                 limit: 0.0,
                 seen: Some(f64::from(u32::try_from(seen).unwrap_or(u32::MAX))),
                 held: seen == 0 && is_some,
+                timed: false,
+                judged: true,
                 why: why.clone(),
             };
         let any = !clerk.confirmed.is_empty() && ledgers.len() == members;
@@ -441,7 +443,8 @@ impl Ledger {
                 "members",
                 differ,
                 any,
-            ),
+            )
+            .timed(),
             none(
                 "ledger-reads",
                 "reads that missed a confirmed line",
@@ -456,6 +459,8 @@ impl Ledger {
                 limit: Duration::from(limit).as_secs_f64(),
                 seen: Some(Duration::from(clerk.longest).as_secs_f64()),
                 held: any && clerk.longest <= limit,
+                timed: true,
+                judged: true,
                 why: "10 periods: 2 until the failure of the leader is told, a round trip for \
                       promises, and what is lost is sent again after half a period"
                     .to_owned(),

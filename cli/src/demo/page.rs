@@ -5,16 +5,16 @@ use core::fmt::Write;
 use super::promises::Promise;
 use super::run::Outcome;
 use super::svg::{shape, timeline};
-use super::table::{limit, seen};
+use super::table::{UNJUDGED, limit, seen};
 
 /// The whole page.
 #[must_use]
 pub fn page(outcome: &Outcome, seed: u64) -> String {
     let plan = &outcome.plan;
-    let verdict = if outcome.held() {
-        "Every promise held."
-    } else {
-        "Not every promise held."
+    let verdict = match (outcome.held(), outcome.table.iter().all(|it| it.judged)) {
+        (true, true) => "Every promise held.",
+        (true, false) => "Every promise held that the machine was fast enough for.",
+        (false, _) => "Not every promise held.",
     };
     let (sent, bytes) = (outcome.frames(), outcome.bytes_a_node_and_second());
     let mut page = format!(
@@ -74,10 +74,10 @@ fn legend(page: &mut String) {
 fn table(page: &mut String, promises: &[Promise]) {
     page.push_str("<table>\n<thead><tr><th>promise</th><th>at most</th><th>seen</th><th>held</th><th>where the limit comes from</th></tr></thead>\n<tbody>\n");
     for it in promises {
-        let (class, held) = if it.held {
-            ("yes", "yes")
-        } else {
-            ("no", "NO")
+        let (class, held) = match (it.held, it.judged) {
+            (true, _) => ("yes", "yes"),
+            (false, true) => ("no", "NO"),
+            (false, false) => ("", UNJUDGED),
         };
         put(
             page,

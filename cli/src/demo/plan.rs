@@ -23,6 +23,13 @@ const RISK: f64 = 1e-6;
 /// probes.
 const SPREAD_PERIODS: u64 = 15;
 
+/// How long a machine may let a process wait, by the settings: until a node that is here does not
+/// answer in time, and others are asked to ask it.
+#[must_use]
+pub const fn tolerated(period: Span) -> Span {
+    Span(period.0 * 3 / 10)
+}
+
 /// The whole course of a demo.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -169,7 +176,7 @@ fn settings(period: Span) -> Config {
     Config::default()
         .with_period(period)
         .with_jitter(Span(period.0 / 10))
-        .with_probe_timeout(Span(period.0 * 3 / 10))
+        .with_probe_timeout(tolerated(period))
         .with_suspicion(SuspicionLength::PerLog(2))
         .with_reconnect_every(2)
 }

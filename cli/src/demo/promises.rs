@@ -28,8 +28,28 @@ pub struct Promise {
     pub seen: Option<f64>,
     /// Whether it came true within the limit.
     pub held: bool,
+    /// Whether it needs a machine that lets no node wait: it counts time, or what comes in time.
+    pub timed: bool,
+    /// Whether it was judged: not if it did not hold and the machine was too slow for it.
+    pub judged: bool,
     /// Where the limit comes from, and what is worth knowing about the figure.
     pub why: String,
+}
+
+impl Promise {
+    /// Whether it did not come true, and nothing but what was looked at is to blame.
+    #[must_use]
+    pub const fn is_broken(&self) -> bool {
+        !self.held && self.judged
+    }
+
+    /// The same, of a promise that needs a machine which is in time.
+    pub(crate) fn timed(self) -> Self {
+        Self {
+            timed: true,
+            ..self
+        }
+    }
 }
 
 /// What the judge looks at.
@@ -320,6 +340,8 @@ impl Facts {
             limit: 0.0,
             seen: Some(float(self.false_removals)),
             held: self.false_removals == 0,
+            timed: true,
+            judged: true,
             why: format!(
                 "not counted: {} across the cut, or after it before {:.1} s, when its suspicions have ended",
                 self.excused_removals,
@@ -385,7 +407,8 @@ impl Facts {
                 ),
                 "from the lines of the file: whatever happened before, everyone gets in again"
                     .to_owned(),
-            ),
+            )
+            .timed(),
             Promise {
                 id: "wait".into(),
                 promise: "the longest wait for a turn".into(),
@@ -393,6 +416,8 @@ impl Facts {
                 limit: span(bound.span),
                 seen: longest,
                 held: waiting.is_some_and(|waiting| waiting.max <= bound.span),
+                timed: true,
+                judged: true,
                 why: format!(
                     "{}; seen: {}, and {} times too few nodes could be reached",
                     bound.why,
@@ -436,6 +461,8 @@ fn wire(evidence: &Evidence<'_>) -> [Promise; 2] {
             limit: f64::from(budget),
             seen: Some(big(traffic.longest)),
             held: traffic.longest <= u64::from(budget),
+            timed: false,
+            judged: true,
             why: format!(
                 "frame_budget of the settings; {} frames were sent",
                 traffic.sent.saturating_sub(met.held_back)
@@ -448,6 +475,8 @@ fn wire(evidence: &Evidence<'_>) -> [Promise; 2] {
             limit: 0.0,
             seen: Some(big(faulty)),
             held: faulty == 0,
+            timed: false,
+            judged: true,
             why: format!(
                 "{named}not counted: {} got lost on purpose, {} met the cut, {} came before their receiver was in or after it left, {} had a receiver whose address was not known yet",
                 met.lost, met.held_back, traffic.untimely, traffic.unknown_destination
@@ -471,6 +500,8 @@ pub(crate) fn none(
         limit: 0.0,
         seen: Some(float(seen)),
         held: seen == 0,
+        timed: false,
+        judged: true,
         why,
     }
 }
@@ -490,6 +521,8 @@ fn timed(
         limit: span(bound.span),
         seen: took.map(span),
         held: took.is_some_and(|took| took <= bound.span),
+        timed: true,
+        judged: true,
         why: bound.why.clone(),
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::{interval, sleep, sleep_until};
 use super::ground::{Ground, Loopback};
 use super::leaders::Leaders;
 use super::narrator::Narrator;
+use super::pace::Pace;
 use super::plan::Plan;
 use super::promises::{Evidence, Promise, judge};
 use super::stage::Stage;
@@ -52,13 +53,15 @@ pub struct Outcome {
     pub met: FaultCounts,
     /// When it ended.
     pub end: Time,
+    /// How late the machine was, if something watched it.
+    pub pace: Option<Pace>,
 }
 
 impl Outcome {
-    /// Whether every promise held.
+    /// Whether no promise is broken.
     #[must_use]
     pub fn held(&self) -> bool {
-        self.table.iter().all(|promise| promise.held)
+        !self.table.iter().any(Promise::is_broken)
     }
 
     /// How many frames got into the network: those that met the cut did not.
@@ -169,6 +172,7 @@ impl<W: Write> Play<W> {
             traffic,
             met,
             end,
+            pace: None,
         })
     }
 

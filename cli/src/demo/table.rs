@@ -2,9 +2,13 @@
 
 use std::io::{self, Write};
 
+use super::pace::Pace;
 use super::promises::Promise;
 use super::run::Outcome;
 use selvedge_home::term::Colour;
+
+/// The verdict about what needs a faster machine.
+pub(crate) const UNJUDGED: &str = "slow machine: not judged";
 
 /// The limit of a promise, for people.
 #[must_use]
@@ -48,10 +52,10 @@ pub fn write_table(out: &mut impl Write, colour: Colour, outcome: &Outcome) -> i
         "promised", "at most", "seen"
     )?;
     for it in &outcome.table {
-        let verdict = if it.held {
-            colour.good("held")
-        } else {
-            colour.bad("BROKEN")
+        let verdict = match (it.held, it.judged) {
+            (true, _) => colour.good("held"),
+            (false, true) => colour.bad("BROKEN"),
+            (false, false) => UNJUDGED.to_owned(),
         };
         writeln!(
             out,
@@ -78,5 +82,15 @@ pub fn write_table(out: &mut impl Write, colour: Colour, outcome: &Outcome) -> i
         outcome.frames(),
         super::plan::seconds(outcome.end),
         outcome.bytes_a_node_and_second()
+    )?;
+    let Some(Pace { longest, tolerated }) = outcome.pace else {
+        return Ok(());
+    };
+    let timed = outcome.table.iter().filter(|it| it.timed);
+    let timed: Vec<&str> = timed.map(|it| it.id.as_str()).collect();
+    writeln!(
+        out,
+        "no thread waited for longer than {longest:?} for a processor; beyond {tolerated:?}, what depends on the machine's speed and does not hold is not judged: {}",
+        timed.join(", ")
     )
 }

@@ -163,6 +163,21 @@ fn a_command_amid_a_run_of_another_routine_breaks_the_order() {
     assert_eq!(broken(passed_over), Vec::<String>::new());
 }
 
+/// The device may have been passed on when the command came.
+#[test]
+fn an_order_is_judged_where_all_commands_came_in_time() {
+    let stray = |latest| {
+        let mut course = smooth();
+        course.latest = latest;
+        course.arrivals[2].step = 0;
+        let table = judge_building(&plan(), &course);
+        let row = table.into_iter().find(|it| it.id == "building-order");
+        row.map(|it| (it.held, it.is_broken())).unwrap()
+    };
+    assert_eq!(stray(Span::secs(1)), (false, true));
+    assert_eq!(stray(Span::secs(1) + Span(1)), (false, false));
+}
+
 #[test]
 fn a_bell_that_is_rung_twice_breaks_a_promise_and_a_light_does_not() {
     let again = |course: &mut Course, at: usize| {

@@ -25,9 +25,10 @@ fn the_demo_judges_itself_and_draws_its_page() {
         .collect();
     assert_eq!((ids.len(), ids[0], ids[8]), (34, "join", "false-removals"));
     let held = |row: &Value| row["held"].as_bool().unwrap();
+    let broken = |row: &Value| !held(row) && row["judged"].as_bool().unwrap();
     assert_eq!(
         output.status.success(),
-        table.iter().all(held),
+        !table.iter().any(broken),
         "{table:#?}"
     );
     for always in [
@@ -39,18 +40,20 @@ fn the_demo_judges_itself_and_draws_its_page() {
         "faulty",
         "ledger-kept",
         "ledger-once",
-        "ledger-alike",
         "ledger-reads",
     ] {
         let row = table.iter().find(|row| row["id"] == always).unwrap();
         assert!(held(row), "{row:#?}");
     }
 
-    // Whatever time it took, nothing of this is ever seen.
-    for never in ["building-order", "building-once"] {
-        let row = table.iter().find(|row| row["id"] == never).unwrap();
-        assert_eq!(row["seen"].as_f64(), Some(0.0), "{row:#?}");
+    // Where the machine was fast enough for it.
+    for judged in ["ledger-alike", "building-order"] {
+        let row = table.iter().find(|row| row["id"] == judged).unwrap();
+        assert!(!broken(row), "{row:#?}");
     }
+    // Whatever time it took, this is never seen.
+    let ring = table.iter().find(|row| row["id"] == "building-once");
+    assert_eq!(ring.unwrap()["seen"].as_f64(), Some(0.0), "{ring:#?}");
 
     assert!(page.contains("<svg") && page.ends_with("</html>\n"));
     for outside in ["http:", "https:", "src=", "url(", "@import"] {

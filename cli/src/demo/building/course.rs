@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use selvedge_core::{NodeId, Time};
+use selvedge_core::{NodeId, Span, Time};
 use selvedge_kgroup::routines::{End, RoutineEvent};
 use selvedge_kgroup::{Event, GroupId, LeaderEvent, groups};
 use selvedge_replica as replica;
@@ -71,6 +71,8 @@ pub struct Darkness {
 pub struct Course {
     /// What reached the devices, in its order.
     pub arrivals: Vec<Arrival>,
+    /// How long a command took at most from the leader that gives it to its device.
+    pub latest: Span,
     /// The runs, by their numbers.
     pub runs: BTreeMap<Which, BTreeMap<u64, Run>>,
     /// How many wishes for a run were decided, of those that are triggered by hand.

@@ -8,7 +8,7 @@ use selvedge_kgroup::routines::End;
 
 use super::course::{Arrival, Course};
 use super::limits::Limits;
-use super::site::{STAGGER, Which};
+use super::site::{STAGGER, Which, settings};
 use crate::demo::plan::Plan;
 use crate::demo::promises::{Promise, float, none, span};
 
@@ -22,12 +22,12 @@ pub fn judge_building(plan: &Plan, course: &Course) -> Vec<Promise> {
     vec![
         judge.order(),
         judge.once(),
-        judge.all_end(),
-        judge.taken_over(),
-        judge.in_the_dark(),
+        judge.all_end().timed(),
+        judge.taken_over().timed(),
+        judge.in_the_dark().timed(),
         judge.gap(),
-        judge.epoch(),
-        judge.count(),
+        judge.epoch().timed(),
+        judge.count().timed(),
     ]
 }
 
@@ -38,7 +38,8 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Theorem 3, from what the devices saw.
+    /// Theorem 3, from what the devices saw. It is promised where a command reaches its device in
+    /// time.
     fn order(self) -> Promise {
         let done = self.course.arrivals.iter().filter(|it| it.is_done);
         let done: Vec<Arrival> = done.copied().collect();
@@ -50,17 +51,20 @@ impl Judge<'_> {
         });
         let mixed: usize = pairs.map(|(one, other)| mixed(&done, one, other)).sum();
         let late = self.course.arrivals.len() - done.len();
+        let period = self.plan.config.period;
+        let (latest, most) = (self.course.latest, settings(period).devices.act_timeout);
         let mut row = none(
             "building-order",
             "commands amid a run of another routine that shares a device",
             "commands",
             mixed,
             format!(
-                "theorem 3, from what the devices saw: {} commands done, in order, and {late} passed over that came again or late",
+                "theorem 3, from what the devices saw: {} commands done, in order, and {late} passed over that came again or late; the latest was {latest:?} on its way, and it is promised for {most:?}",
                 done.len()
             ),
         );
         row.held &= !done.is_empty();
+        row.judged = row.held || latest <= most;
         row
     }
 
@@ -207,6 +211,8 @@ impl Judge<'_> {
             limit: span(limit),
             seen: longest.map(span),
             held: longest.is_some_and(|it| it <= limit),
+            timed: true,
+            judged: true,
             why,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use selvedge_core::{NodeId, Span};
+use selvedge_core::{NodeId, Span, Time};
 use selvedge_kgroup::devices::Ticket;
 use selvedge_routine::State;
 use tokio::time::sleep;
@@ -42,6 +42,10 @@ impl Rooms {
         }
     }
 
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
     /// What a device is.
     pub(super) fn look(&self, device: NodeId) -> Option<State> {
         self.devices().states.get(&device).map(|it| it.0.clone())
@@ -60,7 +64,7 @@ impl Rooms {
     /// number passes over it.
     pub(super) async fn act(&self, ticket: Ticket, value: State) -> bool {
         {
-            let at = self.clock.now();
+            let at = self.now();
             let Ticket { device, number } = ticket;
             let mut devices = self.devices();
             let Some(known) = devices.states.get_mut(&device) else {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge::Coordination;
 use selvedge_core::shared::{self, RecvError};
-use selvedge_core::{Incarnation, NodeId};
+use selvedge_core::{Incarnation, NodeId, Time};
 use selvedge_kgroup::devices;
 use selvedge_kgroup::groups::Begin;
 use selvedge_kgroup::routines::RoutineEvent;
@@ -46,6 +46,13 @@ impl Shared {
     /// The nodes that are up.
     pub(super) fn up(&self) -> BTreeMap<NodeId, Handle> {
         self.handles().clone()
+    }
+
+    /// Takes note of how long a command took that was given at this time.
+    fn note_command(&self, given: Time) {
+        let took = self.rooms.now().since(given);
+        let mut course = self.course();
+        course.latest = course.latest.max(took);
     }
 
     fn handles(&self) -> MutexGuard<'_, BTreeMap<NodeId, Handle>> {
@@ -188,9 +195,10 @@ async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
         let NodeEvent::Groups(Event::Leader { group, event }) = seen.event else {
             continue;
         };
+        let at = seen.at;
         match event {
             LeaderEvent::Devices(event) => {
-                tokio::spawn(obey(event, node.clone(), Arc::clone(&shared)));
+                tokio::spawn(obey(at, event, node.clone(), Arc::clone(&shared)));
             }
             LeaderEvent::Routine(RoutineEvent::Reports(report)) => {
                 if let Some(routine) = Which::of(group) {
@@ -202,12 +210,13 @@ async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
     }
 }
 
-/// Asks a device what it is, or has it do something. The node may lead no more when that is over.
+/// Asks a device what it is, or has it do something, as a leader wished at this time. The node may
+/// lead no more when that is over.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "other events, also later ones, say nothing about this"
 )]
-async fn obey(event: devices::Event, node: Handle, shared: Arc<Shared>) {
+async fn obey(at: Time, event: devices::Event, node: Handle, shared: Arc<Shared>) {
     let _taken = match event {
         devices::Event::Ping { device } => {
             let value = shared.rooms.look(device);
@@ -218,6 +227,7 @@ async fn obey(event: devices::Event, node: Handle, shared: Arc<Shared>) {
                 true => Outcome::Done,
                 false => Outcome::Failed,
             };
+            shared.note_command(at);
             node.acted(ticket, outcome).await.is_ok()
         }
         _ => false,
