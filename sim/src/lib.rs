@@ -19,6 +19,7 @@ mod facts;
 mod histories;
 pub mod network;
 pub mod operations;
+mod panics;
 
 pub use bytes::Bytes;
 pub use histories::histories;

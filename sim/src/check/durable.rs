@@ -6,9 +6,10 @@ use selvedge_core::durable::Durable;
 use selvedge_core::{Effect, Machine, Outbox};
 
 use super::step::{Found, Scratch, Transition};
-use super::successors::{plain, replace};
+use super::successors::{panicked, plain, replace};
 use super::{Action, Incomplete, Model, Node, Observer, State};
 use crate::facts::Facts;
+use crate::panics::caught;
 
 /// What a model knows of its machines' facts.
 pub(super) struct Durability<M: Machine> {
@@ -157,7 +158,11 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
         let behind = storage.waiting.iter().skip(1);
         let done = 1 + behind.take_while(|it| !durable.is_fact(it)).count();
-        let image = self.fold(index, node, 1)?;
+        let action = Action::Store { node: index };
+        let image = match caught(|| self.fold(index, node, 1)) {
+            Ok(image) => image?,
+            Err(why) => return sink(panicked(action, state, why)),
+        };
         let mut out = storage.waiting.clone();
         let storage = Storage {
             image: image.unwrap_or_else(|| storage.image.clone()),
@@ -178,7 +183,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
         sink(Transition {
             effects,
-            ..plain(Action::Store { node: index }, next)
+            ..plain(action, next)
         })
     }
 }

@@ -55,6 +55,11 @@ pub(super) enum End {
         state: u32,
         by: u32,
     },
+    /// A machine panicked in a step out of this state: by this transition.
+    Panicked {
+        state: u32,
+        by: u32,
+    },
 }
 
 impl Search {
@@ -207,6 +212,11 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 let outcome = self.successors(&state, &mut scratch, &mut |found| {
                     let origin = Origin { from, by };
                     by += 1;
+                    if found.panicked.is_some() {
+                        let (state, by) = (from, origin.by);
+                        end = Some(End::Panicked { state, by });
+                        return Err(Incomplete::Stopped);
+                    }
                     if let (Some(property), true) = (never_rejects, found.refused.is_some()) {
                         let (state, by) = (from, origin.by);
                         end = Some(End::Refused {

@@ -61,7 +61,7 @@
 //! # let model = broken;
 //! let found = model.bounds(Bounds { duplicates: 1, ..Bounds::default() }).verify().unwrap_err();
 //! assert_eq!(found.to_string(), "\
-//! one works at a time (ours; 3 nodes, duplicates 1) breaks after 4 steps
+//! one works at a time (3 nodes, duplicates 1) breaks after 4 steps
 //!   0. start
 //!        n0#0 = idles
 //!        n1#0 = idles
@@ -87,6 +87,9 @@
 //! | [`sometimes`](Model::sometimes) | it is true in one | that one |
 //! | [`progress`](Model::progress) | from every state a goal stays within reach, without the help of a fault | going backwards from the goals |
 //! | [`never_rejects`](Model::never_rejects) | no message, tick or delta is refused | having taken every step |
+//!
+//! A machine that panics breaks [`NO_PANIC`], in any model: the trace shows the steps that lead
+//! there, the panic's place and its text.
 //!
 //! A pass is said of a complete run only, and assumes what is said below about `Hash`. A run that
 //! met a limit or a boundary, or a machine that breaks the contract, is [`Outcome::Truncated`] with
@@ -148,7 +151,7 @@ pub use list::{Flaw, verify_ours, verify_published};
 pub use model::Model;
 pub use odometer::{Asked, Choice, Odometer};
 pub use property::Observer;
-pub use report::{Expected, Incomplete, Outcome, Report, Rules, Surprise};
+pub use report::{Expected, Incomplete, NO_PANIC, Outcome, Report, Rules, Surprise};
 pub use scenario::Scenario;
 pub use state::{Letter, Node, State};
 

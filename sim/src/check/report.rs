@@ -116,6 +116,14 @@ pub enum Incomplete {
         /// What it said.
         reject: String,
     },
+    /// A machine that panicked before there was a state.
+    #[error("node {node} {panic} when it started")]
+    Panicked {
+        /// Which node.
+        node: usize,
+        /// Where, and what it said.
+        panic: String,
+    },
     /// The model names a node that it does not have.
     #[error("{asked} names node {node}, but there are {nodes}, counted from 0")]
     NoSuchNode {
@@ -159,6 +167,10 @@ pub enum Incomplete {
     Stopped,
 }
 
+/// The property that breaks where a machine panics. Every model has it, and it is reported on where
+/// it breaks.
+pub const NO_PANIC: &str = "no step panics";
+
 /// What a check found about one property, in a form for people and for files.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -185,9 +197,12 @@ pub struct Report {
 
 impl Report {
     /// Whether the outcome is the expected one, to the state and to the step; without an
-    /// expectation, whether the property holds. A truncated run never is.
+    /// expectation, whether the property holds. A truncated run never is, nor is a panic.
     #[must_use]
     pub fn as_expected(&self) -> bool {
+        if self.property == NO_PANIC {
+            return false;
+        }
         match (&self.outcome, self.expected) {
             (Outcome::Truncated { .. }, _)
             | (Outcome::Holds, Some(Expected::Breaks { .. }))
@@ -224,7 +239,12 @@ impl fmt::Display for Report {
             steps,
             ..
         } = self;
-        write!(f, "{property} ({rules}; {bounds}) ")?;
+        write!(f, "{property} (")?;
+        // That these are ours says nothing where no others stand beside them.
+        if *rules == Rules::Published {
+            write!(f, "{rules} rules; ")?;
+        }
+        write!(f, "{bounds}) ")?;
         match &self.outcome {
             Outcome::Holds => write!(f, "holds in all {states} states, {steps} steps deep")?,
             Outcome::Breaks { .. } => write!(f, "breaks after {steps} steps")?,

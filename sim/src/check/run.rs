@@ -6,10 +6,13 @@ use selvedge_core::Machine;
 
 use super::explore::{End, Search};
 use super::property::Kind;
-use super::{Incomplete, Limits, Model, Observer, Outcome, Report, Rules, Surprise, Trace};
+use super::{
+    Incomplete, Limits, Model, NO_PANIC, Observer, Outcome, Report, Rules, Surprise, Trace,
+};
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
-    /// Checks every property and reports on each, in the order in which they were added.
+    /// Checks every property and reports on each, in the order in which they were added. Should a
+    /// machine panic, a report on that comes first: a break of [`NO_PANIC`].
     ///
     /// The search ends when the first one breaks; then nothing is known about the others. The
     /// counterexample is a shortest one; for progress, a shortest way to a state from which the
@@ -55,6 +58,11 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                     let why = Incomplete::OtherBroke { property };
                     Outcome::Truncated { why }
                 }
+                End::Panicked { .. } => {
+                    let property = NO_PANIC;
+                    let why = Incomplete::OtherBroke { property };
+                    Outcome::Truncated { why }
+                }
                 End::Complete => match kind {
                     Some(Kind::Sometimes(_)) if search.met.get(at) != Some(&true) => {
                         let end = "in no reachable state is it true".to_owned();
@@ -90,9 +98,17 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             return vec![report(0, "", None)];
         }
         let properties = self.properties.iter().enumerate();
-        properties
-            .map(|(at, property)| report(at, property.name, Some(&property.kind)))
-            .collect()
+        let properties =
+            properties.map(|(at, property)| report(at, property.name, Some(&property.kind)));
+        let panicked = match search.end {
+            End::Panicked { state, by } => {
+                let mut trace = self.tell(search, state, Some(by), limits);
+                trace.end = "it panicked".to_owned();
+                Some(self.report(NO_PANIC, Outcome::Breaks { trace }, search))
+            }
+            End::Complete | End::Truncated(_) | End::Broke { .. } | End::Refused { .. } => None,
+        };
+        panicked.into_iter().chain(properties).collect()
     }
 
     /// How many unique states there are, if every property holds in a complete run within the

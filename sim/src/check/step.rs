@@ -8,6 +8,7 @@ use super::durable::Storage;
 use super::odometer::Fault;
 use super::state::Host;
 use super::{Action, Choice, Incomplete, Letter, Model, Node, Observer, Odometer, State};
+use crate::panics::caught;
 
 /// An action, the choices made in it, and where they lead.
 pub(super) struct Transition<M: Machine, O> {
@@ -15,6 +16,8 @@ pub(super) struct Transition<M: Machine, O> {
     pub(super) choices: Vec<Choice>,
     pub(super) next: State<M, O>,
     pub(super) refused: Option<M::Reject>,
+    /// Why the machine panicked. Then `next` is the state without what it did.
+    pub(super) panicked: Option<String>,
     /// Empty unless the scratch records.
     pub(super) effects: Vec<Effect<M>>,
 }
@@ -96,6 +99,9 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                     if let Some(reject) = found.refused {
                         return Err(refused_start::<M>(node, &reject));
                     }
+                    if let Some(panic) = found.panicked {
+                        return Err(Incomplete::Panicked { node, panic });
+                    }
                     started.push(found.next);
                     Ok(())
                 })?;
@@ -119,27 +125,32 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         loop {
             let mut machine = attempt.machine.clone();
             scratch.outbox.clear();
-            let outcome = (attempt.call)(
-                &mut machine,
-                &mut Context::new(Time::ZERO, &mut scratch.odometer, &mut scratch.outbox),
-            );
+            let mut cx = Context::new(Time::ZERO, &mut scratch.odometer, &mut scratch.outbox);
+            let outcome = caught(|| (attempt.call)(&mut machine, &mut cx));
             match scratch.odometer.fault() {
                 Some(Fault::Endless) => return Err(Incomplete::Endless { node }),
                 Some(Fault::Unrepeatable) => return Err(Incomplete::Unrepeatable { node }),
                 None => {}
             }
             let mut effects = Vec::new();
+            let mut panicked = None;
             let refused = match outcome {
-                Ok(()) => {
+                Ok(Ok(())) => {
                     if scratch.record {
                         effects = scratch.outbox.effects().to_vec();
                     }
                     None
                 }
-                Err(_) if machine != *attempt.machine || !scratch.outbox.is_empty() => {
+                Err(why) => {
+                    panicked = Some(why);
+                    machine = attempt.machine.clone();
+                    scratch.outbox.clear();
+                    None
+                }
+                Ok(Err(_)) if machine != *attempt.machine || !scratch.outbox.is_empty() => {
                     return Err(Incomplete::RefusedAndChanged { node });
                 }
-                Err(reject) => Some(reject),
+                Ok(Err(reject)) => Some(reject),
             };
             let mut next = (attempt.base)();
             self.commit(
@@ -154,6 +165,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 choices: scratch.odometer.choices().to_vec(),
                 next,
                 refused,
+                panicked,
                 effects,
             })?;
             if !scratch.odometer.advance() {

@@ -7,7 +7,8 @@ use selvedge_core::{Delta, Input, Machine};
 use super::model::TickWhen;
 use super::state::Host;
 use super::step::{Attempt, Found, Scratch, Transition, refused_start};
-use super::{Action, Bounds, Letter, Model, Node, Observer, State};
+use super::{Action, Bounds, Incomplete, Letter, Model, Node, Observer, State};
+use crate::panics::caught;
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
     /// Hands every transition out of `state` to `sink`, always in the same order.
@@ -246,17 +247,26 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             return Ok(());
         }
         for (stored, done) in self.places(node) {
+            let action = match stored {
+                0 => Action::Crash { node: index },
+                stored => Action::CrashAmid {
+                    node: index,
+                    stored,
+                    done,
+                },
+            };
+            let machine = match caught(|| self.left_behind(index, node, stored)) {
+                Ok(machine) => machine?,
+                Err(why) => {
+                    sink(panicked(action, state, why))?;
+                    continue;
+                }
+            };
             let mut next = state.clone();
             next.left.crashes = crashes;
-            let image = self.fold(index, node, stored)?;
             for effect in node.waiting().iter().take(done).cloned() {
                 self.carry_out(&mut next, index, node.member(), effect);
             }
-            let machine = image.as_ref().unwrap_or_else(|| node.machine());
-            let machine = match &self.remains {
-                Some(remains) => remains(machine),
-                None => machine.clone(),
-            };
             let host = Host {
                 up: false,
                 timers: Vec::new(),
@@ -268,14 +278,19 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             replace(&mut next, index, down);
             next.observer.crashed(index);
             self.bury(&mut next);
-            let node = index;
-            let action = match stored {
-                0 => Action::Crash { node },
-                stored => Action::CrashAmid { node, stored, done },
-            };
             sink(plain(action, next))?;
         }
         Ok(())
+    }
+
+    /// What remains of a node that crashes when so many of the facts that wait are stored.
+    fn left_behind(&self, index: usize, node: &Node<M>, stored: usize) -> Result<M, Incomplete> {
+        let image = self.fold(index, node, stored)?;
+        let machine = image.as_ref().unwrap_or_else(|| node.machine());
+        Ok(match &self.remains {
+            Some(remains) => remains(machine),
+            None => machine.clone(),
+        })
     }
 
     fn come_back(
@@ -291,7 +306,10 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             return Ok(());
         };
         let life = node.life() + 1;
-        let machine = restart(index, life, node.machine());
+        let machine = match caught(|| restart(index, life, node.machine())) {
+            Ok(machine) => machine,
+            Err(why) => return sink(panicked(Action::Restart { node: index }, state, why)),
+        };
         let host = Host {
             up: true,
             life,
@@ -375,7 +393,20 @@ pub(super) const fn plain<M: Machine, O>(
         choices: Vec::new(),
         next,
         refused: None,
+        panicked: None,
         effects: Vec::new(),
+    }
+}
+
+/// A transition in which a machine panicked that was to be made anew from what it had stored.
+pub(super) fn panicked<M: Machine, O: Clone>(
+    action: Action<M::Timer>,
+    state: &State<M, O>,
+    why: String,
+) -> Transition<M, O> {
+    Transition {
+        panicked: Some(why),
+        ..plain(action, state.clone())
     }
 }
 

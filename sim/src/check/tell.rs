@@ -90,6 +90,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         if let Some(reject) = &found.refused {
             effects.push(format!("refused: {reject:?}"));
         }
+        effects.extend(found.panicked.clone());
         let after = actor
             .and_then(|index| Some((before.node(index)?, found.next.node(index)?)))
             .map(|(before, after)| (self.picture(before), self.picture(after)))

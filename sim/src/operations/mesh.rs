@@ -2,7 +2,9 @@
 
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
 
+use super::story::{Line, Story};
 use super::{Letter, Operation, Seat, Step, Watch};
+use crate::panics::caught;
 
 /// A few nodes, a clock, and the messages between them.
 #[derive(Debug)]
@@ -17,6 +19,7 @@ pub struct Mesh<M: Machine> {
     /// Empty. Takes turns with `in_flight`, so that neither grows anew.
     arriving: Vec<Letter<M>>,
     played: Vec<Operation<M>>,
+    story: Story<M>,
     delivered: u64,
     refused: u64,
 }
@@ -33,6 +36,7 @@ impl<M: Machine> Mesh<M> {
             effects: Vec::new(),
             arriving: Vec::new(),
             played: Vec::new(),
+            story: Story::new(),
             delivered: 0,
             refused: 0,
         }
@@ -80,10 +84,15 @@ impl<M: Machine> Mesh<M> {
         &self.in_flight
     }
 
-    /// What was played so far.
+    /// What was played so far, with the seats and messages that were hit.
     #[must_use]
     pub fn played(&self) -> &[Operation<M>] {
         &self.played
+    }
+
+    /// The last operations in words.
+    pub(super) fn story(&self) -> Vec<String> {
+        self.story.tell(&self.played)
     }
 
     /// How many messages arrived.
@@ -101,33 +110,50 @@ impl<M: Machine> Mesh<M> {
     /// Carries out one operation. Machines choose by `choices`.
     ///
     /// # Errors
-    /// The promise that broke, in words.
+    /// The promise that broke, in words, or the panic of a machine or of the watch. After a panic the
+    /// mesh is good for its story alone.
     pub fn play<C: Choose>(
         &mut self,
         operation: Operation<M>,
         choices: &mut C,
         watch: &mut impl Watch<M>,
     ) -> Result<(), String> {
+        let operation = operation.within(self.seats.len(), self.in_flight.len());
         self.played.push(operation.clone());
+        self.story.begin();
         if self.seats.is_empty() {
             return Ok(());
         }
+        caught(|| self.carry_out(operation, choices, watch))?
+    }
+
+    fn carry_out<C: Choose>(
+        &mut self,
+        operation: Operation<M>,
+        choices: &mut C,
+        watch: &mut impl Watch<M>,
+    ) -> Result<(), String> {
         match operation {
             Operation::Deliver(at) => self.deliver(at, false, choices, watch),
             Operation::Duplicate(at) => self.deliver(at, true, choices, watch),
             Operation::DeliverAll => self.deliver_all(choices, watch),
             Operation::Lose(at) => {
-                let at = at.checked_rem(self.in_flight.len()).unwrap_or_default();
                 if self.in_flight.get(at).is_some_and(|it| watch.may_lose(it)) {
-                    self.in_flight.remove(at);
+                    let lost = self.in_flight.remove(at);
+                    self.story.note(|| Line::Lost(lost));
                 }
                 Ok(())
             }
             Operation::Cut(seat) => {
                 let cut = self.wrapped(seat).1;
-                let is_cut = |it: &Letter<M>| it.to == cut.id || it.from.id == cut.id;
-                self.in_flight
-                    .retain(|letter| !is_cut(letter) || !watch.may_lose(letter));
+                self.in_flight.retain(|letter| {
+                    let is_cut = letter.to == cut.id || letter.from.id == cut.id;
+                    let is_lost = is_cut && watch.may_lose(letter);
+                    if is_lost {
+                        self.story.note(|| Line::Lost(letter.clone()));
+                    }
+                    !is_lost
+                });
                 Ok(())
             }
             Operation::Wait(span) => self.wait(span, choices, watch),
@@ -200,9 +226,6 @@ impl<M: Machine> Mesh<M> {
         choices: &mut C,
         watch: &mut impl Watch<M>,
     ) -> Result<(), String> {
-        let Some(at) = at.checked_rem(self.in_flight.len()) else {
-            return Ok(());
-        };
         let waits = self.in_flight.get(at).is_none_or(|it| self.waits(it.to));
         if waits {
             return Ok(());
@@ -212,7 +235,9 @@ impl<M: Machine> Mesh<M> {
         } else {
             Some(self.in_flight.remove(at))
         };
-        letter.map_or(Ok(()), |letter| self.hand_over(letter, choices, watch))
+        letter.map_or(Ok(()), |letter| {
+            self.hand_over(letter, again, choices, watch)
+        })
     }
 
     /// What is in flight now arrives in order.
@@ -227,7 +252,7 @@ impl<M: Machine> Mesh<M> {
             if self.waits(letter.to) {
                 self.in_flight.push(letter);
             } else {
-                self.hand_over(letter, choices, watch)?;
+                self.hand_over(letter, false, choices, watch)?;
             }
         }
         self.arriving = arriving;
@@ -237,9 +262,14 @@ impl<M: Machine> Mesh<M> {
     fn hand_over<C: Choose>(
         &mut self,
         letter: Letter<M>,
+        again: bool,
         choices: &mut C,
         watch: &mut impl Watch<M>,
     ) -> Result<(), String> {
+        self.story.note(|| match again {
+            true => Line::Copied(letter.clone()),
+            false => Line::Arrives(letter.clone()),
+        });
         let Letter {
             from, to, message, ..
         } = letter;
@@ -442,6 +472,7 @@ impl<M: Machine> Mesh<M> {
                 Effect::Send { to, message } => (Some(to.id), message),
                 Effect::Multicast { message } => (None, message),
             };
+            self.story.note(|| Line::Sent(from, to, message.clone()));
             if to == Some(from.id) {
                 return Err(format!("a message to itself: {message:?}"));
             }

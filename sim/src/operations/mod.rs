@@ -15,7 +15,9 @@
 //! with that of another node, or of its life before, is found.
 //!
 //! [`run`] plays a whole list, and [`shrink`] makes a list that breaks a promise short. A protocol with
-//! a format of its own plays operation by operation ([`Mesh::play`]).
+//! a format of its own plays operation by operation ([`Mesh::play`]). [`Broken`] is the story: the last
+//! operations, with the seats and messages that they hit, and which message went from which node to
+//! which. A machine or a watch that panics breaks a promise, and has a story like any other.
 //!
 //! # Fuzz a machine of your own
 //!
@@ -28,6 +30,7 @@ mod mesh;
 mod operation;
 mod runner;
 mod seat;
+mod story;
 mod watch;
 
 #[cfg(feature = "arbitrary")]

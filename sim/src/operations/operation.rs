@@ -50,6 +50,35 @@ pub enum Operation<M: Machine> {
     Resume(usize),
 }
 
+impl<M: Machine> Operation<M> {
+    /// The same operation in a mesh of so many seats with so many messages in flight, with the seats
+    /// and the message that it hits there.
+    pub(super) fn within(self, seats: usize, in_flight: usize) -> Self {
+        let seat = |at: usize| at.checked_rem(seats).unwrap_or_default();
+        let letter = |at: usize| at.checked_rem(in_flight).unwrap_or_default();
+        match self {
+            Self::Deliver(at) => Self::Deliver(letter(at)),
+            Self::Duplicate(at) => Self::Duplicate(letter(at)),
+            Self::DeliverAll => Self::DeliverAll,
+            Self::Lose(at) => Self::Lose(letter(at)),
+            Self::Cut(at) => Self::Cut(seat(at)),
+            Self::Wait(span) => Self::Wait(span),
+            Self::Command(at, command) => Self::Command(seat(at), command),
+            Self::Learn(at, delta) => Self::Learn(seat(at), delta),
+            Self::Suspect(at, about) => Self::Suspect(seat(at), seat(about)),
+            Self::Refute(at, about) => Self::Refute(seat(at), seat(about)),
+            Self::Fail(at, about) => Self::Fail(seat(at), seat(about)),
+            Self::Introduce(at) => Self::Introduce(seat(at)),
+            Self::Announce(at) => Self::Announce(seat(at)),
+            Self::Forge(at, from, message) => Self::Forge(seat(at), from, message),
+            Self::Crash(at) => Self::Crash(seat(at)),
+            Self::Restart(at) => Self::Restart(seat(at)),
+            Self::Pause(at) => Self::Pause(seat(at)),
+            Self::Resume(at) => Self::Resume(seat(at)),
+        }
+    }
+}
+
 /// As code, but for commands: `Enter(0)`, where a node is asked for `Command::Enter`.
 impl<M: Machine> fmt::Debug for Operation<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

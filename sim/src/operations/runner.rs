@@ -7,17 +7,17 @@ use thiserror::Error;
 
 use super::{Mesh, Operation, Watch};
 
-/// So many of the last operations are shown.
-const SHOWN: usize = 30;
-
 /// A promise that broke, and the operations up to there.
 #[derive(Clone, PartialEq, Eq, Error)]
-#[error("operation {}: {promise}\nafter {}", .played.len(), Tail(.played))]
+#[error("operation {}: {promise}\nafter{}", .played.len(), Tail(.played.len(), .story))]
 pub struct Broken<M: Machine> {
-    /// The promise, in the words of the [`Watch`].
+    /// The promise, in the words of the [`Watch`], or a panic.
     pub promise: String,
-    /// What was played, the operation with which it broke last.
+    /// What was played, the operation with which it broke last. Seats and messages are those that
+    /// were hit.
     pub played: Vec<Operation<M>>,
+    /// The last of these operations in words, with the messages that went from node to node.
+    pub story: Vec<String>,
 }
 
 impl<M: Machine> Broken<M> {
@@ -27,6 +27,7 @@ impl<M: Machine> Broken<M> {
         Self {
             promise,
             played: mesh.played().to_vec(),
+            story: mesh.story(),
         }
     }
 }
@@ -38,16 +39,20 @@ impl<M: Machine> fmt::Debug for Broken<M> {
     }
 }
 
-/// The last operations of a list.
-struct Tail<'a, M: Machine>(&'a [Operation<M>]);
+/// The story of the last of so many operations.
+struct Tail<'a>(usize, &'a [String]);
 
-impl<M: Machine> fmt::Display for Tail<'_, M> {
+impl fmt::Display for Tail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let skipped = self.0.len().saturating_sub(SHOWN);
+        let Self(played, story) = self;
+        let skipped = played.saturating_sub(story.len());
         if skipped > 0 {
-            write!(f, "{skipped} others and ")?;
+            write!(f, " {skipped} others and")?;
         }
-        write!(f, "{:?}", self.0.get(skipped..).unwrap_or_default())
+        let numbers = skipped + 1..;
+        numbers
+            .zip(*story)
+            .try_for_each(|(number, text)| write!(f, "\n{number:3}. {text}"))
     }
 }
 
@@ -69,23 +74,28 @@ pub fn run<M: Machine, C: Choose>(
 }
 
 /// Leaves out of a list that breaks a promise each operation without which it still breaks, the
-/// last ones first. Calls `breaks` up to once for each operation in each of a few rounds, so
-/// O(n^2) times in the worst case.
-#[must_use]
+/// last ones first. `play` plays a list, and returns what broke; it is called up to once for each
+/// operation in each of a few rounds, so O(n^2) times in the worst case.
+///
+/// Returns the break of the short list, in which all seats and messages are those that were hit;
+/// nothing if the list does not break.
 pub fn shrink<M: Machine>(
-    mut operations: Vec<Operation<M>>,
-    mut breaks: impl FnMut(&[Operation<M>]) -> bool,
-) -> Vec<Operation<M>> {
+    operations: &[Operation<M>],
+    mut play: impl FnMut(&[Operation<M>]) -> Option<Broken<M>>,
+) -> Option<Broken<M>> {
+    let mut broken = play(operations)?;
     loop {
-        let before = operations.len();
+        let before = broken.played.len();
         for at in (0..before).rev() {
-            let left_out = operations.remove(at);
-            if !breaks(&operations) {
-                operations.insert(at, left_out);
+            let mut shorter = broken.played.clone();
+            // It may have broken earlier than that since.
+            if at < shorter.len() {
+                shorter.remove(at);
+                broken = play(&shorter).unwrap_or(broken);
             }
         }
-        if operations.len() == before {
-            return operations;
+        if broken.played.len() == before {
+            return Some(broken);
         }
     }
 }

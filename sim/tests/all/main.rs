@@ -17,3 +17,4 @@ mod mesh;
 mod network;
 #[cfg(feature = "arbitrary")]
 mod operations;
+mod panics;

@@ -20,8 +20,8 @@ use reached::Place;
 pub use reached::Reached;
 pub use second::{Disagreement, Verdict};
 
-/// The property of a model without an `always` of its own. It breaks when a step cannot be explored
-/// in all its ways, and keeps stateright from stopping before it has visited every state.
+/// The property of a model without an `always` of its own. It breaks when a step panics or cannot be
+/// explored in all its ways, and keeps stateright from stopping before it has visited every state.
 pub const COMPLETE: &str = "every step is explored in all its ways";
 
 /// The property that breaks when a model has more properties than stateright can be given.
@@ -35,8 +35,8 @@ const TOO_MANY: &str = "a model has at most 16 properties";
 /// - `always`, `sometimes` and `never_rejects` go over. A refusal that `never_rejects` forbids is
 ///   a state of its own in which nothing more happens, and an `always` breaks there. Progress does
 ///   not go over: `eventually` of stateright is another property.
-/// - A step that cannot be explored in all its ways leads to a state in which every `always`
-///   breaks.
+/// - A step that panics, or cannot be explored in all its ways, leads to a state in which every
+///   `always` breaks.
 /// - Beyond the model's boundary nothing happens.
 ///
 /// Three traps of stateright: `assert_properties` passes on a run that was cut short, so ask
@@ -73,14 +73,17 @@ impl<M: Machine, O: PartialEq> PartialEq for Step<M, O> {
     }
 }
 
-impl<M: Machine, O> fmt::Debug for Step<M, O> {
+/// What happened, in the words of a [`Trace`](super::Trace).
+impl<M: Machine, O: Observer<M>> fmt::Debug for Step<M, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.action {
-            Some(action) => action.fmt(f)?,
-            None => f.write_str("a step that cannot be explored")?,
-        }
+        let Some(action) = self.action else {
+            return f.write_str("a step that cannot be explored");
+        };
+        let model = self.next.model();
+        f.write_str(&model.describe_action(&self.before, action))?;
         if !self.choices.is_empty() {
-            write!(f, " choosing {:?}", self.choices)?;
+            let choices: Vec<String> = self.choices.iter().map(|it| format!("{it:?}")).collect();
+            write!(f, " (choosing {})", choices.join(", "))?;
         }
         Ok(())
     }
@@ -120,9 +123,10 @@ impl<M: Machine, O: Observer<M>> Stateright<M, O> {
         let mut scratch = Scratch::new(self.choices, false);
         let mut by = 0;
         let outcome = self.model.successors(state, &mut scratch, &mut |found| {
-            let place = match found.refused {
-                Some(reject) if self.never_rejects => Place::Refused(format!("{reject:?}")),
-                _ => Place::State(found.next),
+            let place = match (found.panicked, found.refused) {
+                (Some(panic), _) => Place::Panicked(panic),
+                (None, Some(reject)) if self.never_rejects => Place::Refused(format!("{reject:?}")),
+                (None, _) => Place::State(found.next),
             };
             sink.push(Step {
                 action: Some(found.action),
@@ -188,15 +192,7 @@ impl<M: Machine, O: Observer<M>> stateright::Model for Stateright<M, O> {
 
     /// What happened, in the words of a [`Trace`](super::Trace).
     fn format_action(&self, step: &Self::Action) -> String {
-        let told = step
-            .action
-            .map(|action| self.model.describe_action(&step.before, action));
-        let mut text = told.unwrap_or_else(|| format!("{step:?}"));
-        if step.action.is_some() && !step.choices.is_empty() {
-            let choices: Vec<String> = step.choices.iter().map(|it| format!("{it:?}")).collect();
-            text += &format!(" (choosing {})", choices.join(", "));
-        }
-        text
+        format!("{step:?}")
     }
 
     /// What came of it, in the words of a [`Trace`](super::Trace).
@@ -219,7 +215,7 @@ impl<M: Machine, O: Observer<M>> stateright::Model for Stateright<M, O> {
         let is_always = |kind: &Kind<M, O>| matches!(kind, Kind::Always(_) | Kind::NeverRejects);
         if !listed.iter().any(|property| is_always(&property.kind)) {
             properties.push(Property::always(COMPLETE, |_, reached: &Self::State| {
-                reached.stuck().is_none()
+                !matches!(reached.place(), Place::Stuck(_) | Place::Panicked(_))
             }));
         }
         for (at, property) in listed.iter().enumerate() {

@@ -14,6 +14,8 @@ pub(super) enum Place<M: Machine, O> {
     State(State<M, O>),
     /// A step out of the state before was refused, which the model forbids.
     Refused(String),
+    /// A machine panicked in a step out of the state before.
+    Panicked(String),
     /// A step out of the state before could not be explored.
     Stuck(Incomplete),
 }
@@ -33,16 +35,20 @@ impl<M: Machine, O> Reached<M, O> {
         Self { model, place }
     }
 
+    pub(super) fn model(&self) -> &Model<M, O> {
+        &self.model
+    }
+
     pub(super) const fn place(&self) -> &Place<M, O> {
         &self.place
     }
 
-    /// The state; `None` behind a step that was refused or could not be explored.
+    /// The state; `None` behind a step that was refused, panicked, or could not be explored.
     #[must_use]
     pub const fn state(&self) -> Option<&State<M, O>> {
         match &self.place {
             Place::State(state) => Some(state),
-            Place::Refused(_) | Place::Stuck(_) => None,
+            Place::Refused(_) | Place::Panicked(_) | Place::Stuck(_) => None,
         }
     }
 
@@ -50,7 +56,7 @@ impl<M: Machine, O> Reached<M, O> {
     pub(super) const fn stuck(&self) -> Option<&Incomplete> {
         match &self.place {
             Place::Stuck(why) => Some(why),
-            Place::State(_) | Place::Refused(_) => None,
+            Place::State(_) | Place::Refused(_) | Place::Panicked(_) => None,
         }
     }
 }
@@ -86,6 +92,7 @@ impl<M: Machine, O: Hash> Hash for Reached<M, O> {
             }
             Place::Refused(reject) => (1_u8, reject).hash(hasher),
             Place::Stuck(why) => (2_u8, why.to_string()).hash(hasher),
+            Place::Panicked(panic) => (3_u8, panic).hash(hasher),
         }
     }
 }
@@ -96,6 +103,7 @@ impl<M: Machine, O: Observer<M>> fmt::Debug for Reached<M, O> {
         let state = match &self.place {
             Place::State(state) => state,
             Place::Refused(reject) => return write!(f, "refused: {reject}"),
+            Place::Panicked(panic) => return f.write_str(panic),
             Place::Stuck(why) => return write!(f, "{why}"),
         };
         for node in state.nodes() {

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::super::explore::{End, Search};
 use super::super::property::Kind;
-use super::super::{Incomplete, Limits, Model, Observer, Report, State};
+use super::super::{Incomplete, Limits, Model, NO_PANIC, Observer, Report, State};
 use super::reached::Place;
 use super::{Reached, Stateright, Step};
 
@@ -140,6 +140,11 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 steps: search.way(*state).1.len() + 1,
                 states,
             },
+            End::Panicked { state, .. } => Verdict::Broke {
+                property: NO_PANIC,
+                steps: search.way(*state).1.len() + 1,
+                states,
+            },
             End::Truncated(why) => Verdict::Truncated(why.clone()),
         }
     }
@@ -168,7 +173,7 @@ struct Tally {
 /// What ended stateright's search.
 #[derive(Clone, Debug)]
 enum Bad {
-    Broke(usize),
+    Broke(&'static str),
     Truncated(Incomplete),
 }
 
@@ -203,13 +208,13 @@ where
     let properties = &beside.model.model;
     let verdict = match &tally.end {
         Some(Bad::Truncated(why)) => Verdict::Truncated(why.clone()),
-        Some(Bad::Broke(at)) => {
-            let (at, asked) = (*at, tally.asked);
+        Some(Bad::Broke(property)) => {
+            let (property, asked) = (*property, tally.asked);
             // To tell the way there, stateright asks the model again.
             drop(tally);
             let way = checker.discovery(ALL);
             Verdict::Broke {
-                property: properties.properties.get(at).map_or("", |it| it.name),
+                property,
                 steps: way.map_or(0, |way| way.into_actions().len()),
                 states: asked,
             }
@@ -272,10 +277,11 @@ impl<M: Machine, O: Observer<M>> Joint<M, O> {
         let state = match reached.place() {
             Place::State(state) => state,
             Place::Stuck(why) => return Some(Bad::Truncated(why.clone())),
+            Place::Panicked(_) => return Some(Bad::Broke(NO_PANIC)),
             Place::Refused(_) => {
                 let rejects = |kind: &Kind<M, O>| matches!(kind, Kind::NeverRejects);
-                let at = properties.iter().position(|it| rejects(&it.kind));
-                return at.map(Bad::Broke);
+                let rejects = properties.iter().find(|it| rejects(&it.kind));
+                return rejects.map(|it| Bad::Broke(it.name));
             }
         };
         if tally.asked >= self.states {
@@ -284,7 +290,9 @@ impl<M: Machine, O: Observer<M>> Joint<M, O> {
         }
         for (at, property) in properties.iter().enumerate() {
             match &property.kind {
-                Kind::Always(condition) if !condition(state) => return Some(Bad::Broke(at)),
+                Kind::Always(condition) if !condition(state) => {
+                    return Some(Bad::Broke(property.name));
+                }
                 Kind::Sometimes(condition) => {
                     if let Some(met) = tally.met.get_mut(at) {
                         *met = *met || condition(state);

@@ -73,7 +73,7 @@ fn a_voter_that_answers_before_it_has_stored_its_vote_gives_it_twice() {
         ]
     );
     for line in [
-        "a voter votes once (ours; 3 nodes, commands 1+1+0, crashes 1, restarts 1, unstored facts 0)",
+        "a voter votes once (3 nodes, commands 1+1+0, crashes 1, restarts 1, unstored facts 0)",
         "       -> sends Granted to n0#0\n       -> tells Voted(n0), once storage is done",
         "vote: Some(n0), is_elected: false }, 1 wait for storage",
     ] {

@@ -18,5 +18,6 @@ mod choices;
 mod durable;
 mod lives;
 mod near;
+mod panics;
 mod toy;
 mod verdicts;

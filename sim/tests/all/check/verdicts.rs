@@ -32,7 +32,7 @@ fn a_counterexample_is_a_shortest_one() {
     let model = talk().always("never 2 first", |state| seen(state, 1).first() != Some(&2));
     let broken = model.verify().unwrap_err();
     assert_eq!((broken.0.outcome_name(), broken.0.steps), ("breaks", 3));
-    let expected = "never 2 first (ours; 2 nodes, commands 2+0, no faults) breaks after 3 steps
+    let expected = "never 2 first (2 nodes, commands 2+0, no faults) breaks after 3 steps
   0. start
        n0#0 = []
        n10#0 = []

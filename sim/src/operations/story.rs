@@ -1,0 +1,95 @@
+//! What the last operations did, as far as a story shows them.
+
+use alloc::collections::VecDeque;
+
+use selvedge_core::{Machine, Member, NodeId};
+
+use super::{Letter, Operation};
+
+/// So many of the last operations are shown.
+const SHOWN: usize = 30;
+/// So many messages of one operation are shown.
+const MESSAGES: usize = 24;
+
+/// The messages of the last operations.
+#[derive(Debug)]
+pub(super) struct Story<M: Machine> {
+    chapters: VecDeque<Chapter<M>>,
+}
+
+/// The messages of one operation.
+#[derive(Debug)]
+struct Chapter<M: Machine> {
+    lines: Vec<Line<M>>,
+    /// Those that found no room.
+    others: usize,
+}
+
+/// A message, and what became of it.
+#[derive(Debug)]
+pub(super) enum Line<M: Machine> {
+    Arrives(Letter<M>),
+    Copied(Letter<M>),
+    Lost(Letter<M>),
+    /// To all, where no receiver is named.
+    Sent(Member, Option<NodeId>, M::Message),
+}
+
+impl<M: Machine> Story<M> {
+    pub(super) const fn new() -> Self {
+        Self {
+            chapters: VecDeque::new(),
+        }
+    }
+
+    /// An operation begins.
+    pub(super) fn begin(&mut self) {
+        let oldest = (self.chapters.len() >= SHOWN).then(|| self.chapters.pop_front());
+        let mut lines = oldest.flatten().map_or_else(Vec::new, |it| it.lines);
+        lines.clear();
+        self.chapters.push_back(Chapter { lines, others: 0 });
+    }
+
+    /// `line` is called if there is room for it.
+    pub(super) fn note(&mut self, line: impl FnOnce() -> Line<M>) {
+        match self.chapters.back_mut() {
+            Some(chapter) if chapter.lines.len() < MESSAGES => chapter.lines.push(line()),
+            Some(chapter) => chapter.others += 1,
+            None => {}
+        }
+    }
+
+    /// The last of these operations in words: one text each, of one line and a further one for each
+    /// message.
+    pub(super) fn tell(&self, played: &[Operation<M>]) -> Vec<String> {
+        let first = played.len().saturating_sub(self.chapters.len());
+        let last = played.get(first..).unwrap_or_default();
+        let told = last.iter().zip(&self.chapters);
+        told.map(|(operation, chapter)| chapter.tell(operation))
+            .collect()
+    }
+}
+
+impl<M: Machine> Chapter<M> {
+    fn tell(&self, operation: &Operation<M>) -> String {
+        let lines = self.lines.iter().map(Line::tell);
+        let others = (self.others > 0).then(|| format!("and {} more", self.others));
+        let lines = lines.chain(others).map(|it| format!("\n       {it}"));
+        format!("{operation:?}{}", lines.collect::<String>())
+    }
+}
+
+impl<M: Machine> Line<M> {
+    fn tell(&self) -> String {
+        let letter = |it: &Letter<M>| format!("{:?} from {:?} to {:?}", it.message, it.from, it.to);
+        match self {
+            Self::Arrives(it) => format!("{} arrives", letter(it)),
+            Self::Copied(it) => format!("{} arrives, and a copy stays on its way", letter(it)),
+            Self::Lost(it) => format!("{} is lost", letter(it)),
+            Self::Sent(from, Some(to), message) => {
+                format!("-> {from:?} sends {message:?} to {to:?}")
+            }
+            Self::Sent(from, None, message) => format!("-> {from:?} sends {message:?} to all"),
+        }
+    }
+}
