@@ -25,6 +25,9 @@ pub struct Driver<M: Machine> {
     refused_ticks: u64,
     #[cfg(debug_assertions)]
     steps: u64,
+    /// What the last step did although it was refused.
+    #[cfg(debug_assertions)]
+    flaw: Option<&'static str>,
 }
 
 impl<M: Machine> Driver<M> {
@@ -39,6 +42,8 @@ impl<M: Machine> Driver<M> {
             refused_ticks: 0,
             #[cfg(debug_assertions)]
             steps: 0,
+            #[cfg(debug_assertions)]
+            flaw: None,
         }
     }
 
@@ -70,7 +75,14 @@ impl<M: Machine> Driver<M> {
         call: impl FnOnce(&mut M, &mut Context<'_, M>) -> Result<T, E>,
         mut carry_out: impl FnMut(Effect<M>),
     ) -> Result<T, E> {
-        self.call(now, choices, call, &mut carry_out)
+        let outcome = self.call(now, choices, call, &mut carry_out);
+        #[cfg(debug_assertions)]
+        if let Some(flaw) = self.flaw.take() {
+            // The error may have no text.
+            let why = core::any::type_name::<E>();
+            debug_assert!(false, "a refused call {flaw}: it was refused with a {why}");
+        }
+        outcome
     }
 
     /// Ticks every timer that is due, earliest first, and hands the effects to `carry_out`.
@@ -146,8 +158,18 @@ impl<M: Machine> Driver<M> {
         input: Input<M>,
         carry_out: &mut dyn FnMut(Effect<M>),
     ) -> Result<(), M::Reject> {
+        #[cfg(debug_assertions)]
+        let asked = input.clone();
         let handle = |machine: &mut M, cx: &mut Context<'_, M>| machine.handle(input, cx);
-        self.call(now, choices, handle, carry_out)
+        let outcome = self.call(now, choices, handle, carry_out);
+        #[cfg(debug_assertions)]
+        if let (Some(flaw), Err(reject)) = (self.flaw.take(), &outcome) {
+            debug_assert!(
+                false,
+                "a refused input {flaw}: {asked:?} was refused with {reject:?}"
+            );
+        }
+        outcome
     }
 
     fn call<T, E>(
@@ -164,12 +186,10 @@ impl<M: Machine> Driver<M> {
         let outcome = call(&mut self.machine, &mut cx);
         if outcome.is_err() {
             #[cfg(debug_assertions)]
-            {
-                debug_assert!(
-                    before.is_none_or(|before| self.machine == before),
-                    "a refused input changed the machine"
-                );
-                debug_assert!(self.outbox.is_empty(), "a refused input had effects");
+            if before.is_some_and(|before| self.machine != before) {
+                self.flaw = Some("changed the machine");
+            } else if !self.outbox.is_empty() {
+                self.flaw = Some("had effects");
             }
             self.outbox.clear();
             return outcome;

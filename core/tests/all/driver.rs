@@ -312,13 +312,25 @@ mod lies {
     }
 
     #[test]
-    #[should_panic = "a refused input changed the machine"]
+    #[should_panic = "a refused input changed the machine: Command(ChangeAndRefuse) was refused with"]
     fn a_change_behind_a_refusal_is_caught() {
         refuse(Order::ChangeAndRefuse);
     }
 
     #[test]
-    #[should_panic = "a refused input had effects"]
+    #[should_panic = "a refused call changed the machine: it was refused with a &str"]
+    fn a_change_behind_a_call_that_is_refused_is_caught() {
+        let mut driver = Driver::new(Puppet::default());
+        let change = |machine: &mut Puppet, cx: &mut Context<'_, Puppet>| {
+            machine
+                .handle(Input::Command(Order::ChangeAndRefuse), cx)
+                .map_err(|_| "no")
+        };
+        let _outcome = driver.with(Time(0), &mut rng(), change, |_| ());
+    }
+
+    #[test]
+    #[should_panic = "a refused input had effects: Command(SendAndRefuse) was refused with"]
     fn an_effect_behind_a_refusal_is_caught() {
         refuse(Order::SendAndRefuse);
     }

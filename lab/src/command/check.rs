@@ -3,7 +3,7 @@
 use core::num::NonZeroUsize;
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -88,11 +88,12 @@ impl Check {
         let cores = || thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = self.threads.map_or_else(cores, NonZeroUsize::get);
         let colour = Colour::on(&io::stdout());
+        let published = published();
         let mut findings = Vec::new();
         in_order(&scenarios, engine, threads, |found| {
             if !self.json {
                 // At once: the next one may take long.
-                write_scenario(&mut io::stdout(), colour, &found)?;
+                write_scenario(&mut io::stdout(), colour, &found, &published)?;
             }
             findings.extend(found);
             Ok(())
@@ -229,18 +230,32 @@ fn patiently(scenario: &Scenario, engine: Engine, is_over: &AtomicBool) -> Vec<F
     })
 }
 
-/// Writes a scenario with its cost, and a line for each of its properties.
-fn write_scenario(out: &mut impl Write, colour: Colour, found: &[Finding]) -> io::Result<()> {
+/// The names of the scenarios that have published rules as well as ours.
+fn published() -> BTreeSet<String> {
+    let all = LISTS.iter().flat_map(|list| (list.scenarios)());
+    let published = all.filter(|it| it.rules() == Rules::Published);
+    published.map(|it| it.name().to_owned()).collect()
+}
+
+/// Writes a scenario with its cost, and a line for each of its properties. Whose rules they are is
+/// written where there are two kinds of them.
+fn write_scenario(
+    out: &mut impl Write,
+    colour: Colour,
+    found: &[Finding],
+    published: &BTreeSet<String>,
+) -> io::Result<()> {
     let Some(first) = found.first() else {
         return Ok(());
     };
     let report = &first.report;
     let rules = match report.rules {
-        Rules::Ours => "our rules",
-        Rules::Published => "published rules",
+        Rules::Ours if published.contains(&report.name) => "our rules; ",
+        Rules::Ours => "",
+        Rules::Published => "published rules; ",
     };
     let cost = format!(
-        "{rules}; {}; {} states in {:.2} s",
+        "{rules}{}; {} states in {:.2} s",
         report.bounds,
         report.states,
         first.took.as_secs_f64()
