@@ -25,7 +25,7 @@ pub struct Driver<M: Machine> {
     refused_ticks: u64,
     #[cfg(debug_assertions)]
     steps: u64,
-    /// What the last step did although it was refused.
+    /// The forbidden effect of a step that was refused.
     #[cfg(debug_assertions)]
     flaw: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! Machines that panic: the panic becomes a text, and what led to it can be told.
+//! Panics of machines as texts, so that a trace or a story can end with one.
 
 use core::cell::Cell;
 use core::panic::AssertUnwindSafe;
@@ -6,14 +6,14 @@ use std::panic::{self, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread is caught.
+    /// True while a panic of this thread will be caught.
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };
-    /// Where the last one was that was caught.
+    /// The place of the last panic that was caught.
     static PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Does `work`, and returns the text of its panic if it panics. What it has left half done must not
-/// be used.
+/// Does `work`, and returns the text of its panic if it panics. After a panic, the caller uses
+/// nothing that `work` has changed.
 ///
 /// The panic's own report on the standard error is suppressed, on this thread alone: a search for a
 /// short list of operations meets the same panic a thousand times. A build that aborts on panics
@@ -38,8 +38,8 @@ pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
-/// Sets a hook, once for the whole process: two threads that each put back what they found would
-/// not put back the same.
+/// Sets a hook, once for the whole process: two threads that set and restore hooks in turn would
+/// restore each other's.
 fn listen() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

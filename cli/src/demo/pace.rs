@@ -1,8 +1,8 @@
-//! How late the machine lets a thread go on that waits for a time.
+//! The scheduling delay of the machine, measured while the demo runs.
 //!
-//! Limits in seconds count messages that get lost, and no processor that is busy with something else.
-//! So a thread that does nothing sleeps and looks how late it is when it wakes up, while the demo
-//! runs. It belongs to no node: nodes that have too much to do do not make it late.
+//! Limits in seconds allow for messages that get lost, and not for a processor that is busy with other
+//! programs. A thread of its own sleeps again and again, and notes how late it wakes up. It does no
+//! work for a node: a node with too much work delays itself and not this thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +13,10 @@ use selvedge_udp::Clock;
 
 use super::promises::Promise;
 
-/// How many times it looks in the time that is tolerated.
+/// The number of naps in the tolerated time.
 const LOOKS: u64 = 8;
 
-/// The thread that looks.
+/// The thread that measures.
 #[derive(Debug)]
 pub struct Watch {
     tolerated: Span,
@@ -25,7 +25,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to look. Up to `tolerated`, a delay is nothing that breaks a promise.
+    /// Begins to measure. The settings allow for a delay of `tolerated`.
     #[must_use]
     pub fn start(tolerated: Span) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
@@ -47,7 +47,7 @@ impl Watch {
         }
     }
 
-    /// What it has seen.
+    /// Ends the thread and returns its measurement.
     #[must_use]
     pub fn finish(self) -> Pace {
         self.is_over.store(true, Ordering::Relaxed);
@@ -59,18 +59,18 @@ impl Watch {
     }
 }
 
-/// How late the machine was.
+/// The measured delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// For how long a thread waited at most for a processor.
+    /// The longest wait of a thread for a processor.
     pub longest: Span,
-    /// For how long one may, by the settings.
+    /// The longest wait that the settings allow for.
     pub tolerated: Span,
 }
 
 impl Pace {
-    /// Takes its verdict from each row that did not hold and needs a machine that is in time, if this
-    /// one was not.
+    /// Marks the timed rows that did not hold as not judged, if the machine was slower than the
+    /// settings allow.
     pub fn excuse(self, table: &mut [Promise]) {
         if self.longest > self.tolerated {
             let late = table.iter_mut().filter(|it| it.timed && !it.held);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_watch_sees_what_it_slept_too_long() {
-        // Whatever the machine does, a nap ends no earlier than it is due.
+        // On any machine, a nap ends no earlier than its due time.
         let watch = Watch::start(Span::millis(8));
         thread::sleep(core::time::Duration::from_millis(20));
         let pace = watch.finish();

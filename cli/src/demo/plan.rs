@@ -23,8 +23,8 @@ const RISK: f64 = 1e-6;
 /// probes.
 const SPREAD_PERIODS: u64 = 15;
 
-/// How long a machine may let a process wait, by the settings: until a node that is here does not
-/// answer in time, and others are asked to ask it.
+/// The longest scheduling delay that the settings allow for: after it a live node has not answered a
+/// probe in time.
 #[must_use]
 pub const fn tolerated(period: Span) -> Span {
     Span(period.0 * 3 / 10)

@@ -28,22 +28,22 @@ pub struct Promise {
     pub seen: Option<f64>,
     /// Whether it came true within the limit.
     pub held: bool,
-    /// Whether it needs a machine that lets no node wait: it counts time, or what comes in time.
+    /// True if it depends on the speed of the machine: it has a time limit.
     pub timed: bool,
-    /// Whether it was judged: not if it did not hold and the machine was too slow for it.
+    /// False if it did not hold and the machine was too slow for it.
     pub judged: bool,
     /// Where the limit comes from, and what is worth knowing about the figure.
     pub why: String,
 }
 
 impl Promise {
-    /// Whether it did not come true, and nothing but what was looked at is to blame.
+    /// Returns true if it did not hold and was judged.
     #[must_use]
     pub const fn is_broken(&self) -> bool {
         !self.held && self.judged
     }
 
-    /// The same, of a promise that needs a machine which is in time.
+    /// The same promise with `timed` set.
     pub(crate) fn timed(self) -> Self {
         Self {
             timed: true,

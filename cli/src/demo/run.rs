@@ -53,12 +53,12 @@ pub struct Outcome {
     pub met: FaultCounts,
     /// When it ended.
     pub end: Time,
-    /// How late the machine was, if something watched it.
+    /// The scheduling delay, if it was measured.
     pub pace: Option<Pace>,
 }
 
 impl Outcome {
-    /// Whether no promise is broken.
+    /// Returns true if no promise is broken.
     #[must_use]
     pub fn held(&self) -> bool {
         !self.table.iter().any(Promise::is_broken)

@@ -7,7 +7,7 @@ use super::promises::Promise;
 use super::run::Outcome;
 use selvedge_home::term::Colour;
 
-/// The verdict about what needs a faster machine.
+/// The verdict about a row that needs a faster machine.
 pub(crate) const UNJUDGED: &str = "slow machine: not judged";
 
 /// The limit of a promise, for people.

@@ -46,12 +46,12 @@ fn the_demo_judges_itself_and_draws_its_page() {
         assert!(held(row), "{row:#?}");
     }
 
-    // Where the machine was fast enough for it.
+    // Unless the machine was too slow for them.
     for judged in ["ledger-alike", "building-order"] {
         let row = table.iter().find(|row| row["id"] == judged).unwrap();
         assert!(!broken(row), "{row:#?}");
     }
-    // Whatever time it took, this is never seen.
+    // This does not depend on time.
     let ring = table.iter().find(|row| row["id"] == "building-once");
     assert_eq!(ring.unwrap()["seen"].as_f64(), Some(0.0), "{ring:#?}");
 

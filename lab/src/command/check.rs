@@ -237,8 +237,8 @@ fn published() -> BTreeSet<String> {
     published.map(|it| it.name().to_owned()).collect()
 }
 
-/// Writes a scenario with its cost, and a line for each of its properties. Whose rules they are is
-/// written where there are two kinds of them.
+/// Writes a scenario with its cost, and a line for each of its properties. The rules are named if the
+/// scenario has published ones as well as ours.
 fn write_scenario(
     out: &mut impl Write,
     colour: Colour,

@@ -119,9 +119,9 @@ pub enum Incomplete {
     /// A machine that panicked before there was a state.
     #[error("node {node} {panic} when it started")]
     Panicked {
-        /// Which node.
+        /// The node.
         node: usize,
-        /// Where, and what it said.
+        /// The place of the panic and its text.
         panic: String,
     },
     /// The model names a node that it does not have.
@@ -167,8 +167,8 @@ pub enum Incomplete {
     Stopped,
 }
 
-/// The property that breaks where a machine panics. Every model has it, and it is reported on where
-/// it breaks.
+/// The property that breaks if a machine panics. Every model has it; reports name it only if it
+/// breaks.
 pub const NO_PANIC: &str = "no step panics";
 
 /// What a check found about one property, in a form for people and for files.
@@ -240,7 +240,7 @@ impl fmt::Display for Report {
             ..
         } = self;
         write!(f, "{property} (")?;
-        // That these are ours says nothing where no others stand beside them.
+        // The word "ours" has a meaning only beside published rules.
         if *rules == Rules::Published {
             write!(f, "{rules} rules; ")?;
         }

@@ -16,7 +16,7 @@ pub(super) struct Transition<M: Machine, O> {
     pub(super) choices: Vec<Choice>,
     pub(super) next: State<M, O>,
     pub(super) refused: Option<M::Reject>,
-    /// Why the machine panicked. Then `next` is the state without what it did.
+    /// The place and text of the machine's panic. Then `next` is the state without this step.
     pub(super) panicked: Option<String>,
     /// Empty unless the scratch records.
     pub(super) effects: Vec<Effect<M>>,

@@ -283,7 +283,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         Ok(())
     }
 
-    /// What remains of a node that crashes when so many of the facts that wait are stored.
+    /// Returns the machine that remains of a node after a crash with the first `stored` facts stored.
     fn left_behind(&self, index: usize, node: &Node<M>, stored: usize) -> Result<M, Incomplete> {
         let image = self.fold(index, node, stored)?;
         let machine = image.as_ref().unwrap_or_else(|| node.machine());
@@ -398,7 +398,7 @@ pub(super) const fn plain<M: Machine, O>(
     }
 }
 
-/// A transition in which a machine panicked that was to be made anew from what it had stored.
+/// A transition that ends in a panic while the machine is restored from its facts.
 pub(super) fn panicked<M: Machine, O: Clone>(
     action: Action<M::Timer>,
     state: &State<M, O>,

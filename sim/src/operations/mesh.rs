@@ -84,7 +84,7 @@ impl<M: Machine> Mesh<M> {
         &self.in_flight
     }
 
-    /// What was played so far, with the seats and messages that were hit.
+    /// All operations up to now, with the seats and messages that they hit.
     #[must_use]
     pub fn played(&self) -> &[Operation<M>] {
         &self.played

@@ -51,8 +51,7 @@ pub enum Operation<M: Machine> {
 }
 
 impl<M: Machine> Operation<M> {
-    /// The same operation in a mesh of so many seats with so many messages in flight, with the seats
-    /// and the message that it hits there.
+    /// The same operation with the seats and the message that it hits in a mesh of this size.
     pub(super) fn within(self, seats: usize, in_flight: usize) -> Self {
         let seat = |at: usize| at.checked_rem(seats).unwrap_or_default();
         let letter = |at: usize| at.checked_rem(in_flight).unwrap_or_default();

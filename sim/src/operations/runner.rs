@@ -13,8 +13,7 @@ use super::{Mesh, Operation, Watch};
 pub struct Broken<M: Machine> {
     /// The promise, in the words of the [`Watch`], or a panic.
     pub promise: String,
-    /// What was played, the operation with which it broke last. Seats and messages are those that
-    /// were hit.
+    /// The operations up to the break, with the seats and messages that they hit.
     pub played: Vec<Operation<M>>,
     /// The last of these operations in words, with the messages that went from node to node.
     pub story: Vec<String>,
@@ -39,7 +38,7 @@ impl<M: Machine> fmt::Debug for Broken<M> {
     }
 }
 
-/// The story of the last of so many operations.
+/// The number of all operations, and the story of the last ones.
 struct Tail<'a>(usize, &'a [String]);
 
 impl fmt::Display for Tail<'_> {
@@ -74,11 +73,11 @@ pub fn run<M: Machine, C: Choose>(
 }
 
 /// Leaves out of a list that breaks a promise each operation without which it still breaks, the
-/// last ones first. `play` plays a list, and returns what broke; it is called up to once for each
+/// last ones first. `play` plays a list and returns its break; it is called up to once for each
 /// operation in each of a few rounds, so O(n^2) times in the worst case.
 ///
-/// Returns the break of the short list, in which all seats and messages are those that were hit;
-/// nothing if the list does not break.
+/// Returns the break of the short list, with the seats and messages that its operations hit, or
+/// `None` if the list does not break.
 pub fn shrink<M: Machine>(
     operations: &[Operation<M>],
     mut play: impl FnMut(&[Operation<M>]) -> Option<Broken<M>>,

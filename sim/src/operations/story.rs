@@ -1,4 +1,4 @@
-//! What the last operations did, as far as a story shows them.
+//! The messages of the last operations, for the story of a break.
 
 use alloc::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use selvedge_core::{Machine, Member, NodeId};
 
 use super::{Letter, Operation};
 
-/// So many of the last operations are shown.
+/// The number of operations in a story.
 const SHOWN: usize = 30;
-/// So many messages of one operation are shown.
+/// The number of messages that a story shows for each operation.
 const MESSAGES: usize = 24;
 
 /// The messages of the last operations.
@@ -21,11 +21,11 @@ pub(super) struct Story<M: Machine> {
 #[derive(Debug)]
 struct Chapter<M: Machine> {
     lines: Vec<Line<M>>,
-    /// Those that found no room.
+    /// The number of messages beyond the limit.
     others: usize,
 }
 
-/// A message, and what became of it.
+/// A message, and its fate.
 #[derive(Debug)]
 pub(super) enum Line<M: Machine> {
     Arrives(Letter<M>),

@@ -1,4 +1,4 @@
-//! Machines that panic: lists of operations tell the steps that lead there.
+//! Machines that panic amid a list of operations: the story shows the steps up to there.
 
 use selvedge_core::{Context, Input, Machine, Member, Span};
 use selvedge_sim::Bytes;

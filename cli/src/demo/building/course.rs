@@ -71,7 +71,7 @@ pub struct Darkness {
 pub struct Course {
     /// What reached the devices, in its order.
     pub arrivals: Vec<Arrival>,
-    /// How long a command took at most from the leader that gives it to its device.
+    /// The longest time between a leader's command and its arrival at the device.
     pub latest: Span,
     /// The runs, by their numbers.
     pub runs: BTreeMap<Which, BTreeMap<u64, Run>>,

@@ -38,7 +38,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Theorem 3, from what the devices saw. It is promised where a command reaches its device in
+    /// Judges theorem 3 by the commands that reached the devices. It assumes that commands arrive in
     /// time.
     fn order(self) -> Promise {
         let done = self.course.arrivals.iter().filter(|it| it.is_done);

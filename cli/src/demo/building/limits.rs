@@ -1,17 +1,17 @@
-//! How long what happens in the building may take. It follows from the settings, as in the mesh.
+//! The limits of the building's times. They follow from the settings, as in the mesh.
 
 use selvedge_core::Span;
 
 use super::site::{EPOCH, PATIENCE, Which, settings};
 use crate::demo::plan::Plan;
 
-/// A run asks a dozen questions, one after another; those that get lost are asked again after a
-/// period, and of two dozen so few get through once in a million times.
+/// The questions of a run. It asks a dozen, one after another, and asks again after a period if one
+/// gets lost; more than two dozen are needed less than once in a million runs.
 const QUESTIONS: u64 = 24;
-/// How long a visitor stays away at most, in periods.
+/// The longest time between two visitors, in periods.
 pub(super) const PAUSE: u64 = 8;
 
-/// How long things may take.
+/// The limits, each with its beginning and its end.
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
     /// Until all nodes see all.
@@ -22,9 +22,9 @@ pub(super) struct Limits {
     pub(super) back: Span,
     /// From a wish until a node has taken it.
     pub(super) asked: Span,
-    /// Between two ends of runs, whatever happens.
+    /// Between two ends of runs.
     pub(super) gap: Span,
-    /// How `gap` follows from the settings.
+    /// The derivation of `gap` from the settings.
     pub(super) why: String,
     /// Until a run of each routine has ended, when all others know of a failure.
     pub(super) each: Span,
@@ -35,11 +35,11 @@ impl Limits {
         let period = plan.config.period;
         let devices = settings(period).devices;
         let (detect, spread) = (plan.bounds.detect.span, plan.bounds.spread.span);
-        // Until a member leads that is here: the one that stands first may be gone, too.
+        // Until a live member leads: the first member that stands may be dead, too.
         let lead = period * (PATIENCE * 2);
         let questions = period * QUESTIONS;
-        // A leader that finds a command under way holds its device until the host of the leader
-        // before can do nothing any more.
+        // A leader that finds a command under way holds its device until the host of the former
+        // leader can no longer act.
         let hold = devices.act_timeout * 2;
         let holds = holds(questions, hold, period * EPOCH);
         let run = questions + hold * holds;
@@ -61,8 +61,8 @@ impl Limits {
     }
 }
 
-/// How often a run may find that its device is held: once when a leader fails, and once in each epoch
-/// that begins while it lasts so long.
+/// The number of times that a run finds its device held: once when a leader fails, and once for each
+/// epoch that begins during the run with all these holds.
 fn holds(questions: Span, hold: Span, epoch: Span) -> u64 {
     let (all, rest) = (questions + hold, epoch - hold);
     1 + all.0.div_ceil(rest.0.max(1))

@@ -281,7 +281,7 @@ impl<W: Write> Play<W> {
         Which::ALL.into_iter().all(is_later)
     }
 
-    /// Waits until something is so, for so long at most.
+    /// Waits until a condition holds, for `most` at the longest.
     async fn wait(&mut self, most: Span, is_so: impl Fn(&Self) -> bool) {
         let until = self.now() + most;
         while self.now() < until && !is_so(self) {
@@ -341,9 +341,9 @@ fn epochs(now: Time, length: Span) -> Vec<Time> {
     epochs
 }
 
-/// Somebody wishes for runs, one after another, each at some node that is up. Of what is wished for
-/// while a run is under way and another one waits, a routine keeps nothing: so each wish waits for the
-/// end of the run before it, for as long as that may take.
+/// Triggers runs, one after another, each at some node that is up. A routine drops a trigger while one
+/// run is under way and another one waits, so each trigger waits for the end of the former run, for as
+/// long as the limits allow.
 async fn wish(
     routine: Which,
     shared: Arc<Shared>,

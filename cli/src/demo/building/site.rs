@@ -24,7 +24,7 @@ pub(crate) const EPOCH: u64 = 30;
 pub(crate) const STAGGER: u64 = 5;
 /// How many periods a member waits for a leader before it stands.
 pub(crate) const PATIENCE: u64 = 5;
-/// How many periods a device may take for a command.
+/// The time that a device has for a command, in periods.
 const ACT: u64 = 5;
 /// The map whose entry of the same name counts runs.
 pub(crate) const RUNS: &str = "runs";

@@ -48,7 +48,7 @@ impl Shared {
         self.handles().clone()
     }
 
-    /// Takes note of how long a command took that was given at this time.
+    /// Notes the time that a command took to its device.
     fn note_command(&self, given: Time) {
         let took = self.rooms.now().since(given);
         let mut course = self.course();
@@ -210,8 +210,8 @@ async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
     }
 }
 
-/// Asks a device what it is, or has it do something, as a leader wished at this time. The node may
-/// lead no more when that is over.
+/// Asks a device for its state or gives it a command, for an event of the time `at`. The node may
+/// have lost its lead when that is over.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "other events, also later ones, say nothing about this"

@@ -73,7 +73,7 @@ impl<M: Machine, O: PartialEq> PartialEq for Step<M, O> {
     }
 }
 
-/// What happened, in the words of a [`Trace`](super::Trace).
+/// In the words of a [`Trace`](super::Trace).
 impl<M: Machine, O: Observer<M>> fmt::Debug for Step<M, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(action) = self.action else {

@@ -7,7 +7,7 @@ use selvedge_sim::check::{
 
 use crate::check::toy::{Toy, member, remember, toys};
 
-/// Sends on what is asked for, and does not count beyond 255: 2 and 254 are too much.
+/// Sends the number of a command to node 10, which adds up numbers and cannot count beyond 255.
 fn add(toy: &mut Toy, input: Input<Toy>, cx: &mut Context<'_, Toy>) -> Result<(), &'static str> {
     match input {
         Input::Command(number) => cx.send(member(10), number),
