@@ -90,7 +90,7 @@ pub fn write_table(out: &mut impl Write, colour: Colour, outcome: &Outcome) -> i
     let timed: Vec<&str> = timed.map(|it| it.id.as_str()).collect();
     writeln!(
         out,
-        "no thread waited for longer than {longest:?} for a processor; beyond {tolerated:?}, what depends on the machine's speed and does not hold is not judged: {}",
+        "the machine was late by {longest:?} at most; if it is late by more than {tolerated:?}, rows that depend on its speed are not judged where they do not hold: {}",
         timed.join(", ")
     )
 }
