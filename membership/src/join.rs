@@ -210,6 +210,7 @@ impl Membership {
         self.probing = Probing::default();
         self.bootstrap.stop_fetching();
         self.agreement = Agreement::default();
+        self.forgot = None;
         self.monitor = SelfMonitor::default();
         self.reports = Reports::default();
         cx.event(Event::Left);

@@ -13,6 +13,7 @@
 //! | promise | under which assumption |
 //! |---|---|
 //! | a crashed member is removed by every live member | no message can reach the crashed member; each live member gets messages through now and then |
+//! | so it is where more crash at once than [`Config::tombstone_limit`]: a node that forgot one early asks each unlisted member that others name, and passes it on once it has answered | the same; a node does that for [`Config::tombstone_periods`] after it last forgot one early |
 //! | each live member pings, or hears from, every other one once in N times `every` periods | [`Selection::BoundedMix`], no change of members meanwhile |
 //! | a live member that can talk is never stuck as suspect or failed: it hears of that and refutes it | messages get through in both directions now and then |
 //! | a refuted suspicion never acts, and every suspicion ends, however it was learned | timers tick (the driver's work) |

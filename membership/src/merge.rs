@@ -77,6 +77,11 @@ impl Membership {
         if member != known.member || known.standing == Standing::Left {
             return;
         }
+        // Until it answers itself: what others say may be as old as what brought it here.
+        let is_unmet = known.standing == Standing::Unmet && from != member;
+        if is_unmet && !is_end(&record.claim) {
+            return;
+        }
         if self.may_claim(from, &record, slot, source) {
             self.merge_claim(known, record, source, cx);
         }
@@ -275,6 +280,14 @@ impl Membership {
         if !self.may_introduce(from, member, source) {
             return;
         }
+        let is_rumour = self.forgot.is_some()
+            && claimed.is_live()
+            && from != member
+            && source != Source::Fetched;
+        // If it lives, it refutes that.
+        if is_rumour && claimed == Standing::Suspect {
+            return;
+        }
         if !self.make_room(claimed) {
             self.counters.list_full += 1;
             return;
@@ -293,10 +306,15 @@ impl Membership {
         if matches!(self.config.selection, Selection::BoundedMix { .. }) {
             self.round_robin.enter(member.id, cx);
         }
-        if source != Source::Fetched {
+        if source != Source::Fetched && !is_rumour {
             self.announce(member.id);
         }
         self.settle_newcomer(slot, (member, revision), (claimed, age), cx);
+        if is_rumour {
+            self.list
+                .set_standing(slot, Standing::Unmet, revision, self.period);
+            self.verify(member, cx);
+        }
     }
 
     /// Whether there is room for one more. The failed give way to those that left, and all the dead
@@ -310,7 +328,11 @@ impl Membership {
         let gives_way = match newcomer {
             Standing::Failed => false,
             Standing::Left => dead.failed_len() > 0,
-            Standing::Alive | Standing::Doubted | Standing::Hearsay | Standing::Suspect => true,
+            Standing::Alive
+            | Standing::Doubted
+            | Standing::Hearsay
+            | Standing::Unmet
+            | Standing::Suspect => true,
         };
         // A node that leaves is among the dead of its own list, and needs no newcomer.
         gives_way && self.presence.is_joined() && self.displace_tombstone()
@@ -343,6 +365,11 @@ impl Membership {
             self.enter_suspicion(slot, member, revision, periods, cx);
         }
     }
+}
+
+/// Whether a member is over, by this claim.
+const fn is_end(claim: &Claim) -> bool {
+    matches!(claim, Claim::Failed(..) | Claim::Left(_))
 }
 
 fn split(claim: Claim) -> (Standing, Metadata, Age) {

@@ -77,6 +77,9 @@ impl Membership {
         }
         let limit = usize::from(self.config.tombstone_limit);
         while self.list.tombstones().len() > limit && self.displace_tombstone() {}
+        // So long a tombstone bars what others say, and so does a question in its place.
+        let is_past = |&forgot: &u16| age > 0 && self.period.wrapping_sub(forgot) >= age;
+        self.forgot = self.forgot.filter(|forgot| !is_past(forgot));
     }
 
     /// Forgets a dead member before its time, for want of room. Returns whether there was one.
@@ -84,6 +87,7 @@ impl Membership {
         let forgotten = self.list.forget_first();
         if let Some(id) = forgotten {
             self.counters.tombstones_displaced += 1;
+            self.forgot = Some(self.period);
             self.round_robin.leave(id);
         }
         forgotten.is_some()
@@ -203,9 +207,15 @@ impl Membership {
         if self.config.suppress_probes {
             self.probing.note_heard(member.id);
         }
-        if matches!(standing, Standing::Doubted | Standing::Hearsay) {
+        if matches!(
+            standing,
+            Standing::Doubted | Standing::Hearsay | Standing::Unmet
+        ) {
             self.list.set_standing(slot, Standing::Alive, revision, now);
             cx.disarm(Timer::Suspicion(member.id));
+        }
+        if standing == Standing::Unmet {
+            self.announce(member.id);
         }
         if self.probing.on_answer(member) {
             cx.disarm(Timer::Probe);

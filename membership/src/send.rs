@@ -46,7 +46,7 @@ impl Membership {
     /// What is said about a member that it should hear, to refute it.
     fn claim_to_refute(&self, slot: usize) -> Option<Record> {
         match self.list.entry(slot)?.standing() {
-            Standing::Alive | Standing::Doubted => None,
+            Standing::Alive | Standing::Doubted | Standing::Unmet => None,
             Standing::Hearsay => Some(Record {
                 claim: Claim::Failed(Metadata::default(), Age::default()),
                 ..self.list.record(slot, None)?

@@ -36,6 +36,9 @@ pub struct Membership {
     pub(crate) reports: Reports,
     pub(crate) allowances: Allowances,
     pub(crate) agreement: Agreement,
+    /// When a dead member was forgotten early last, for want of room; until its tombstone's time
+    /// would be over. What others say of members may be about one of these.
+    pub(crate) forgot: Option<u16>,
     /// Counts periods, for ages only; stands still where no age matters.
     pub(crate) period: u16,
     pub(crate) counters: Untracked<Counters>,
@@ -67,6 +70,7 @@ impl Membership {
             reports: Reports::default(),
             allowances: Allowances::default(),
             agreement: Agreement::default(),
+            forgot: None,
             period: 0,
             counters: Untracked::default(),
             config: Box::new(config),

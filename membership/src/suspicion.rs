@@ -86,14 +86,30 @@ impl Membership {
                 self.counters.failures += 1;
                 self.declare(slot, Standing::Failed, revision, Age::default(), cx);
             }
+            // Only we asked, so only we know that it was silent.
+            Standing::Unmet => self.end(slot, Standing::Failed, revision, Age::default(), cx),
             Standing::Alive | Standing::Failed | Standing::Left => {}
         }
     }
 
-    /// Ends a member's presence, so long ago. However long that is, a member that was live here
+    /// Ends a member's presence, so long ago, and says so. However long that is, a member that was live here
     /// until now is remembered for half the time at least: news of its life may still be on their
     /// way.
     pub(crate) fn declare(
+        &mut self,
+        slot: usize,
+        standing: Standing,
+        revision: u32,
+        age: Age,
+        cx: &mut Context<'_, Self>,
+    ) {
+        self.end(slot, standing, revision, age, cx);
+        if let Some(entry) = self.list.entry(slot) {
+            self.announce(entry.id());
+        }
+    }
+
+    fn end(
         &mut self,
         slot: usize,
         standing: Standing,
@@ -111,7 +127,6 @@ impl Membership {
         }
         let ended = self.ended(Age(age.min(self.config.tombstone_periods / 2)));
         self.list.set_standing(slot, standing, revision, ended);
-        self.announce(member.id);
         self.cancel_probe_of(member.id, cx);
         Self::emit(cx, end_of(member, standing));
     }
@@ -136,6 +151,7 @@ pub(crate) const fn end_of(member: Member, standing: Standing) -> Delta {
         Standing::Alive
         | Standing::Doubted
         | Standing::Hearsay
+        | Standing::Unmet
         | Standing::Suspect
         | Standing::Failed => Delta::Failed(member),
     }

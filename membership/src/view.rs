@@ -27,7 +27,9 @@ impl Status {
     /// What the application reads of a standing.
     const fn of(standing: Standing) -> Self {
         match standing {
-            Standing::Alive | Standing::Doubted | Standing::Hearsay => Self::Alive,
+            Standing::Alive | Standing::Doubted | Standing::Hearsay | Standing::Unmet => {
+                Self::Alive
+            }
             Standing::Suspect => Self::Suspect,
             Standing::Failed => Self::Failed,
             Standing::Left => Self::Left,

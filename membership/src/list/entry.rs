@@ -10,6 +10,9 @@ pub(crate) enum Standing {
     Doubted,
     /// Another list says that it failed, and ours that it lives: we ask the member itself.
     Hearsay,
+    /// Others say that it lives, and it may be one of the dead that we forgot early: we ask the member
+    /// itself, and no other node hears of it from us.
+    Unmet,
     Suspect,
     Failed,
     Left,
@@ -19,13 +22,16 @@ impl Standing {
     pub(crate) const fn is_live(self) -> bool {
         matches!(
             self,
-            Self::Alive | Self::Doubted | Self::Hearsay | Self::Suspect
+            Self::Alive | Self::Doubted | Self::Hearsay | Self::Unmet | Self::Suspect
         )
     }
 
     /// Whether its suspicion timer is armed.
     pub(crate) const fn is_timed(self) -> bool {
-        matches!(self, Self::Doubted | Self::Hearsay | Self::Suspect)
+        matches!(
+            self,
+            Self::Doubted | Self::Hearsay | Self::Unmet | Self::Suspect
+        )
     }
 }
 

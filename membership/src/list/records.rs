@@ -7,6 +7,7 @@ use crate::message::{Age, Claim, Metadata, Record};
 impl MemberList {
     /// The record of a member as an update: the metadata of a suspect or failed member is known to
     /// nearly all nodes, and left out. `now` is for the age of the dead; without it they have none.
+    /// `None` of a member that has not answered yet.
     pub(crate) fn record(&self, slot: usize, now: Option<u16>) -> Option<Record> {
         self.record_with(slot, now, Metadata::default)
     }
@@ -27,6 +28,7 @@ impl MemberList {
         let entry = self.entry(slot)?;
         let age = Age(now.map_or(0, |now| entry.age(now)));
         let claim = match entry.standing() {
+            Standing::Unmet => return None,
             Standing::Alive | Standing::Doubted | Standing::Hearsay => {
                 debug_assert!(!entry.is_outdated(), "a live member said its metadata");
                 Claim::Alive(self.metadata(slot)?.clone())

@@ -20,6 +20,7 @@ mod ends;
 mod errata;
 mod far_lives;
 mod feedback;
+mod few_tombstones;
 mod frames;
 mod hearsay;
 mod histories;

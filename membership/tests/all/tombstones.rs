@@ -112,7 +112,11 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
         .find(|(_, to, message)| *to == NodeId(20) && matches!(message.body, Body::Ack { .. }))
         .unwrap();
     let first = answer.records.first().map(|record| record.member.id);
-    assert_eq!(first, Some(NodeId(31)), "the latest news");
+    assert_eq!(
+        first,
+        Some(NodeId(30)),
+        "the latest news that may be passed on: 31 has not answered"
+    );
     assert_eq!(ring.nodes[0].machine().members().count(), 5);
 }
 
@@ -176,6 +180,54 @@ fn a_member_that_gave_way_is_news_in_the_same_message() {
     assert_eq!(view(&ring), (0, Status::Alive));
     let counters = ring.nodes[0].machine().counters();
     assert_eq!(counters.tombstones_displaced, 1);
+}
+
+/// Others may have the dead member as live. They may also have a newcomer.
+#[test]
+fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
+    let config = plain().with_tombstone_limit(2).with_tombstone_periods(40);
+    let mut ring = Ring::joined(2, &config);
+    let names = |ring: &Ring, id: u64| {
+        let told = |it: &&(Member, NodeId, Message)| it.1 != NodeId(id);
+        let mut messages = ring.wire.iter().filter(told);
+        messages.any(|(.., it)| it.records.iter().any(|it| it.member.id == NodeId(id)))
+    };
+    let ping = |from: Member| Input::Message {
+        from,
+        message: Message::bare(Body::Ping {
+            digest: selvedge_membership::Digest::default(),
+            origin: None,
+        }),
+    };
+    let neighbour = Member::new(1, 7);
+    // Node 20 gives way to one that left.
+    tell(&mut ring, [failed(20), failed(21), left(22)]);
+    assert_eq!(ring.status(0, 20), None);
+    let suspect = record(20, Claim::Suspect(Metadata::default()));
+    tell(&mut ring, [suspect, alive(23)]);
+    assert_eq!(ring.status(0, 20), None, "a suspect that lives refutes");
+    ring.wire.clear();
+    tell(&mut ring, [alive(20)]);
+    let is_asked = |it: &(Member, NodeId, Message)| {
+        it.1 == NodeId(20) && matches!(it.2.body, Body::Ping { .. })
+    };
+    assert!(ring.wire.iter().any(is_asked));
+    ring.step(0, ping(neighbour)).unwrap();
+    assert!(!names(&ring, 20), "nobody else hears of it");
+    ring.step(0, ping(Member::new(23, 0))).unwrap();
+    ring.wire.clear();
+    ring.step(0, ping(neighbour)).unwrap();
+    assert!(names(&ring, 23), "it has answered");
+    ring.periods(2, |_, to, _| to.0 < 2);
+    assert_eq!(ring.status(0, 20), Some(Status::Failed), "it was silent");
+    assert_eq!(ring.status(1, 20), None, "and nobody was told");
+    // Node 23 fails meanwhile, for which one more gives way; then a tombstone's time passes.
+    ring.periods(70, |_, to, _| to.0 < 2);
+    ring.wire.clear();
+    tell(&mut ring, [alive(24)]);
+    assert!(!ring.wire.iter().any(|it| it.1 == NodeId(24)));
+    ring.step(0, ping(neighbour)).unwrap();
+    assert!(names(&ring, 24));
 }
 
 /// Where the dead are remembered for ever, how long they are dead is nothing.
