@@ -48,7 +48,7 @@ impl<A: Attribute> Celect<A> {
                 leader: leader.member,
                 renewal: leader.renewal,
                 lease: leader.lease,
-                gone: leader.lost,
+                state: leader.state(),
                 covered: Arc::default(),
             });
         } else {
@@ -192,7 +192,7 @@ impl<A: Attribute> Celect<A> {
                 leader: leader.member,
                 renewal: leader.renewal,
                 lease: leader.lease,
-                gone: leader.lost,
+                state: leader.state(),
                 covered: cut(covered, &mut room),
             },
         );
@@ -231,6 +231,8 @@ impl<A: Attribute> Celect<A> {
         if was_awaited || self.peers.is_listed(from) {
             self.on_renewal_ack(from, ballot, renewal, cx);
         }
+        self.look_for_majority(cx);
+        self.give_up_contest(from, ballot, cx);
     }
 
     /// Lives of the node `id` that are gone need not hear.
@@ -276,7 +278,7 @@ impl Announcement {
             leader: leader.member,
             renewal,
             lease: leader.lease,
-            gone: leader.lost,
+            state: leader.state(),
             covered: self.covered.clone(),
         }
     }

@@ -92,6 +92,12 @@ pub struct Config {
     /// lease run out; and whether a leader that let its own lease run out does, when it has heard
     /// of no leader for `patience`. Default true.
     pub reelect: bool,
+    /// Whether nodes keep a leader that has a majority of the nodes that it knows, the failed ones
+    /// included, when they meet a leader that has none, as one that was alone for a while: the leader
+    /// that stays takes a ballot above the other's. A leader that was declared failed is asked, and
+    /// has [`timeout`](Self::timeout) to answer before another one is elected. With `false` the larger ballot leads, whichever
+    /// nodes are behind it. Without effect where `retries` is 0. Default true.
+    pub keep_leader: bool,
     /// The time over which the nodes that hear that spread the beginnings of their elections, so
     /// that not all begin. Zero for at once. Default 200 ms.
     pub spread: Span,
@@ -183,6 +189,7 @@ impl Config {
             resend: Span::millis(500),
             patience: Span::secs(5),
             reelect: true,
+            keep_leader: true,
             spread: Span::millis(200),
             lease: None,
             drift: 1_000,
@@ -206,6 +213,7 @@ impl Config {
         with_resend resend: Span,
         with_patience patience: Span,
         with_reelect reelect: bool,
+        with_keep_leader keep_leader: bool,
         with_spread spread: Span,
         with_lease lease: Option<Span>,
         with_drift drift: u32,
@@ -261,6 +269,11 @@ impl Config {
             return estimation.check();
         }
         Ok(())
+    }
+
+    /// Whether leaders are kept: a node that keeps one does not acknowledge the other.
+    pub(crate) const fn keeps_leader(&self) -> bool {
+        self.keep_leader && self.retries > 0
     }
 
     /// The bytes that the lists in a message may take, where the message is `fixed` bytes long

@@ -16,6 +16,9 @@ pub struct Counters {
     /// Rounds in which all were asked again: a would-be leader did not answer or is over, all
     /// candidates were unhealthy, or too few were left without the nodes that had been passed over.
     pub rounds: u64,
+    /// How often this node went on leading, by a new ballot, where it met a leader that a majority
+    /// did not follow.
+    pub kept: u64,
     /// Nodes that did not acknowledge a leader after all retries.
     pub unheard: u64,
     /// Nodes that were asked for their lists and did not give them, or gave too long ones.

@@ -148,6 +148,8 @@ pub enum Timer {
     Start,
     /// Acknowledgements of LEADER are overdue.
     Resend,
+    /// This node leads, and its list has had no majority of the nodes that it knows for a while.
+    Majority,
     /// The time to renew this node's lease.
     Renew,
     /// The lease of the leader that this node follows ran out.

@@ -100,6 +100,9 @@ impl<A: Attribute> Celect<A> {
             renewal: 0,
             lease: self.config.lease.unwrap_or_default(),
             lost: false,
+            few: self.lacks_majority(),
+            asked: false,
+            firm: false,
         };
         let led = self.leads().is_some();
         self.adopt(leader, cx);
@@ -126,6 +129,17 @@ impl<A: Attribute> Celect<A> {
             ..
         } = heard;
         self.epoch = self.epoch.max(ballot.epoch);
+        let claimed = Leadership {
+            lost: gone,
+            ..heard
+        };
+        if self.keeps_leader(from, claimed) {
+            self.contest(from, claimed, cx);
+            return;
+        }
+        if gone && self.answer_that_we_lead(from, ballot, cx) {
+            return;
+        }
         let mut is_new = false;
         if !gone {
             self.confirm(ballot);
@@ -146,14 +160,17 @@ impl<A: Attribute> Celect<A> {
             && known.ballot == ballot
             && known.member == member
         {
+            let answers = known.asked && from == member;
             if member != self.me
                 && !gone
-                && serial_newer(renewal, known.renewal)
+                && (answers || serial_newer(renewal, known.renewal))
                 && (!known.lost || self.is_credible(from, member))
             {
                 self.leader = Some(heard);
-                if known.lost {
+                if known.lost || answers {
                     cx.disarm(Timer::Start);
+                }
+                if known.lost {
                     cx.event(Event::Regained {
                         leader: member,
                         ballot,
@@ -161,6 +178,10 @@ impl<A: Attribute> Celect<A> {
                 }
                 self.pass_on(heard, from, covered, cx);
                 self.renewed(cx);
+                // What was answered may be from before the failure.
+                if answers && self.peers.is_gone(member) && self.config.reelect {
+                    self.watch(cx);
+                }
             }
         } else if let Some(known) = self.leader
             && known.ballot > ballot
@@ -234,6 +255,7 @@ impl<A: Attribute> Celect<A> {
             self.forget_leader(cx);
         }
         self.leader = Some(leader);
+        self.contested = self.contested.filter(|it| it.ballot > ballot);
         cx.disarm(Timer::Start);
         cx.event(Event::Elected {
             leader: member,
@@ -265,6 +287,7 @@ impl<A: Attribute> Celect<A> {
             cx.event(event);
             cx.disarm(Timer::Lease);
             self.forget_leader(cx);
+            self.ask_leader(cx);
             if self.config.reelect {
                 self.begin_soon(cx);
             }
@@ -282,13 +305,20 @@ impl<A: Attribute> Celect<A> {
     /// may make it unnecessary.
     pub(crate) fn begin_soon(&mut self, cx: &mut Context<'_, Self>) {
         const SLOTS: u64 = 16;
-        if self.config.spread == Span::ZERO {
+        let answer = match self.leader {
+            Some(leader) if leader.asked => self.config.timeout,
+            Some(_) | None => Span::ZERO,
+        };
+        if self.config.spread == Span::ZERO && answer == Span::ZERO {
             self.begin_if_missed(cx);
-        } else {
-            let slot = cx.below(SLOTS);
-            let after = Span(self.config.spread.0.saturating_mul(slot) / SLOTS);
-            cx.arm(Timer::Start, after);
+            return;
         }
+        let mut after = answer;
+        if self.config.spread > Span::ZERO {
+            let slot = cx.below(SLOTS);
+            after = answer + Span(self.config.spread.0.saturating_mul(slot) / SLOTS);
+        }
+        cx.arm(Timer::Start, after);
     }
 
     pub(crate) fn watch(&mut self, cx: &mut Context<'_, Self>) {

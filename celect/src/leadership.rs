@@ -2,7 +2,7 @@
 
 use selvedge_core::{Member, Span};
 
-use crate::Ballot;
+use crate::{Ballot, LeaderState};
 
 /// The leader, as this node knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,4 +14,21 @@ pub(crate) struct Leadership {
     pub(crate) lease: Span,
     /// The leader failed, left, or let its lease run out, as far as we know.
     pub(crate) lost: bool,
+    /// The leader has no majority of the nodes that it knows, as it said last.
+    pub(crate) few: bool,
+    /// It was declared failed, and is asked whether it leads.
+    pub(crate) asked: bool,
+    /// This node leads, and a majority has acknowledged that.
+    pub(crate) firm: bool,
+}
+
+impl Leadership {
+    /// What LEADER says of it.
+    pub(crate) const fn state(&self) -> LeaderState {
+        match (self.lost, self.few) {
+            (true, _) => LeaderState::Gone,
+            (false, true) => LeaderState::Few,
+            (false, false) => LeaderState::Leads,
+        }
+    }
 }

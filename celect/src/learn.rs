@@ -24,6 +24,7 @@ impl<A: Attribute> Celect<A> {
         // counts our own.
         self.give_place(cx);
         self.look_for_the_gone(member, cx);
+        self.look_for_majority(cx);
         Ok(())
     }
 

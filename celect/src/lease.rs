@@ -348,6 +348,7 @@ impl<A: Attribute> Celect<A> {
             lease.disarm(cx);
         }
         cx.disarm(Timer::Renew);
+        cx.disarm(Timer::Majority);
         cx.disarm(Timer::Measure);
     }
 }

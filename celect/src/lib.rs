@@ -17,6 +17,7 @@
 //! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator takes for failed within one; for `Optimistic` the initiator lives |
 //! | an election ends (theorem 2), also when the initiator or the node that it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to some node that it asked, or some node gave way to it; c + 1 nodes, the initiator included, are reached from list to list; lists name no more dead nodes than can be passed over ([`Config::exclude_limit`]) |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; some node is told, and hears no LEADER of that leader that is older than what the node was told since of [`Config::peer_limit`] others |
+//! | a leader that has a majority of the nodes that it knows, the failed ones included, leads on when nodes come back that were cut off and elected one of themselves: it takes a larger ballot | [`Config::keep_leader`], `retries` and `patience` above 0; the others' leader has had no majority for [`Config::patience`], and a third of its lease; no election of theirs is under way |
 //! | all nodes that are reached from the leader, from list to list, hear of the leader | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
 //! | a node that joins later hears of the leader, too | the same; the leader lists it, or no more than c lists lack it |
 //! | with a lease, a leader ends by its own clock before any node that acknowledged it last gives it up by its own clock, however late its host does what is due | see [Clocks](#clocks); c is above 0, or none of those nodes was falsely declared failed to the leader |
@@ -165,6 +166,7 @@ mod counters;
 pub mod estimate;
 mod event;
 mod follow;
+mod keep;
 mod leadership;
 mod learn;
 mod lease;
@@ -195,7 +197,7 @@ pub use counters::Counters;
 #[cfg(feature = "estimate")]
 pub use event::NotMeasured;
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
-pub use message::{KIND, Members, Message};
+pub use message::{KIND, LeaderState, Members, Message};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use state::Celect;

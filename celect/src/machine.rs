@@ -6,7 +6,7 @@ use crate::config::{MILLION, is_miss};
 use crate::leadership::Leadership;
 use crate::lists::is_in_order;
 use crate::message::Message;
-use crate::{Attribute, Celect, Command, Config, Event, Misbehaviour, Reject, Timer};
+use crate::{Attribute, Celect, Command, Config, Event, LeaderState, Misbehaviour, Reject, Timer};
 
 impl<A: Attribute> Celect<A> {
     fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
@@ -67,7 +67,7 @@ impl<A: Attribute> Celect<A> {
                 leader,
                 renewal,
                 lease,
-                gone,
+                state,
                 covered,
             } => {
                 let heard = Leadership {
@@ -76,7 +76,11 @@ impl<A: Attribute> Celect<A> {
                     renewal,
                     lease,
                     lost: false,
+                    few: state == LeaderState::Few,
+                    asked: false,
+                    firm: false,
                 };
+                let gone = state == LeaderState::Gone;
                 self.on_leader(from, (heard, gone), &covered, cx);
             }
             Message::LeaderAck { ballot, renewal } => self.on_leader_ack(from, ballot, renewal, cx),
@@ -141,8 +145,10 @@ impl<A: Attribute> Celect<A> {
     fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
         match timer {
             Timer::Answer => self.on_overdue(cx),
-            Timer::Watch | Timer::Start => self.begin_if_missed(cx),
+            Timer::Watch => self.on_watch(cx),
+            Timer::Start => self.begin_if_missed(cx),
             Timer::Resend => self.on_resend(cx),
+            Timer::Majority => self.on_few(cx),
             Timer::Renew => self.on_renew(cx),
             Timer::Lease => self.on_lease_over(cx),
             Timer::Expiry(slot) => self.on_expiry(slot, cx),

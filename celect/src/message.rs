@@ -31,6 +31,21 @@ pub(crate) const LEADER_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 10 + 1 + 3
 /// The length of the longest part of a list without the list: two numbers, an id, one more number.
 pub(crate) const PART_MAX_LEN: usize = 1 + 5 + 5 + 10 + 1 + 3;
 
+/// How a leader stands, as the sender of LEADER knows it. The order is that of the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum LeaderState {
+    /// It leads.
+    #[default]
+    Leads,
+    /// It led, and the sender believes that it is gone.
+    Gone,
+    /// It leads, and no majority of the nodes that it knows follows it
+    /// ([`Config::keep_leader`](crate::Config::keep_leader)).
+    Few,
+}
+
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -80,8 +95,8 @@ pub enum Message {
         /// How long the leader is followed without being renewed: the leader's own
         /// [`Config::lease`](crate::Config::lease). Zero for ever.
         lease: Span,
-        /// Whether the leader led, and the sender believes that it is gone.
-        gone: bool,
+        /// How the leader stands.
+        state: LeaderState,
         /// The nodes that LEADER is sent to, in order and as far as they fit: the receiver does not
         /// send it to them again. Shared by all copies of the message.
         #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))]

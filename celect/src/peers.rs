@@ -190,6 +190,12 @@ impl Peers {
         self.roster.listed_len()
     }
 
+    /// How many nodes were declared failed, and not heard of since. O(n).
+    pub(crate) fn failed(&self) -> usize {
+        let all = self.roster.iter();
+        all.filter(|(_, it)| *it == Standing::Failed).count()
+    }
+
     /// Whether this life is on the list.
     pub(crate) fn is_listed(&self, member: Member) -> bool {
         self.roster.is_listed(member)

@@ -22,6 +22,9 @@ impl<A: Attribute> Celect<A> {
         } else {
             (1, 0)
         };
+        if let Some(leader) = &mut self.leader {
+            leader.asked = false;
+        }
         self.run = Some(Run::new(ballot, (x, y), self.tolerates()));
         self.awaited = None;
         cx.disarm(Timer::Watch);

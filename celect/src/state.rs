@@ -22,6 +22,8 @@ pub struct Celect<A = Lowest> {
     /// The highest epoch that was heard of.
     pub(crate) epoch: u64,
     pub(crate) leader: Option<Leadership>,
+    /// A later leader with few followers, for which we have not given up ours.
+    pub(crate) contested: Option<Leadership>,
     /// This node's election.
     pub(crate) run: Option<Run>,
     /// The largest ballot of others that we gave way to or answered, while its leader is not heard
@@ -75,6 +77,7 @@ impl<A: Attribute> Celect<A> {
             peers: Peers::new(config.peer_limit as usize, me),
             epoch: 0,
             leader: None,
+            contested: None,
             run: None,
             awaited: None,
             announcement: None,
@@ -98,6 +101,9 @@ impl<A: Attribute> Celect<A> {
             renewal: 0,
             lease: self.config.lease.unwrap_or_default(),
             lost: false,
+            few: false,
+            asked: false,
+            firm: false,
         });
     }
 
@@ -108,6 +114,7 @@ impl<A: Attribute> Celect<A> {
         remains.peers = Peers::new(self.config.peer_limit as usize, self.me);
         remains.epoch = 0;
         remains.leader = None;
+        remains.contested = None;
         remains.run = None;
         remains.awaited = None;
         remains.announcement = None;

@@ -12,7 +12,9 @@ mod counting;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_celect::{Ballot, Celect, Command, Config, Lowest, Members, Message, Protocol};
+use selvedge_celect::{
+    Ballot, Celect, Command, Config, LeaderState, Lowest, Members, Message, Protocol,
+};
 use selvedge_core::{
     Delta, Effect, Input, Member, NodeId, Outbox, Sha256Sortition, Sortition, Span,
 };
@@ -126,7 +128,7 @@ impl<H: Host<Celect>> Lone<H> {
             leader,
             renewal: 0,
             lease: Span::ZERO,
-            gone: false,
+            state: LeaderState::Leads,
             covered: told.into(),
         };
         let news = self.hear(leader.id.0, message.clone());

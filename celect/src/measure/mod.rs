@@ -73,6 +73,7 @@ impl<A: Attribute> Celect<A> {
             | Timer::Watch
             | Timer::Start
             | Timer::Resend
+            | Timer::Majority
             | Timer::Renew
             | Timer::Lease
             | Timer::Expiry(_) => debug_assert!(false, "it goes elsewhere: {timer:?}"),

@@ -12,7 +12,9 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_celect::check::ById;
-use selvedge_celect::{Ballot, Celect, Command, Config, Event, Members, Message, Protocol};
+use selvedge_celect::{
+    Ballot, Celect, Command, Config, Event, LeaderState, Members, Message, Protocol,
+};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 
 fn member(id: u64) -> Member {
@@ -397,7 +399,9 @@ fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {
 /// the run is over, and somebody has to begin another one.
 #[test]
 fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
-    let config = Config::new(1, 0).with_protocol(Protocol::Optimistic);
+    let config = Config::new(1, 0)
+        .with_protocol(Protocol::Optimistic)
+        .with_keep_leader(false);
     let mut node = Node::new(config, &[1, 2]);
     let asked = queries(&node.ask(Command::Elect));
     let notified = node.answer(member(2), asked[0].1, member(1));
@@ -408,7 +412,7 @@ fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
         leader,
         renewal: 0,
         lease: Span::ZERO,
-        gone: false,
+        state: LeaderState::Leads,
         covered: told.to_vec().into(),
     };
     node.hear(leader, message);
@@ -455,7 +459,7 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
         leader: member(1),
         renewal: 0,
         lease: Span::ZERO,
-        gone: false,
+        state: LeaderState::Leads,
         covered: [].into(),
     };
     node.hear(member(1), leader(1, 1));

@@ -9,8 +9,8 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_celect::{
-    Ballot, Celect, Command, Config, Estimation, Event, KIND, Lowest, Members, Message, Protocol,
-    Source,
+    Ballot, Celect, Command, Config, Estimation, Event, KIND, LeaderState, Lowest, Members,
+    Message, Protocol, Source,
 };
 use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Span, Time};
@@ -50,7 +50,7 @@ fn samples() -> Vec<Message> {
             leader: Member::new(1, 1),
             renewal: 128,
             lease: Span(300),
-            gone: false,
+            state: LeaderState::Leads,
             covered: members(&[2, 3]).to_vec().into(),
         },
         Message::LeaderAck { ballot, renewal: 1 },

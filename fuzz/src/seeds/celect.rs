@@ -1,6 +1,6 @@
 //! Frames of every kind of message, and scripted elections.
 
-use selvedge_celect::{Ballot, KIND, Members, Message};
+use selvedge_celect::{Ballot, KIND, LeaderState, Members, Message};
 use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_core::{Member, Span};
 
@@ -215,7 +215,11 @@ fn messages(
                 leader: member,
                 renewal: number as u32,
                 lease: Span(number),
-                gone: number.is_multiple_of(3),
+                state: match number % 3 {
+                    0 => LeaderState::Gone,
+                    1 => LeaderState::Few,
+                    _ => LeaderState::Leads,
+                },
                 covered: list(0).to_vec().into(),
             },
         ),

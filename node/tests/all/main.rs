@@ -4,4 +4,5 @@ mod coordination;
 mod coordination_faults;
 mod frame;
 mod mesh;
+mod returns;
 mod unheard;

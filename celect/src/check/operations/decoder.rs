@@ -3,7 +3,7 @@
 use selvedge_core::{Member, Span};
 use selvedge_sim::Bytes;
 
-use crate::{Ballot, Members, Message, Source};
+use crate::{Ballot, LeaderState, Members, Message, Source};
 
 /// A message of anyone about anyone.
 pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message) {
@@ -31,7 +31,11 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             leader: member(bytes, first),
             renewal: number(bytes) as u32,
             lease: Span(number(bytes)),
-            gone: bytes.take() < 32,
+            state: match bytes.take() {
+                0..32 => LeaderState::Gone,
+                32..64 => LeaderState::Few,
+                _ => LeaderState::Leads,
+            },
             covered: members(bytes, first).to_vec().into(),
         },
         7 => Message::LeaderAck {

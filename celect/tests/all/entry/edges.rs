@@ -27,7 +27,7 @@ fn leader_is(id: u64, told: &[u64]) -> Message {
         leader: member(id),
         renewal: 0,
         lease: Span::ZERO,
-        gone: false,
+        state: selvedge_celect::LeaderState::Leads,
         covered: told.iter().copied().map(member).collect(),
     }
 }

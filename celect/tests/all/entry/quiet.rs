@@ -35,7 +35,7 @@ fn leader(ballot: Ballot, id: u64) -> Message {
         leader: member(id),
         renewal: 0,
         lease: Span::ZERO,
-        gone: false,
+        state: selvedge_celect::LeaderState::Leads,
         covered: [].into_iter().collect(),
     }
 }

@@ -76,7 +76,7 @@ fn peers_that_misbehave_are_refused() {
         leader: member(1),
         renewal: 0,
         lease: Span::ZERO,
-        gone: false,
+        state: selvedge_celect::LeaderState::Leads,
         covered: [].into_iter().collect(),
     };
     assert_eq!(refusal(member(2), claim), Misbehaviour::NotAppointed);

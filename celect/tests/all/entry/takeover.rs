@@ -25,6 +25,22 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
     assert!(mesh.events.iter().any(deposed));
 }
 
+/// It was declared failed falsely, and says so before another one is elected.
+#[test]
+fn a_leader_that_is_declared_failed_is_asked_and_goes_on() {
+    let mut mesh = Mesh::new(5, Config::new(1, 1));
+    mesh.elect(3);
+    mesh.pass(Span::secs(1));
+    mesh.events.clear();
+    mesh.tell(2, Delta::Failed(member(1)));
+    assert_eq!(mesh.leader(2), None);
+    // Also where it is not refuted for long.
+    mesh.pass(Span::secs(60));
+    assert_eq!(mesh.leaders(), [Some(1); 5]);
+    let elects = |(_, event): &(u64, Event)| matches!(event, Event::Electing(_));
+    assert!(!mesh.events.iter().any(elects));
+}
+
 /// The others list the dead leader still, and name it. It is told in vain, as often as usual, but
 /// within one timeout: who is declared failed is hardly alive.
 #[test]
@@ -36,6 +52,8 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     assert_eq!(mesh.leaders(), [Some(1); 5]);
     mesh.cut.push(1);
     mesh.tell(2, Delta::Failed(member(1)));
+    // It is asked first, and has as long for its answer.
+    mesh.pass(config.timeout);
     mesh.pass(config.timeout - Span::millis(10));
     let follows_two = |mesh: &Mesh| (2..=5).all(|id| mesh.leader(id) == Some(2));
     assert!(!follows_two(&mesh));

@@ -122,7 +122,7 @@ fn restarted(config: Config) -> Mesh {
         leader,
         renewal: 0,
         lease: Span::ZERO,
-        gone: false,
+        state: selvedge_celect::LeaderState::Leads,
         covered: told,
     };
     mesh.step(1, Input::Message { from, message }).unwrap();

@@ -1,0 +1,221 @@
+//! How a group keeps its leader when it meets a leader that most nodes do not follow.
+//!
+//! # Argument
+//!
+//! A node that was alone elects itself, by a later ballot than that of the group that it was cut off
+//! from. When it comes back, the later ballot would lead. So a leader says in LEADER when it has no
+//! majority of the nodes that it knows, and a group whose leader has one does not follow it. The
+//! order of ballots stays what it is: the group's leader takes a ballot of its own above the other's,
+//! and tells all.
+//!
+//! 1. A leader is `few` from when its list has no majority of the nodes that are listed or declared
+//!    failed, itself included, or is empty, until a majority of them has acknowledged it. Nodes that
+//!    keep their leader do not acknowledge. So a leader that comes back stays `few`, however fast its
+//!    list fills.
+//! 2. A follower that hears of a later leader with few followers asks its own leader, by sending what
+//!    it heard. That leader, if it is not `few`, takes a later ballot; else it follows, says so by an
+//!    acknowledgement, and the follower follows too. If it answers nothing it is lost like any
+//!    leader, or the other leader says again that it leads.
+//! 3. Only a leader that is not `few` takes a ballot so, only above one that is `few` or gone, and
+//!    there are no more of these than elections. So ballots come to rest, and the largest leads.
+//!
+//! A node that comes back may also make others believe that the leader failed. So a node asks a leader
+//! that was declared failed whether it leads, and elects when no answer comes within
+//! [`Config::timeout`](crate::Config::timeout).
+//!
+//! Where both are `few`, or neither is, the larger ballot leads. An election that begins in the group
+//! ends with the lowest node as before.
+
+use alloc::sync::Arc;
+
+use selvedge_core::{Context, Member, Span};
+
+use crate::leadership::Leadership;
+use crate::message::Message;
+use crate::{Attribute, Ballot, Celect, Timer};
+
+impl<A: Attribute> Celect<A> {
+    /// Whether this node goes on with its leader, though it hears of a later one.
+    pub(crate) fn keeps_leader(&self, from: Member, heard: Leadership) -> bool {
+        let is_kept =
+            |it: Leadership| !it.few && (!it.lost || it.asked) && it.ballot < heard.ballot;
+        // A leader that speaks of another one follows it. Who elects, or gave way to a node that does,
+        // awaits a later leader.
+        self.config.keeps_leader()
+            && (heard.few || heard.lost)
+            && self
+                .leader
+                .is_some_and(|it| is_kept(it) && it.member != from)
+            && self.run.is_none()
+            && self.awaited.is_none()
+            && self.epoch < u64::MAX
+    }
+
+    /// Our leader is to say whether it goes on leading; if we lead, we do.
+    pub(crate) fn contest(&mut self, from: Member, heard: Leadership, cx: &mut Context<'_, Self>) {
+        let Some(leader) = self.leader else {
+            debug_assert!(false, "a leader is kept");
+            return;
+        };
+        if leader.member == self.me {
+            self.counters.kept += 1;
+            self.epoch = self.epoch.saturating_add(1);
+            let ballot = Ballot {
+                epoch: self.epoch,
+                initiator: self.me,
+                step: 0,
+            };
+            self.lead(ballot, Some(from), cx);
+            return;
+        }
+        // One that is gone is not followed, whatever the answer is.
+        self.contested = Some(heard).filter(|it| !it.lost);
+        self.ask_about(heard, cx);
+    }
+
+    /// Our leader was declared failed, perhaps by a node that comes back and thinks so of all: it is
+    /// asked before another one is elected. Returns whether there is an answer to wait for.
+    pub(crate) fn ask_leader(&mut self, cx: &mut Context<'_, Self>) -> bool {
+        let waits = self.config.keeps_leader() && self.config.patience > Span::ZERO;
+        let is_open = |it: &&mut Leadership| !it.few && !self.peers.is_over(it.member);
+        let Some(leader) = self.leader.as_mut().filter(is_open).filter(|_| waits) else {
+            return false;
+        };
+        leader.asked = true;
+        let question = Leadership {
+            lost: true,
+            ..*leader
+        };
+        self.ask_about(question, cx);
+        true
+    }
+
+    /// A leader that was promised is overdue, or the one that said that it leads is still declared
+    /// failed: that one is asked again.
+    pub(crate) fn on_watch(&mut self, cx: &mut Context<'_, Self>) {
+        let is_gone = |it: Leadership| !it.lost && self.peers.is_gone(it.member);
+        let is_idle = self.run.is_none() && self.awaited.is_none();
+        if is_idle && self.leader.is_some_and(is_gone) && self.ask_leader(cx) {
+            cx.arm(Timer::Start, self.config.timeout);
+        } else {
+            self.begin_if_missed(cx);
+        }
+    }
+
+    /// A node takes us for gone. Returns whether it was wrong, and is told.
+    pub(crate) fn answer_that_we_lead(
+        &self,
+        to: Member,
+        ballot: Ballot,
+        cx: &mut Context<'_, Self>,
+    ) -> bool {
+        let leader = self.leader.filter(|_| self.leads() == Some(ballot));
+        if let Some(leader) = leader.filter(|_| self.config.keeps_leader()) {
+            self.send_leader(to, leader, cx);
+        }
+        leader.is_some()
+    }
+
+    /// Sends our leader what we believe of `heard`.
+    fn ask_about(&self, heard: Leadership, cx: &mut Context<'_, Self>) {
+        let Some(leader) = self.leader else {
+            return; // No node leads.
+        };
+        let question = Message::Leader {
+            ballot: heard.ballot,
+            leader: heard.member,
+            renewal: heard.renewal,
+            lease: heard.lease,
+            state: heard.state(),
+            // We told no node.
+            covered: Arc::default(),
+        };
+        cx.send(leader.member, question);
+    }
+
+    /// Our leader has acknowledged the other one: it leads no more.
+    pub(crate) fn give_up_contest(
+        &mut self,
+        from: Member,
+        ballot: Ballot,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let is_ours = self.leader.is_some_and(|it| it.member == from);
+        if let Some(heard) = self.contested.filter(|it| is_ours && it.ballot == ballot) {
+            self.contested = None;
+            self.on_leader(from, (heard, false), &[], cx);
+        }
+    }
+
+    /// Takes note of whether a majority of the nodes that we know follows us. That none does counts
+    /// when it has lasted, if a majority did before: a node that comes back may say of all that they failed. O(n) while this
+    /// node leads.
+    pub(crate) fn look_for_majority(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(leader) = self.leader.filter(|_| self.leads().is_some()) else {
+            return;
+        };
+        if !leader.firm && self.is_followed_by_majority() {
+            self.leader = Some(Leadership {
+                firm: true,
+                ..leader
+            });
+            if leader.few {
+                self.tell_majority(false, cx);
+            }
+        } else if leader.few {
+            // Until a majority has acknowledged it.
+        } else if !self.lacks_majority() {
+            cx.disarm(Timer::Majority);
+        } else if !leader.firm || self.config.patience == Span::ZERO {
+            self.tell_majority(true, cx);
+        } else {
+            cx.arm(Timer::Majority, self.config.patience);
+        }
+    }
+
+    /// Our list has had no majority for as long as counts.
+    pub(crate) fn on_few(&mut self, cx: &mut Context<'_, Self>) {
+        let leads = self.leader.filter(|it| self.leads().is_some() && !it.few);
+        if leads.is_some() && self.lacks_majority() {
+            self.tell_majority(true, cx);
+        }
+    }
+
+    /// Tells the followers whether a majority follows us.
+    fn tell_majority(&mut self, few: bool, cx: &mut Context<'_, Self>) {
+        let Some(leader) = &mut self.leader else {
+            return; // No node leads.
+        };
+        leader.few = few;
+        leader.firm &= !few;
+        // With a lease the next renewal says so.
+        if self.lease.is_none() {
+            leader.renewal = leader.renewal.wrapping_add(1);
+            let leader = *leader;
+            self.announce(leader, None, cx);
+        }
+    }
+
+    /// Whether a majority of the nodes that we know has acknowledged us. O(n) where half of the list
+    /// has.
+    fn is_followed_by_majority(&self) -> bool {
+        let awaited = self.announcement.as_ref().map_or(&[][..], |it| &it.awaited);
+        if awaited.len() > self.peers.len() {
+            return false;
+        }
+        let follows = |it: &Member| awaited.binary_search(it).is_err();
+        self.config.keeps_leader() && self.is_majority(self.peers.iter().filter(follows).count())
+    }
+
+    /// Whether our list has no majority of the nodes that we know.
+    pub(crate) fn lacks_majority(&self) -> bool {
+        self.config.keeps_leader() && !self.is_majority(self.peers.len())
+    }
+
+    /// Whether so many others and this node are more than half of the nodes that are listed or failed,
+    /// and not this node alone.
+    fn is_majority(&self, others: usize) -> bool {
+        let known = self.peers.len() + self.peers.failed() + 1;
+        others > 0 && (others + 1) * 2 > known
+    }
+}
