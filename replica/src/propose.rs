@@ -213,9 +213,10 @@ impl<S: State> Replica<S> {
             }
             self.send_work(cx);
             self.ask_for_answered(cx);
-            if self.work.is_unavailable {
-                self.ask_outside(cx);
-            }
+        }
+        // Also a leader may have been left behind, by members that know nothing of the group any more.
+        if self.work.is_unavailable {
+            self.ask_outside(cx);
         }
         self.arm_pending(cx);
     }

@@ -190,3 +190,39 @@ fn a_leader_that_receives_the_state_of_its_configuration_is_deposed() {
     assert_eq!(group.told(1, |it| *it == Event::Deposed(ballot)), 1);
     assert_eq!(group.state(1).len(), 10);
 }
+
+/// All other members of its configuration have left the group, and know nothing of it any more.
+#[test]
+fn a_leader_that_was_left_behind_by_all_asks_nodes_outside() {
+    let mut group = Group::new(&Configuration::of([1, 2, 3].map(member)), &[1, 2, 3, 4]);
+    group.propose_without(1, 1..2, &[]);
+    group.wait(Span::secs(1));
+    group.command(1, Command::HandOver(NodeId(2)));
+    group.wait(Span::secs(1));
+    group.command(2, Command::Configure(Configuration::of([member(4)])));
+    group.deliver_without(&[1]);
+    group.wait_without(Span::secs(1), &[1]);
+    assert!(group.node(4).leads());
+    // Node 1 leads once more, with a promise of 3 as it was before.
+    let mut alone = Group::new(&Configuration::of([1, 2, 3].map(member)), &[1, 2, 3]);
+    alone.command(1, Command::Propose(1));
+    alone.deliver();
+    let at = group.at(1);
+    group.nodes[at] = alone.nodes.swap_remove(0);
+    for id in [2, 3] {
+        let mark = group.node(id).mark();
+        let dropped = Replica::newcomer_behind(member(id), Config::new(), mark);
+        let at = group.at(id);
+        group.nodes[at] = Driver::new(dropped.unwrap());
+    }
+    group.wire.clear();
+    group.tell(1, Delta::Joined(member(4)));
+    group.command(1, Command::Propose(2));
+    group.wait(Span::secs(20));
+    assert_eq!(
+        group.told(1, |it| matches!(it, Event::Unavailable { .. })),
+        1
+    );
+    assert_eq!(group.told(1, |it| matches!(it, Event::Abandoned { .. })), 1);
+    assert_eq!(group.node(1).configuration().number, 2);
+}
