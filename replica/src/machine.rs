@@ -332,6 +332,7 @@ impl<S: State> Replica<S> {
             }
             Learned::Here { is_new } => self.on_here(member, is_new, cx),
             Learned::Nothing => {}
+            Learned::Former => self.counters.old_lives += 1,
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub(crate) enum Learned {
     Gone,
     /// Nothing new.
     Nothing,
+    /// Of a life that has ended.
+    Former,
 }
 
 /// Which life a message came from.
@@ -103,7 +105,7 @@ impl Peers {
         let known = self.known.get(&member.id).copied();
         let is_old = known.is_some_and(|it| it.incarnation.newer_than(member.incarnation));
         if is_old {
-            return Learned::Nothing;
+            return Learned::Former;
         }
         let is_new = known.is_some_and(|it| it.incarnation != member.incarnation);
         match delta {

@@ -535,3 +535,18 @@ fn entries_that_begin_behind_what_a_member_knows_accuse_nobody() {
     assert_eq!(group.judged(2, member(1), 4, learn), Ok(()));
     assert_eq!(group.node(2).counters().stale, 1);
 }
+
+/// A host names a peer by its life in the configuration, and not by its present one.
+#[test]
+fn a_failure_of_a_former_life_is_counted_and_changes_nothing() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Propose(7));
+    group.deliver();
+    group.tell(2, Delta::Joined(Member::new(1, 2)));
+    let before = group.node(2).clone();
+    group.tell(2, Delta::Failed(member(1)));
+    assert_eq!(group.node(2).counters().old_lives, 1);
+    assert_eq!(*group.node(2), before, "counters are not compared");
+    group.tell(2, Delta::Failed(Member::new(1, 2)));
+    assert_eq!(group.node(2).counters().old_lives, 1);
+}
