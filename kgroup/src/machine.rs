@@ -60,7 +60,11 @@ impl Kgroup {
         config.check()?;
         let plan = Arc::new(site.plan()?);
         let maps = StoreClient::new(config.maps, site.frame_budget());
-        let groups = Groups::new(me, config.groups, plan, Arc::clone(&site), begin)?;
+        // Of all that it may ask at once: questions that take each other's room find nothing.
+        let asked = site.groups().count() + 2 * usize::from(config.maps.pending);
+        let hints = u16::try_from(asked).unwrap_or(u16::MAX);
+        let room = config.groups.with_hints(config.groups.hints.max(hints));
+        let groups = Groups::new(me, room, plan, Arc::clone(&site), begin)?;
         Ok(Self {
             me,
             config,
@@ -178,8 +182,9 @@ impl Kgroup {
                 self.begin_to_lead(group, cx);
             }
             replica::Event::Deposed(_) => {
-                self.stop_leading(group, cx);
-                cx.event(Event::Deposed { group });
+                if self.stop_leading(group, cx) {
+                    cx.event(Event::Deposed { group });
+                }
             }
             replica::Event::Applied { outcome, .. } => {
                 self.on(group, Occasion::Applied(outcome), cx);
@@ -229,23 +234,26 @@ impl Kgroup {
     fn begin_to_lead(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let site = Arc::clone(&self.site.0);
         let Some(held) = self.groups().state(group) else {
-            debug_assert!(false, "a leader holds the state");
+            // It led, and passed on to others in the same step: what it had accepted before it lost power
+            // was the next configuration, and a quorum of one decides that at once.
             return;
         };
         let leader = Leading::new(self.me, &self.config, group, held, |it| site.cluster_of(it));
-        self.stop_leading(group, cx);
+        let _led = self.stop_leading(group, cx);
         self.leading.insert(group, leader);
         cx.event(Event::Leads { group });
         self.on(group, Occasion::Leads, cx);
     }
 
-    fn stop_leading(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+    /// Whether it led, as far as the host was told.
+    fn stop_leading(&mut self, group: GroupId, cx: &mut Context<'_, Self>) -> bool {
         let Some(leader) = self.leading.remove(&group) else {
-            return;
+            return false;
         };
         for timer in leader.timers() {
             cx.disarm(Timer::Leader(group, timer));
         }
+        true
     }
 
     /// Something happens to a group; only its leader does something about it.

@@ -18,7 +18,7 @@ pub struct Proposal<U> {
     pub number: u64,
     /// The number with which it began: 1, or a later one where the group had forgotten it.
     pub first: u64,
-    /// The version that it knew to be committed when it took that number.
+    /// The version that it knew to be committed when it took [`first`](Self::first).
     pub since: Version,
     /// What it proposes.
     pub update: U,

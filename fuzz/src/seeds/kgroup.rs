@@ -1,7 +1,7 @@
 //! Frames of k-groups: every question, answer and update.
 
 use selvedge_core::wire::Envelope;
-use selvedge_core::{Member, NodeId, Stamp};
+use selvedge_core::{Member, NodeId, Span, Stamp};
 use selvedge_kgroup::groups::Item;
 use selvedge_kgroup::routines::{self, StepOutcome};
 use selvedge_kgroup::store::{
@@ -158,8 +158,8 @@ fn updates() -> Vec<Update> {
         devices::Update::Acted {
             device,
             number: 5,
+            turn: 1,
             outcome: Outcome::Done,
-            by: Member::new(300, 7),
         },
         devices::Update::Observed {
             device,
@@ -174,7 +174,19 @@ fn updates() -> Vec<Update> {
         devices::Update::TakeOver {
             device,
             number: 5,
+            after: 1,
             by: Member::new(300, 7),
+        },
+        devices::Update::Settled {
+            device,
+            number: 5,
+            turn: 2,
+        },
+        devices::Update::Waited {
+            device,
+            number: 5,
+            turn: 2,
+            waited: Span::secs(3),
         },
     ];
     let of_routines = [
@@ -198,6 +210,11 @@ fn updates() -> Vec<Update> {
             outcome: StepOutcome::Skipped,
         },
         routines::Update::Released { instance },
+        routines::Update::Held {
+            instance,
+            step,
+            held: Span::secs(2),
+        },
     ];
     let of_map = Change {
         by: Member::new(300, 7),

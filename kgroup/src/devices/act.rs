@@ -1,6 +1,6 @@
 //! What a device is told to do.
 
-use selvedge_core::{Member, NodeId};
+use selvedge_core::{Member, NodeId, Span};
 use selvedge_routine::State;
 use serde::{Deserialize, Serialize};
 
@@ -34,15 +34,51 @@ pub struct Act {
     /// The leader that sees to it: the one that proposed it, or took it over. The host of each one before
     /// may have it, too.
     pub by: Member,
+    /// How often a leader took it over.
+    pub turn: u32,
+    /// How long the device has been held, as far as it was decided, since the command was last to be
+    /// given. A leader that takes over goes on from here.
+    pub waited: Span,
     /// What became of it; nothing while it is under way.
     pub outcome: Option<Outcome>,
+    /// No host is at it any more. Until then the device gets no other command, and is not passed on.
+    pub is_settled: bool,
 }
+
+/// In this turn a command is given for the last time: so holds have an end, however often leaders
+/// change.
+const LAST_GIVEN: u32 = 2;
 
 impl Act {
     /// Whether it is not known yet what became of it.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
         self.outcome.is_none()
+    }
+
+    /// Whether the leader of this turn gives it: the one that proposed it, and where it may be given again
+    /// the first ones that took it over.
+    pub(super) const fn is_given_in_turn(&self) -> bool {
+        match self.delivery {
+            Delivery::AtLeastOnce => self.turn <= LAST_GIVEN,
+            Delivery::AtMostOnce => self.turn == 0,
+        }
+    }
+
+    /// Another leader takes it over. One that gives it again begins a hold of its own.
+    pub(super) const fn take_over(&mut self, by: Member) {
+        self.by = by;
+        self.turn = self.turn.saturating_add(1);
+        if self.is_under_way() && self.is_given_in_turn() {
+            self.waited = Span::ZERO;
+        }
+    }
+
+    /// Its claim was released: what becomes of it is known to no routine, and it is given no more.
+    pub(super) const fn abandon(&mut self) {
+        if self.is_under_way() {
+            self.outcome = Some(Outcome::Unknown);
+        }
     }
 
     /// What a command of the same claim comes to, where that changes nothing.
@@ -54,8 +90,8 @@ impl Act {
                 step,
                 outcome,
             }),
-            Some(_) => None,
-            None => Some(Decision::Waits),
+            Some(_) if self.is_settled => None,
+            Some(_) | None => Some(Decision::Waits),
         }
     }
 }

@@ -79,7 +79,8 @@ enum Promise {
     Seen,
     /// A command that may be given once is given once, and none that has ended.
     Once,
-    /// Without another leader a device does nothing for a claim while another one has it.
+    /// A command is given for a claim that holds the device, and no host has one while another claim
+    /// does.
     ActsForHolder,
 }
 
@@ -103,6 +104,7 @@ const PATIENT: Play = Play {
     patience: Patience::Queues,
     attempts: 1,
     acts: None,
+    hurries: false,
     watches: false,
 };
 
@@ -260,12 +262,15 @@ impl Setup {
                 },
             ),
             Promise::ActsForHolder => model.always(
-                "a device acts for no claim while another one has it",
+                "a device acts for the claim that has it, and for none while another one does",
                 |mesh: &Mesh| {
                     let Some(cluster) = cluster(mesh) else {
                         return true;
                     };
                     let state = cluster.state();
+                    if cluster.gives_for_none {
+                        return false;
+                    }
                     let is_for_holder = |device| {
                         let (holder, act) = (state.holder(device), state.act(device));
                         holder.is_none() || act.is_some_and(|it| holder == Some(it.claim))

@@ -1,6 +1,14 @@
 //! What a leader does about commands.
+//!
+//! A host that has a command may carry it out late. As long as one leader alone gave it, its host's word
+//! settles it. Where leaders took it over, the hosts of former ones may have it, too, and nothing that the
+//! present one hears says when they are through: so the device is held. The time of that is the
+//! group's: a leader decides how long it has waited, in parts that double, and the next one goes on
+//! from there. Each waits by its own clock, and counts from when it knew that its turn was
+//! decided, so that what was decided is never more than what has passed. Turns in which the command is
+//! given begin the time anew, and are few.
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 
 use super::act::{Act, Ticket};
 use super::event::{Event, Timer};
@@ -8,169 +16,197 @@ use super::leader::{DeviceLeader, Out};
 use super::probe::Given;
 use super::state::Devices;
 use super::update::Update;
+use crate::Outcome;
 use crate::wish::Wish;
-use crate::{Delivery, Outcome};
+
+/// A hold is decided first after this part of [`Config::resend`](super::Config::resend): leaders that are
+/// replaced sooner than that decide nothing else either.
+const PARTS: u64 = 8;
 
 impl DeviceLeader {
     /// The host says what became of a command. Of what is not under way it may say so, too: that
     /// changes nothing.
     pub(crate) fn acted(&mut self, ticket: Ticket, outcome: Outcome, out: &mut Out) {
         let Ticket { device, number } = ticket;
-        let given = self.probe(device).and_then(|it| it.given.as_mut());
-        let given = given.filter(|it| it.number == number);
-        let is_shared = given.as_ref().is_some_and(|it| it.is_shared);
-        if let Some(given) = given {
-            given.outcome.get_or_insert(outcome);
-        }
-        if outcome == Outcome::Done
-            && let Some(probe) = self.probe(device)
-        {
+        let Some(probe) = self.probe(device) else {
+            return;
+        };
+        if outcome == Outcome::Done {
             probe.on_done();
         }
-        if !is_shared {
-            self.say_outcome(ticket, outcome, out);
-        }
+        let given = probe.given.as_mut();
+        let Some(given) = given.filter(|it| it.number == number) else {
+            return;
+        };
+        given.outcome.get_or_insert(outcome);
+        say_outcome(device, *given, out);
     }
 
-    fn say_outcome(&self, ticket: Ticket, outcome: Outcome, out: &mut Out) {
-        let Ticket { device, number } = ticket;
-        out.push(Wish::Propose(Update::Acted {
-            device,
-            number,
-            outcome,
-            by: self.me,
-        }));
-    }
-
-    /// A device is to do something: it was decided now.
-    pub(super) fn on_gives(&mut self, state: &Devices, device: NodeId, number: u64, out: &mut Out) {
-        let Some(act) = under_way(state, device, number) else {
+    /// The group decided that a command is to be given, or that another leader sees to it.
+    pub(super) fn on_turn(&mut self, state: &Devices, device: NodeId, number: u64, out: &mut Out) {
+        let Some(act) = unsettled(state, device, number) else {
             return; // It has ended since: the state may be later.
         };
         let given = self.probe(device).and_then(|it| it.given);
-        if given.is_some_and(|it| it.number == number) {
-            return; // This leader found it when it began, and may have taken it over.
+        let given = given.filter(|it| it.number == number);
+        if act.by != self.me {
+            return self.on_found(device, act, out);
         }
-        if act.by == self.me {
-            self.give(device, act, false, out);
-        } else {
-            self.on_found(device, act, out);
+        // What this leader found when it began it sees to when it has taken it over.
+        let is_known = given.is_some_and(|it| it.turn == Some(act.turn) || act.turn == 0);
+        if !is_known {
+            self.see_to(device, act, given.and_then(|it| it.outcome), out);
         }
     }
 
     /// A command that another leader may have given, or this node when it led before.
     ///
-    /// What is found may be over: the state may be behind. So another leader's command is given again
-    /// only when the group has decided that this leader sees to it.
+    /// What is found may be over: the state may be behind. So this leader sees to it only when the
+    /// group has decided that it does.
     pub(super) fn on_found(&mut self, device: NodeId, act: &Act, out: &mut Out) {
-        if !act.is_under_way() {
+        if act.is_settled {
             return;
         }
-        self.wait_for(device, act, (false, true), out);
-        if act.by != self.me {
-            self.take_over(device, act.number, out);
-        }
-    }
-
-    fn take_over(&self, device: NodeId, number: u64, out: &mut Out) {
-        let by = self.me;
-        out.push(Wish::Propose(Update::TakeOver { device, number, by }));
-    }
-
-    /// A leader, perhaps this one, sees to a command that another one may have given.
-    pub(super) fn on_taken_over(
-        &mut self,
-        state: &Devices,
-        device: NodeId,
-        number: u64,
-        out: &mut Out,
-    ) {
-        let Some(act) = under_way(state, device, number) else {
-            return; // It has ended since.
+        let given = self.probe(device).and_then(|it| it.given);
+        let outcome = given.filter(|it| it.number == act.number);
+        let given = Given {
+            number: act.number,
+            turn: None,
+            outcome: outcome.and_then(|it| it.outcome),
+            before: Span::ZERO,
+            held: Span::ZERO,
+            next: Span::ZERO,
         };
-        if act.by != self.me {
-            return self.on_found(device, act, out);
-        }
-        match act.delivery {
-            Delivery::AtLeastOnce => self.give(device, act, true, out),
-            Delivery::AtMostOnce => self.wait_for(device, act, (false, true), out),
-        }
+        self.wait(device, given, self.config.resend, out);
+        self.take_over(device, act, out);
     }
 
-    fn give(&mut self, device: NodeId, act: &Act, is_shared: bool, out: &mut Out) {
-        let number = act.number;
-        out.push(Wish::Event(Event::Act {
-            ticket: Ticket { device, number },
-            value: act.value.clone(),
+    fn take_over(&self, device: NodeId, act: &Act, out: &mut Out) {
+        out.push(Wish::Propose(Update::TakeOver {
+            device,
+            number: act.number,
+            after: act.turn,
+            by: self.me,
         }));
-        self.wait_for(device, act, (true, is_shared), out);
     }
 
-    fn wait_for(
-        &mut self,
-        device: NodeId,
-        act: &Act,
-        (is_given, is_shared): (bool, bool),
-        out: &mut Out,
-    ) {
+    /// It is this leader's turn.
+    fn see_to(&mut self, device: NodeId, act: &Act, outcome: Option<Outcome>, out: &mut Out) {
+        if act.is_under_way() && act.is_given_in_turn() {
+            out.push(Wish::Event(Event::Act {
+                ticket: Ticket {
+                    device,
+                    number: act.number,
+                },
+                value: act.value.clone(),
+            }));
+        }
+        let given = Given {
+            number: act.number,
+            turn: Some(act.turn),
+            outcome,
+            before: act.waited,
+            held: Span::ZERO,
+            next: Span::ZERO,
+        };
+        if act.turn == 0 {
+            return self.wait(device, given, self.config.act_timeout, out);
+        }
+        if act.is_under_way() {
+            say_outcome(device, given, out);
+        }
+        let first = Span((self.config.resend.0 / PARTS).max(1));
+        self.wait(device, given, first.min(self.left_of(given)), out);
+    }
+
+    /// For how much longer a host of a former leader may be at a command. That leader may have learned
+    /// late that it was to give it, and its host may be late as well.
+    fn left_of(&self, given: Given) -> Span {
+        let most = self.config.act_timeout.0.saturating_mul(2);
+        let waited = given.before.0.saturating_add(given.held.0);
+        Span(most.saturating_sub(waited).max(1))
+    }
+
+    fn wait(&mut self, device: NodeId, given: Given, after: Span, out: &mut Out) {
         if let Some(probe) = self.probe(device) {
             probe.given = Some(Given {
-                number: act.number,
-                is_given,
-                outcome: None,
-                is_shared,
+                next: after,
+                ..given
             });
         }
-        // Another leader may have learned late that it was to give it, and its host may be late as well.
-        let timeouts = if is_shared { 2 } else { 1 };
-        let after = self.config.act_timeout * timeouts;
         let timer = Timer::Act(device);
         out.push(Wish::Arm { timer, after });
     }
 
-    /// It is known what became of a command.
+    /// It is known what became of a command, or that no host is at it.
     pub(super) fn on_ended(&mut self, state: &Devices, device: NodeId, out: &mut Out) {
-        let is_under_way = state.act(device).is_some_and(Act::is_under_way);
+        let is_open = state.act(device).is_some_and(|it| !it.is_settled);
         let Some(probe) = self.probe(device) else {
             return;
         };
-        if !is_under_way && probe.given.take().is_some() {
+        if !is_open && probe.given.take().is_some() {
             out.push(Wish::Disarm(Timer::Act(device)));
         }
     }
 
     pub(super) fn on_act_overdue(&mut self, state: &Devices, device: NodeId, out: &mut Out) {
-        let Some(act) = state.act(device).filter(|it| it.is_under_way()) else {
+        let Some(act) = state.act(device).filter(|it| !it.is_settled) else {
             return; // A stray tick.
         };
-        let number = act.number;
-        if act.by != self.me {
-            self.arm(Timer::Act(device), out);
-            return self.take_over(device, number, out);
-        }
-        let Some(probe) = self.probe(device) else {
-            return;
+        let given = self.probe(device).and_then(|it| it.given);
+        let given = given.filter(|it| it.number == act.number && it.turn == Some(act.turn));
+        let Some(mut given) = given else {
+            return self.on_found(device, act, out); // What was proposed was lost.
         };
-        let given = probe.given.filter(|it| it.number == number);
-        let outcome = given.and_then(|it| it.outcome);
-        let is_given = given.is_some_and(|it| it.is_given);
-        if !is_given && outcome.is_none() && act.delivery == Delivery::AtLeastOnce {
-            return self.give(device, act, false, out);
+        if act.turn == 0 {
+            given.outcome.get_or_insert(Outcome::Unknown);
+            say_outcome(device, given, out);
+            return self.wait(device, given, self.config.act_timeout, out);
         }
-        let outcome = outcome.unwrap_or(Outcome::Unknown);
-        probe.given = Some(Given {
+        self.on_held(device, act, given, out);
+    }
+
+    /// The device was held for some time.
+    fn on_held(&mut self, device: NodeId, act: &Act, mut given: Given, out: &mut Out) {
+        let (number, turn) = (act.number, act.turn);
+        given.held = Span(given.held.0.saturating_add(given.next.0));
+        if act.is_under_way() {
+            say_outcome(device, given, out);
+        }
+        let waited = Span(given.before.0.saturating_add(given.held.0));
+        if waited >= self.config.act_timeout * 2 {
+            out.push(Wish::Propose(Update::Settled {
+                device,
+                number,
+                turn,
+            }));
+            return self.wait(device, given, self.config.resend, out);
+        }
+        out.push(Wish::Propose(Update::Waited {
+            device,
             number,
-            is_given: true, // Or it was to be given once.
-            outcome: Some(outcome),
-            is_shared: false,
-        });
-        self.say_outcome(Ticket { device, number }, outcome, out);
-        self.arm(Timer::Act(device), out);
+            turn,
+            waited,
+        }));
+        self.wait(device, given, given.held.min(self.left_of(given)), out);
     }
 }
 
-/// The command of this number, if it has not ended.
-fn under_way(state: &Devices, device: NodeId, number: u64) -> Option<&Act> {
+/// What became of a command, if the host of this leader said it, and the group decided that it sees to
+/// the command.
+fn say_outcome(device: NodeId, given: Given, out: &mut Out) {
+    if let (Some(turn), Some(outcome)) = (given.turn, given.outcome) {
+        out.push(Wish::Propose(Update::Acted {
+            device,
+            number: given.number,
+            turn,
+            outcome,
+        }));
+    }
+}
+
+/// The command of this number, if it is not settled.
+fn unsettled(state: &Devices, device: NodeId, number: u64) -> Option<&Act> {
     let act = state.act(device);
-    act.filter(|it| it.number == number && it.is_under_way())
+    act.filter(|it| it.number == number && !it.is_settled)
 }

@@ -80,9 +80,9 @@ pub struct Config {
     /// routine says nothing: from `resend`. Default 30 s.
     pub resend_most: Span,
     /// How long a device may take for a command: above zero. It should cover the longest time for which
-    /// a command may act late, in a queue or a stack that retries: the device is passed on then. A
-    /// leader that finds a command under way waits for twice as long, for the host of another one may
-    /// have it. Alike on all nodes. Default 3 s.
+    /// a command may act late, in a queue or a stack that retries: the device is passed on then.
+    /// Where another leader takes over, the device is held for twice as long, for the host of the former one
+    /// may have the command. Alike on all nodes. Default 3 s.
     pub act_timeout: Span,
 }
 

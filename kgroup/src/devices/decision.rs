@@ -48,6 +48,16 @@ pub enum Decision {
     },
     /// The device is still at this command, or at one before it.
     Waits,
+    /// No host is at the command any more, of which it was known before what became of it.
+    Settled {
+        /// Which act of the device.
+        number: u64,
+    },
+    /// It is known how long the device was held for a command.
+    Waited {
+        /// Which act of the device.
+        number: u64,
+    },
     /// What became of a command.
     Acted {
         /// The claim.
@@ -107,6 +117,8 @@ impl Verdict {
             | Decision::Gives { .. }
             | Decision::TakenOver { .. }
             | Decision::Waits
+            | Decision::Settled { .. }
+            | Decision::Waited { .. }
             | Decision::Observed
             | Decision::Watched(_)
             | Decision::Unwatched(_)

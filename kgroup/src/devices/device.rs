@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 use selvedge_routine::State;
 use serde::{Deserialize, Serialize};
 
@@ -44,20 +44,30 @@ impl Device {
         let (decision, granted) = match *update {
             Update::Lock {
                 claim, patience, ..
-            } => self.lock.lock(known_as(claim, rules), patience, around),
+            } => {
+                let (decision, granted) = self.lock.lock(known_as(claim, rules), patience, around);
+                self.abandon();
+                (decision, granted)
+            }
             Update::Release { claim, .. } => {
                 let claim = known_as(claim, rules);
                 let granted = self.lock.release(claim, around);
+                self.abandon();
                 (Decision::Released(claim), granted)
             }
             Update::Acted { outcome, .. } => match self.judge(update, limits, rules) {
                 Some(decision) => (decision, None),
                 None => self.acted(outcome),
             },
+            Update::Settled { .. } => match self.judge(update, limits, rules) {
+                Some(decision) => (decision, None),
+                None => self.settled(),
+            },
             Update::Act { .. }
             | Update::Observed { .. }
             | Update::Watch { .. }
-            | Update::TakeOver { .. } => {
+            | Update::TakeOver { .. }
+            | Update::Waited { .. } => {
                 let decision = self.judge(update, limits, rules);
                 (decision.unwrap_or_else(|| self.take(update, rules)), None)
             }
@@ -89,7 +99,10 @@ impl Device {
                     value: value.clone(),
                     delivery,
                     by,
+                    turn: 0,
+                    waited: Span::ZERO,
                     outcome: is_down.then_some(Outcome::Failed),
+                    is_settled: is_down,
                 };
                 let number = act.number;
                 let decision = match act.outcome {
@@ -116,11 +129,20 @@ impl Device {
             }
             Update::TakeOver { number, by, .. } => {
                 if let Some(act) = &mut self.act {
-                    act.by = by;
+                    act.take_over(by);
                 }
                 Decision::TakenOver { number }
             }
-            Update::Lock { .. } | Update::Release { .. } | Update::Acted { .. } => {
+            Update::Waited { number, waited, .. } => {
+                if let Some(act) = &mut self.act {
+                    act.waited = waited;
+                }
+                Decision::Waited { number }
+            }
+            Update::Lock { .. }
+            | Update::Release { .. }
+            | Update::Acted { .. }
+            | Update::Settled { .. } => {
                 debug_assert!(false, "these are taken elsewhere");
                 Decision::Nothing
             }
@@ -132,17 +154,49 @@ impl Device {
             debug_assert!(false, "it was judged");
             return (Decision::Nothing, None);
         };
-        act.outcome = Some(outcome);
-        let decision = Decision::Acted {
-            claim: act.claim,
-            step: act.step,
-            outcome,
+        // Where leaders took it over, the host of a former one may be at it, too.
+        act.is_settled = act.turn == 0;
+        let decision = match act.outcome {
+            Some(_) => Decision::Settled { number: act.number },
+            None => Decision::Acted {
+                claim: act.claim,
+                step: act.step,
+                outcome,
+            },
         };
+        act.outcome.get_or_insert(outcome);
+        let acts = !act.is_settled;
         // What a device did says how it is (section 4.2), until it reports something else.
         if outcome == Outcome::Done && is_news(&self.status, true, Some(&act.value)) {
             observe(&mut self.status, true, Some(&act.value));
         }
+        (decision, self.lock.pass(acts))
+    }
+
+    fn settled(&mut self) -> (Decision, Option<Claim>) {
+        let Some(act) = &mut self.act else {
+            debug_assert!(false, "it was judged");
+            return (Decision::Nothing, None);
+        };
+        act.is_settled = true;
+        let decision = match act.outcome {
+            Some(_) => Decision::Settled { number: act.number },
+            None => Decision::Acted {
+                claim: act.claim,
+                step: act.step,
+                outcome: *act.outcome.insert(Outcome::Unknown),
+            },
+        };
         (decision, self.lock.pass(false))
+    }
+
+    /// A command whose claim holds the device no longer is given no more.
+    fn abandon(&mut self) {
+        if let Some(act) = &mut self.act
+            && self.lock.holder != Some(act.claim)
+        {
+            act.abandon();
+        }
     }
 
     /// What an update comes to, where that changes nothing.
@@ -166,13 +220,28 @@ impl Device {
                 ..
             } => self.judge_act(known_as(claim, rules), step, value, limits),
             // It comes late where it is known what became of the command, or another leader sees to it.
-            Update::Acted { number, by, .. } => {
-                let act = self.under_way(number);
-                (act.map(|it| it.by) != Some(by)).then_some(Decision::Nothing)
+            Update::Acted { number, turn, .. } => {
+                let act = self.open(number, turn);
+                act.is_none_or(|it| turn > 0 && !it.is_under_way())
+                    .then_some(Decision::Nothing)
             }
-            Update::TakeOver { number, by, .. } => {
-                let act = self.under_way(number);
-                act.is_none_or(|it| it.by == by)
+            Update::TakeOver { number, after, .. } => {
+                let act = self.open(number, after);
+                act.is_none_or(|it| it.turn == u32::MAX)
+                    .then_some(Decision::Nothing)
+            }
+            Update::Settled { number, turn, .. } => {
+                let act = self.open(number, turn);
+                act.is_none().then_some(Decision::Nothing)
+            }
+            Update::Waited {
+                number,
+                turn,
+                waited,
+                ..
+            } => {
+                let act = self.open(number, turn);
+                act.is_none_or(|it| it.waited >= waited)
                     .then_some(Decision::Nothing)
             }
             Update::Observed {
@@ -221,16 +290,17 @@ impl Device {
         act.judge(step)
     }
 
-    fn under_way(&self, number: u64) -> Option<&Act> {
+    /// The command of this number, if it is not settled, and in this turn.
+    fn open(&self, number: u64, turn: u32) -> Option<&Act> {
         let act = self.act.as_ref();
-        act.filter(|it| it.number == number && it.is_under_way())
+        act.filter(|it| it.number == number && it.turn == turn && !it.is_settled)
     }
 
     fn around(&self, limits: Limits, rules: Rules) -> Around {
         Around {
             limits,
             rules,
-            acts: self.act.as_ref().is_some_and(Act::is_under_way),
+            acts: self.act.as_ref().is_some_and(|it| !it.is_settled),
         }
     }
 }

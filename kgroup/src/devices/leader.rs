@@ -87,9 +87,10 @@ impl DeviceLeader {
             self.tell(claim.routine, Answer::Granted { device, claim }, out);
         }
         match verdict.decision {
-            Decision::Gives { number } => self.on_gives(state, device, number, out),
-            Decision::TakenOver { number } => self.on_taken_over(state, device, number, out),
-            Decision::Acted { .. } => self.on_ended(state, device, out),
+            Decision::Gives { number } | Decision::TakenOver { number } => {
+                self.on_turn(state, device, number, out);
+            }
+            Decision::Acted { .. } | Decision::Settled { .. } => self.on_ended(state, device, out),
             Decision::Watched(routine) => self.show(state, device, routine, out),
             Decision::Unwatched(routine) => {
                 self.tell_status(state, device, routine, out);
@@ -105,6 +106,7 @@ impl DeviceLeader {
             | Decision::Over(_)
             | Decision::Released(_)
             | Decision::Waits
+            | Decision::Waited { .. }
             | Decision::Observed
             | Decision::Nothing => {}
         }

@@ -10,7 +10,7 @@ use super::decision::Decision;
 use super::published::Rules;
 use crate::{Claim, GroupId, Patience};
 
-/// The lock of a device. While a command to the device is under way whose claim was released,
+/// The lock of a device. While a command to the device is not settled whose claim was released,
 /// no claim holds it, and it is not free.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Lock {
@@ -33,7 +33,7 @@ struct Mark {
 pub(super) struct Around {
     pub(super) limits: Limits,
     pub(super) rules: Rules,
-    /// A command to the device is under way.
+    /// A command to the device is not settled.
     pub(super) acts: bool,
 }
 

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 use selvedge_routine::State;
 
 use super::device::is_news;
@@ -34,13 +34,15 @@ pub(super) struct Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Given {
     pub(super) number: u64,
-    /// Whether this leader gave it.
-    pub(super) is_given: bool,
-    /// What became of it, which the group has not decided yet.
+    /// The turn in which this leader sees to it; nothing until the group has decided that it does.
+    pub(super) turn: Option<u32>,
+    /// What became of it, which the group may not have decided yet.
     pub(super) outcome: Option<Outcome>,
-    /// The host of another leader may have it, too. So it has not ended before the time for that is
-    /// over, whatever this leader's host says.
-    pub(super) is_shared: bool,
+    /// How long the device was held by the leaders before, since it was last to be given.
+    pub(super) before: Span,
+    /// How long this leader has held it, and for how much longer its timer is armed.
+    pub(super) held: Span,
+    pub(super) next: Span,
 }
 
 /// A routine that is to be told a status again. It is told less and less often.

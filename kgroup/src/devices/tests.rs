@@ -135,6 +135,24 @@ impl Bench {
         core::mem::take(&mut self.wishes)
     }
 
+    /// For how long the timer of a command is armed.
+    fn armed(&self) -> Span {
+        let given = self.leader.probes.iter().find(|it| it.0 == LAMP);
+        given
+            .and_then(|it| it.1.given)
+            .map_or(Span::ZERO, |it| it.next)
+    }
+
+    /// The device is held until its command is settled: for how long.
+    fn hold(&mut self) -> Span {
+        let mut held = Span::ZERO;
+        while self.state.act(LAMP).is_some_and(|it| !it.is_settled) {
+            held = held + self.armed();
+            self.tick(Timer::Act(LAMP));
+        }
+        held
+    }
+
     fn status(&self, device: NodeId) -> Status {
         self.state.status(device).unwrap().clone()
     }

@@ -1,6 +1,6 @@
 //! What changes a cluster.
 
-use selvedge_core::{Member, NodeId};
+use selvedge_core::{Member, NodeId, Span};
 use selvedge_routine::State;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub enum Update {
         by: Member,
     },
     /// What became of a command. The first one of a command counts, and only what the leader says that
-    /// gave it last.
+    /// sees to it. Where no other leader saw to it before, no host is at it any more.
     Acted {
         /// The device.
         device: NodeId,
@@ -50,8 +50,8 @@ pub enum Update {
         number: u64,
         /// What became of it.
         outcome: Outcome,
-        /// The leader that says it.
-        by: Member,
+        /// In which turn: [`Act::turn`](super::Act::turn).
+        turn: u32,
     },
     /// A device was pinged, or reported. Refused if the status has another version by now.
     Observed {
@@ -77,8 +77,32 @@ pub enum Update {
         device: NodeId,
         /// Which of its commands.
         number: u64,
+        /// The turn that is over by it.
+        after: u32,
         /// The leader that proposes it.
         by: Member,
+    },
+    /// The leader that sees to a command has held the device for so long that other hosts can be
+    /// at it no more: it is settled, and has ended unknown if nothing else is known.
+    Settled {
+        /// The device.
+        device: NodeId,
+        /// Which of its commands.
+        number: u64,
+        /// In which turn.
+        turn: u32,
+    },
+    /// The leader that sees to a command has held the device for this long. The next one goes on from
+    /// there.
+    Waited {
+        /// The device.
+        device: NodeId,
+        /// Which of its commands.
+        number: u64,
+        /// In which turn.
+        turn: u32,
+        /// How long, with the leaders before since it was last to be given.
+        waited: Span,
     },
 }
 
@@ -93,7 +117,9 @@ impl Update {
             | Self::Acted { device, .. }
             | Self::Observed { device, .. }
             | Self::Watch { device, .. }
-            | Self::TakeOver { device, .. } => device,
+            | Self::TakeOver { device, .. }
+            | Self::Settled { device, .. }
+            | Self::Waited { device, .. } => device,
         }
     }
 }

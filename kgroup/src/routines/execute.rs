@@ -112,18 +112,44 @@ impl RoutineLeader {
         if outcome != StepOutcome::Done || hold == Span::ZERO || state.is_cut() {
             return self.end_step(state, outcome, out);
         }
-        self.task = Task::Holds;
         out.push(Wish::Disarm(RoutineTimer::Command));
+        self.hold(hold, state.held(), self.config.resend, out);
+    }
+
+    /// How long a device was held is decided in parts that double, so that a leader that takes over goes
+    /// on from there: else no run would end where leaders change more often than that.
+    fn hold(&mut self, hold: Span, held: Span, next: Span, out: &mut Out) {
+        let left = Span(hold.0.saturating_sub(held.0).max(1));
+        let next = next.min(left);
+        self.task = Task::Holds { held, next };
         out.push(Wish::Arm {
             timer: RoutineTimer::Hold,
-            after: hold,
+            after: next,
         });
     }
 
     pub(super) fn on_held(&mut self, state: &RoutineState, out: &mut Out) {
-        if self.task == Task::Holds {
-            self.end_step(state, StepOutcome::Done, out);
+        let (Task::Holds { held, next }, At::Step { claim, step, .. }) = (&self.task, self.at)
+        else {
+            return; // A stray tick.
+        };
+        let held = Span(held.0.saturating_add(next.0));
+        let next = Span(next.0.saturating_mul(2));
+        let hold = state
+            .definition()
+            .step(step)
+            .map_or(Span::ZERO, |it| it.hold);
+        if held >= hold {
+            return self.end_step(state, StepOutcome::Done, out);
         }
+        let instance = claim.instance;
+        let update = Update::Held {
+            instance,
+            step,
+            held,
+        };
+        self.propose(state, update, out);
+        self.hold(hold, held, next, out);
     }
 
     /// A device's group does not know the device.
@@ -148,7 +174,7 @@ impl RoutineLeader {
             Task::Acts => self.end_step(state, StepOutcome::Unknown, out),
             Task::Reads => self.end_step(state, StepOutcome::Failed, out),
             Task::Rest
-            | Task::Holds
+            | Task::Holds { .. }
             | Task::BacksOff { .. }
             | Task::Acquires { .. }
             | Task::Releases { .. } => {} // A stray tick.
@@ -166,7 +192,7 @@ impl RoutineLeader {
         }
     }
 
-    fn end_step(&mut self, state: &RoutineState, outcome: StepOutcome, out: &mut Out) {
+    pub(super) fn end_step(&mut self, state: &RoutineState, outcome: StepOutcome, out: &mut Out) {
         let At::Step {
             claim,
             step,

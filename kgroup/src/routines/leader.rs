@@ -7,10 +7,12 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use selvedge_core::{Member, NodeId};
+use selvedge_core::{Member, NodeId, Span};
 
 use super::published::Rules;
-use super::{Decided, RoutineConfig, RoutineEvent, RoutineState, RoutineTimer, Stage, Update};
+use super::{
+    Decided, RoutineConfig, RoutineEvent, RoutineState, RoutineTimer, Stage, StepOutcome, Update,
+};
 use crate::parcel::{Answer, Claim, Request};
 use crate::wish::{Wish, Wishes};
 use crate::{GroupId, Status, TriggerId};
@@ -48,8 +50,11 @@ pub(super) enum Task {
     /// Asks for the state that a condition needs.
     Reads,
     Acts,
-    /// The command is done, and holds its device.
-    Holds,
+    /// The command is done, and holds its device: for how long it has, and the timer is armed.
+    Holds {
+        held: Span,
+        next: Span,
+    },
     Releases {
         released: BTreeSet<NodeId>,
     },
@@ -158,6 +163,7 @@ impl RoutineLeader {
             Decided::Nothing
             | Decided::Retries
             | Decided::Cleared
+            | Decided::Held
             | Decided::Steps
             | Decided::Ends { .. } => {}
         }
@@ -310,8 +316,8 @@ impl RoutineLeader {
             self.leave(out);
             self.at = at;
             self.begin(state, out);
-        } else if self.task == Task::Holds && state.is_cut() {
-            self.on_held(state, out);
+        } else if matches!(self.task, Task::Holds { .. }) && state.is_cut() {
+            self.end_step(state, StepOutcome::Done, out);
         }
         self.arm(out);
     }
@@ -343,7 +349,7 @@ impl RoutineLeader {
         let timer = match &mut self.task {
             Task::BacksOff { .. } => Some(RoutineTimer::Backoff),
             Task::Reads | Task::Acts => Some(RoutineTimer::Command),
-            Task::Holds => Some(RoutineTimer::Hold),
+            Task::Holds { .. } => Some(RoutineTimer::Hold),
             Task::Acquires { granted } if self.rules.releases_acquired() => {
                 self.acquired = core::mem::take(granted);
                 None
@@ -366,7 +372,7 @@ impl RoutineLeader {
     /// Asks for what was not answered.
     pub(super) fn ask(&self, state: &RoutineState, out: &mut Out) {
         match &self.task {
-            Task::Rest | Task::Holds => {}
+            Task::Rest | Task::Holds { .. } => {}
             Task::BacksOff { released, .. } | Task::Releases { released } => {
                 self.ask_back(released, out);
             }
@@ -393,7 +399,7 @@ impl RoutineLeader {
 
     /// While something is to be answered, it is asked again.
     fn arm(&mut self, out: &mut Out) {
-        let is_asking = !matches!(self.task, Task::Rest | Task::Holds);
+        let is_asking = !matches!(self.task, Task::Rest | Task::Holds { .. });
         let waits = is_asking || !self.proposed.is_empty() || !self.unwatched.is_empty();
         if waits && !self.is_armed {
             self.is_armed = true;

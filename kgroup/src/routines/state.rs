@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 use selvedge_routine::Priority;
 use serde::{Deserialize, Serialize};
 
@@ -101,6 +101,16 @@ pub enum Update {
         /// Which run.
         instance: u64,
     },
+    /// The command of this step is done, and has held its device for this long. The next leader goes
+    /// on from there.
+    Held {
+        /// Which run.
+        instance: u64,
+        /// Which step, from 0.
+        step: u16,
+        /// How long, with the leaders before.
+        held: Span,
+    },
 }
 
 /// What a trigger led to.
@@ -142,6 +152,8 @@ pub enum Decided {
     Executes,
     /// The condition of the present step holds.
     Cleared,
+    /// It is known how long a command has held its device.
+    Held,
     /// A step is over, and the next one begins.
     Steps,
     /// The steps are over.
@@ -166,6 +178,8 @@ pub struct RoutineState {
     /// The present run, or the last one: 0 before the first.
     instance: u64,
     stage: Stage,
+    /// How long the command of the present step has held its device, as far as it was decided.
+    held: Span,
     /// A run follows the present one.
     is_queued: bool,
     /// The devices of the clause, in the order of their ids.
@@ -195,6 +209,7 @@ impl RoutineState {
             definition,
             instance: 0,
             stage: Stage::NotTriggered,
+            held: Span::ZERO,
             is_queued: false,
             is_true: false,
             triggers: Vec::new(),
@@ -281,6 +296,12 @@ impl RoutineState {
         }
     }
 
+    /// How long the command of the present step has held its device, as far as it was decided.
+    #[must_use]
+    pub const fn held(&self) -> Span {
+        self.held
+    }
+
     /// Whether the present step is cut short: another run is to begin.
     pub(super) fn is_cut(&self) -> bool {
         self.is_queued && self.definition.retrigger == Retrigger::Restart
@@ -306,6 +327,11 @@ impl RoutineState {
                 is_cleared,
                 ..
             } => self.is_at(instance, step, is_cleared),
+            Update::Held {
+                instance,
+                step,
+                held,
+            } => instance == self.instance && self.step() == Some(step) && self.held < held,
             Update::Released { instance } => {
                 let is_releasing = matches!(self.stage, Stage::ReleasingLocks { .. });
                 instance == self.instance && is_releasing
@@ -380,6 +406,7 @@ impl RoutineState {
 
     fn on_step_done(&mut self, outcome: StepOutcome) -> Decided {
         let is_cut = self.is_cut();
+        self.held = Span::ZERO;
         let Stage::Executing {
             attempt,
             outcomes,
@@ -447,6 +474,7 @@ impl selvedge_replica::State for RoutineState {
                 | Update::NoDevice { .. }
                 | Update::Cleared { .. }
                 | Update::StepDone { .. }
+                | Update::Held { .. }
                 | Update::Released { .. } => Decided::Nothing,
             };
         }
@@ -476,6 +504,10 @@ impl selvedge_replica::State for RoutineState {
                 Decided::Cleared
             }
             Update::StepDone { outcome, .. } => self.on_step_done(outcome),
+            Update::Held { held, .. } => {
+                self.held = held;
+                Decided::Held
+            }
             Update::Released { .. } => self.on_released(),
         }
     }

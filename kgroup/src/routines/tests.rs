@@ -100,6 +100,16 @@ impl Bench {
         self.step(|leader, state, out| leader.on_tick(state, timer, out));
     }
 
+    /// A command holds its device until its step is over: for how long.
+    fn hold(&mut self) -> Span {
+        let mut held = Span::ZERO;
+        while let Some(&next) = self.armed.get(&RoutineTimer::Hold) {
+            held = held + next;
+            self.tick(RoutineTimer::Hold);
+        }
+        held
+    }
+
     fn claim(&self) -> Claim {
         self.state.claim(ROUTINE).unwrap()
     }
@@ -280,10 +290,31 @@ fn a_long_command_holds_its_device_and_then_the_next_one_is_given() {
     assert!(bench.armed.contains_key(&RoutineTimer::Command));
     bench.acted(1, 0, Outcome::Done);
     assert_eq!(bench.asked(), []);
-    assert_eq!(bench.armed.get(&RoutineTimer::Hold), Some(&hold));
     assert!(!bench.armed.contains_key(&RoutineTimer::Command));
-    bench.tick(RoutineTimer::Hold);
+    assert_eq!(bench.hold(), hold);
     assert_eq!(bench.asked(), [("act", 2)]);
+}
+
+#[test]
+fn a_leader_that_takes_over_takes_what_is_left_of_a_hold() {
+    let hold = Span::secs(60);
+    let mut bench = Bench::new(routine(vec![Step { hold, ..set(1) }, set(2)]));
+    bench.trigger(1);
+    bench.grant_all();
+    for leaders in 1.. {
+        bench.acted(1, 0, Outcome::Done);
+        for _ in 0..3 {
+            bench.tick(RoutineTimer::Hold);
+        }
+        if bench.state.step() == Some(1) {
+            return;
+        }
+        assert!(leaders < 60, "held for {:?}", bench.state.held());
+        let group_of = |device: NodeId| (device.0 < 50).then_some(GroupId(device.0));
+        bench.leader = RoutineLeader::new(RoutineConfig::new(), ROUTINE, &bench.state, group_of);
+        bench.armed.clear();
+        bench.step(|leader, state, out| leader.on_leads(state, out));
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) struct Building {
     /// What devices have said and not been heard yet.
     answers: BTreeMap<(Time, u64), (usize, Command)>,
     asked: u64,
+    /// How long a device takes for a command.
+    pub(crate) takes: Span,
     pub(crate) done: Vec<Done>,
     pub(crate) events: Vec<(Time, usize, Event)>,
 }
@@ -64,6 +66,18 @@ impl Building {
         link: Link,
         routines: impl IntoIterator<Item = Definition>,
     ) -> Self {
+        let config = Config::new();
+        Self::with_config(config, seed, (nodes, devices, failures), link, routines)
+    }
+
+    /// With so many nodes, devices and failures.
+    pub(crate) fn with_config(
+        config: Config,
+        seed: u64,
+        (nodes, devices, failures): (u64, u64, u8),
+        link: Link,
+        routines: impl IntoIterator<Item = Definition>,
+    ) -> Self {
         let place = |at: u64| Place([at as i32 * 100, 0, 0]);
         let selection = Selection::new().with_failures(failures);
         let smart = (1..=nodes).map(|id| Node::new(id, place(id)));
@@ -77,13 +91,14 @@ impl Building {
         let mut building = Self {
             net: Network::new(seed, topology, link).unwrap(),
             site,
-            config: Config::new(),
+            config,
             members: (1..=nodes).map(|id| Member::new(id, 0)).collect(),
             devices: (1..=devices)
                 .map(|it| (device(it), ("off".into(), true)))
                 .collect(),
             answers: BTreeMap::new(),
             asked: 0,
+            takes: DEVICE,
             done: Vec::new(),
             events: Vec::new(),
         };
@@ -261,8 +276,12 @@ impl Building {
         };
         if let Some(command) = answer {
             self.asked += 1;
+            let takes = match command {
+                Command::Acted { .. } => self.takes,
+                _ => DEVICE,
+            };
             self.answers
-                .insert((at + DEVICE, self.asked), (node, command));
+                .insert((at + takes, self.asked), (node, command));
         }
     }
 

@@ -309,3 +309,64 @@ fn facts_that_cannot_be_taken_are_named() {
     let damage = Damage::Replica(base.group().unwrap(), not_own);
     assert_eq!(theirs.fold(base), Err(damage));
 }
+
+/// Whether a node accepts the next configuration of a group.
+fn is_link(event: &Event) -> bool {
+    let Some(Fact::Replica { fact, .. }) = Kgroup::fact(event) else {
+        return false;
+    };
+    let replica::Fact::Accepted { entries, .. } = fact else {
+        return false;
+    };
+    let mut entries = entries.iter();
+    entries.any(|it| matches!(it, replica::Entry::Configure(_)))
+}
+
+/// Nodes and devices in which no one may fail, up to when the groups have moved once.
+fn moved(seed: u64) -> Building {
+    let mut house = Building::new(seed, 4, 4, 0, Link::default(), [once()]);
+    house.run(Span::secs(5));
+    for at in 0..4 {
+        house.net.command(at, Command::Epoch(2 + seed)).unwrap();
+    }
+    house.run(Span::secs(15));
+    house
+}
+
+/// A group of one leads and passes on to others in one step.
+#[test]
+fn a_member_that_stored_a_link_and_not_that_it_is_decided_passes_on() {
+    let mut cut = 0;
+    for seed in 0..4 {
+        let ends = moved(seed)
+            .events
+            .iter()
+            .enumerate()
+            .filter_map(|(at, it)| is_link(&it.2).then_some(at + 1))
+            .collect::<Vec<_>>();
+        for end in ends {
+            cut += 1;
+            let mut house = moved(seed);
+            house.events.truncate(end);
+            house.black_out(log);
+            house.run(Span::secs(30));
+            let mut leads = BTreeMap::<(usize, GroupId), bool>::new();
+            for (_, node, event) in house.events.iter().skip(end) {
+                match event {
+                    Event::Leads { group } => {
+                        leads.insert((*node, *group), true);
+                    }
+                    Event::Deposed { group } => {
+                        let led = leads.insert((*node, *group), false);
+                        assert_eq!(led, Some(true), "seed {seed}: {group:?} was not led");
+                    }
+                    _ => {}
+                }
+            }
+            for group in house.site.groups() {
+                assert_eq!(house.leader(group).len(), 1, "seed {seed}: {group:?}");
+            }
+        }
+    }
+    assert!(cut > 3, "{cut} links");
+}

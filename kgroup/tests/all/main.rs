@@ -17,6 +17,7 @@ mod cluster;
 mod devices;
 mod devices_model;
 mod durable;
+mod epochs;
 mod errata;
 mod groups_model;
 mod left_behind;

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 use selvedge_kgroup::routines::{
     CLAUSE_MAX, DEVICES_MAX, Decided, Definition, DefinitionError, End, Locking, Report, Retrigger,
     RoutineConfig, RoutineState, STEPS_MAX, Stage, StepOutcome, TRIGGERS_MAX, Taken, Update,
@@ -415,6 +415,11 @@ fn updates() -> impl Strategy<Value = Update> {
                 outcome,
             }
         ),
+        (instance.clone(), 0..4_u16, 0..9_u64).prop_map(|(instance, step, held)| Update::Held {
+            instance,
+            step,
+            held: Span(held),
+        }),
         (instance.clone(), attempt).prop_map(|(instance, attempt)| Update::NoDevice {
             instance,
             attempt,

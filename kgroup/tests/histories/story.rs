@@ -29,7 +29,11 @@ pub(crate) struct Totals {
     pub(crate) restarts: u64,
     pub(crate) changes: u64,
     pub(crate) executing: u64,
+    /// In which epochs were shorter than timeouts.
+    pub(crate) hurried: u64,
     pub(crate) messages: u64,
+    /// In a second.
+    pub(crate) busiest: u64,
     /// In 30 seconds of peace.
     pub(crate) idle: u64,
     pub(crate) stale: u64,
@@ -169,6 +173,11 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     story.begin();
     story.faults();
     let healed_after = story.heal();
+    if story.world.chance(40) {
+        all.hurried += 1;
+        story.hurry();
+        story.heal();
+    }
     story.end(all);
     all.healed_after = all.healed_after.max(healed_after);
 }
@@ -495,6 +504,46 @@ impl Story {
         None
     }
 
+    /// Epochs are shorter than the timeouts of devices, which are slow, and runs end all the same.
+    fn hurry(&mut self) {
+        let epoch = Span::secs([1, 3, 5, 7][self.world.pick(4)]);
+        for device in self.world.devices.all.values_mut() {
+            device.slow = 50;
+        }
+        let before = self.runs();
+        self.trigger_all();
+        let began = self.world.now;
+        loop {
+            self.world.run(epoch);
+            let after = self.world.now.since(began);
+            let missing: Vec<_> = (0..before.len())
+                .filter(|&it| !self.has_run_since(it, before[it]))
+                .collect();
+            if missing.is_empty() {
+                return;
+            }
+            assert!(
+                after < Span::secs(300),
+                "{missing:?} have not run in {after:?} of epochs of {epoch:?}"
+            );
+            self.epoch += 1;
+            for at in 0..self.count() {
+                self.world
+                    .command(at, Command::Epoch(self.epoch), Span::ZERO);
+            }
+        }
+    }
+
+    /// Whether a run has ended that began after this one. Optimistic ones may meet again and again.
+    fn has_run_since(&self, number: usize, before: u64) -> bool {
+        let routine = GroupId::routine(number as u32);
+        let Some(Held::Routine(routine)) = self.world.oracle.held(routine) else {
+            return false;
+        };
+        routine.definition().locking == Locking::Optimistic
+            || routine.report().is_some_and(|it| it.instance > before)
+    }
+
     /// How often each routine has run. A leader that is replaced while its group decides that a run is
     /// over says no report of it; the state has it.
     fn runs(&self) -> Vec<u64> {
@@ -506,9 +555,7 @@ impl Story {
         runs.collect()
     }
 
-    fn end(&mut self, all: &mut Totals) {
-        // A routine runs, a last time.
-        let before = self.runs();
+    fn trigger_all(&mut self) {
         for number in 0..self.world.site.routines().len() {
             let at = self.world.pick(self.count());
             self.triggers += 1;
@@ -519,6 +566,12 @@ impl Story {
             self.world
                 .command(at, Command::Trigger { routine, id }, Span::ZERO);
         }
+    }
+
+    fn end(&mut self, all: &mut Totals) {
+        // A routine runs, a last time.
+        let before = self.runs();
+        self.trigger_all();
         self.world.run(Span::secs(60));
         assert_eq!(self.what_is_missing(), None);
         let ran: Vec<_> = self.runs().into_iter().zip(before).collect();
@@ -547,6 +600,7 @@ impl Story {
         all.unseen += world.asked.unseen;
         all.restarts += world.restarts;
         all.messages += world.sent;
+        all.busiest = all.busiest.max(world.busiest);
         all.idle = all.idle.max(idle);
         all.stale += world.oracle.stale;
         all.executing += world.oracle.exclusive;

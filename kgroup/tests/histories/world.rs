@@ -63,6 +63,9 @@ pub(crate) struct World {
     /// When nodes last said that they are here, and in which life: a group may name that one.
     said: BTreeMap<NodeId, (Member, Time)>,
     pub(crate) sent: u64,
+    /// The present second, what was sent in it, and the most that was sent in any.
+    second: (u64, u64),
+    pub(crate) busiest: u64,
     pub(crate) restarts: u64,
     /// When a node began again.
     pub(crate) started: Time,
@@ -82,6 +85,9 @@ const NAMED_WITHIN: Span = Span::secs(60);
 
 /// More on its way than any correct building has.
 const LONGEST: usize = 50_000;
+
+/// More messages in a second than any correct building sends.
+const BUSIEST: u64 = 6_000;
 
 /// More steps at one moment than any correct building needs.
 const STORM: u64 = 50_000;
@@ -107,6 +113,8 @@ impl World {
             lost: BTreeSet::new(),
             said: BTreeMap::new(),
             sent: 0,
+            second: (0, 0),
+            busiest: 0,
             restarts: 0,
             started: Time::ZERO,
             is_alone: std::env::var_os("SELVEDGE_SEED").is_some(),
@@ -199,7 +207,7 @@ impl World {
     }
 
     fn post(&mut self, from: Member, to: NodeId, message: &Message) {
-        self.sent += 1;
+        self.count_message();
         if self.is_alone {
             self.note(from, to, message);
         }
@@ -226,6 +234,24 @@ impl World {
             let message = message.clone();
             self.enter(after, What::Message { to, from, message });
         }
+    }
+
+    /// Nothing that arrives is answered by a question that its answer causes: what is sent follows
+    /// from clocks, commands and decisions, and each second has few of these.
+    fn count_message(&mut self) {
+        self.sent += 1;
+        let second = self.now.0 / 1_000_000;
+        if self.second.0 != second {
+            self.second = (second, 0);
+        }
+        self.second.1 += 1;
+        self.busiest = self.busiest.max(self.second.1);
+        assert!(
+            self.second.1 <= BUSIEST,
+            "{} messages in second {second}: {:#?}",
+            self.second.1,
+            self.kinds
+        );
     }
 
     fn note(&mut self, from: Member, to: NodeId, message: &Message) {

@@ -85,7 +85,7 @@ impl Settings {
             let at = at.checked_rem(of.len()).unwrap_or_default();
             of.get(at).copied().unwrap_or_default()
         };
-        // A node that asks more groups at once than it has hints for may find none of them.
+        // It has room for all groups that it asks, whatever this is.
         let hints = match (self.is_hostile, self.variant & 64) {
             (true, _) => 2,
             (false, 64) => 8,

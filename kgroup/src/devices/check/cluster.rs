@@ -51,6 +51,8 @@ pub(super) struct Cluster {
     pub(super) orders: Vec<Order>,
     /// Whether a command was given that had ended.
     pub(super) gives_ended: bool,
+    /// Whether a command was given for a claim that did not hold the device.
+    pub(super) gives_for_none: bool,
     /// Commands that may be given once, as often as they were given; in order.
     pub(super) given_once: Vec<Ticket>,
     ways: Ways,
@@ -69,6 +71,7 @@ impl Cluster {
             term: 0,
             orders: Vec::new(),
             gives_ended: false,
+            gives_for_none: false,
             given_once: Vec::new(),
             ways,
             present: View {
@@ -292,6 +295,8 @@ impl Cluster {
     fn on_order(&mut self, ticket: Ticket) {
         let act = self.present.state.act(ticket.device);
         self.gives_ended |= !act.is_some_and(Act::is_under_way);
+        let holder = self.present.state.holder(ticket.device);
+        self.gives_for_none |= act.is_none_or(|it| holder != Some(it.claim));
         if act.is_some_and(|it| it.delivery == Delivery::AtMostOnce) {
             self.given_once.push(ticket);
         }
@@ -307,6 +312,8 @@ fn below(bound: usize, cx: &mut Context<'_, Party>) -> usize {
 
 fn leader(node: u64, state: &Devices) -> DeviceLeader {
     let config = Config::new();
+    // A device is held in two parts, so that two leaders may share a hold.
+    let config = config.with_resend(config.act_timeout * 8);
     // What was lost is told again at each tick, so that ticks are not counted.
     let config = config.with_resend_most(config.resend);
     DeviceLeader::new(Member::new(100 + node, 0), config, state)

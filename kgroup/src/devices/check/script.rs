@@ -20,6 +20,8 @@ pub(super) struct Play {
     pub(super) attempts: u32,
     /// Whether it has the first device do something.
     pub(super) acts: Option<Delivery>,
+    /// Whether it may give its devices back before it hears what became of its command.
+    pub(super) hurries: bool,
     /// Whether it watches the first device, and does nothing else.
     pub(super) watches: bool,
 }
@@ -123,8 +125,11 @@ impl Script {
                 if held.len() == self.play.devices.len() {
                     self.stage = Stage::Executes;
                     cx.disarm(Tick::Resend);
+                    if self.play.acts.is_none() || self.play.hurries {
+                        cx.arm(Tick::Finish, super::SOON);
+                    }
                     if self.play.acts.is_none() {
-                        return cx.arm(Tick::Finish, super::SOON);
+                        return;
                     }
                     self.ask(cx);
                 } else if self.play.patience == Patience::Queues {
@@ -138,6 +143,7 @@ impl Script {
                 }
             }
             Answer::Acted { claim, .. } if self.is_mine(claim) && self.stage == Stage::Executes => {
+                cx.disarm(Tick::Finish);
                 self.release(false, cx);
             }
             Answer::Released { device, claim } if self.is_mine(claim) => {

@@ -130,6 +130,22 @@ fn acts() -> Vec<Scenario> {
             },
         ),
         holds(
+            "commands that may be given again, a routine that does not wait for its own, two other leaders",
+            0,
+            Setup {
+                routines: &[
+                    Play {
+                        hurries: true,
+                        ..AGAIN
+                    },
+                    AGAIN,
+                ],
+                runs: &[1, 1],
+                sees: &[Sight::Executes, Sight::Waits, Sight::Orders],
+                ..alone
+            },
+        ),
+        holds(
             "a command that is given once, another leader, a loss, a copy",
             5_231,
             Setup {

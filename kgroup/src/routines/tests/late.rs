@@ -255,7 +255,7 @@ fn an_answer_to_a_command_that_is_over_changes_nothing() {
     bench.acted(1, 0, Outcome::Failed);
     assert_eq!(bench.state.step(), Some(0));
     assert!(bench.armed.contains_key(&RoutineTimer::Hold));
-    bench.tick(RoutineTimer::Hold);
+    assert_eq!(bench.hold(), hold);
     assert_eq!(bench.state.step(), Some(1));
     bench.acted(1, 0, Outcome::Failed);
     assert_eq!(bench.state.step(), Some(1), "that was the step before");

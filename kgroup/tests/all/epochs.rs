@@ -1,0 +1,72 @@
+//! Epochs that are shorter than the timeouts of devices: runs end all the same.
+
+use selvedge_core::Span;
+use selvedge_kgroup::routines::{Definition, StepOutcome};
+use selvedge_kgroup::{Command, Config, GroupId, Held, groups};
+use selvedge_sim::network::Link;
+
+use crate::building::{Building, switching};
+
+/// Runs a routine while epochs begin, the first one just after its first command was given. Returns
+/// how long the run took, and how often commands were given.
+fn run(seed: u64, epoch: Span, takes: Span, routine: Definition) -> (Span, Building) {
+    // Groups change at the beginning of an epoch at once.
+    let groups = groups::Config::new().with_stagger(Span::ZERO);
+    let config = Config::new().with_groups(groups);
+    let mut house = Building::with_config(config, seed, (5, 2, 1), Link::default(), [routine]);
+    house.takes = takes;
+    house.run(Span::secs(5));
+    house.trigger(0, 0, 1);
+    let began = house.net.now();
+    while house.done.is_empty() {
+        house.run(Span::millis(1));
+    }
+    house.run(Span(takes.0 / 2));
+    for number in 2.. {
+        for at in 0..5 {
+            house.net.command(at, Command::Epoch(number)).unwrap();
+        }
+        let next = house.net.now() + epoch;
+        while house.net.now() < next {
+            house.run(Span::millis(10));
+            if house.routine(0).report().is_some() && is_free(&house) {
+                return (house.net.now().since(began), house);
+            }
+        }
+        let took = house.net.now().since(began);
+        assert!(
+            took < Span::secs(60),
+            "seed {seed}, epochs of {epoch:?}: not over after {took:?}; given {} times",
+            house.done.len()
+        );
+    }
+    unreachable!()
+}
+
+/// Whether no routine holds a device, and no device is at a command.
+fn is_free(house: &Building) -> bool {
+    let routine = GroupId::routine(0);
+    let stage = house.net.machines().filter_map(|it| it.1.held(routine));
+    let rests = |it: &Held| matches!(it, Held::Routine(it) if it.claim(routine).is_none());
+    stage.into_iter().any(rests)
+}
+
+#[test]
+fn a_run_ends_however_short_epochs_are() {
+    for seed in 1..=3 {
+        for epoch in [1, 3, 5, 7] {
+            for takes in [100, 1_300, 2_700] {
+                let (epoch, takes) = (Span::secs(epoch), Span::millis(takes));
+                let (took, house) = run(seed, epoch, takes, switching(&[1], "on"));
+                // Two holds at most, the times that elections take, and halves of epochs.
+                eprintln!(
+                    "seed {seed}, epochs of {epoch:?}, {takes:?}: {took:?}, {}",
+                    house.done.len()
+                );
+                assert!(house.done.len() <= 3, "{}", house.done.len());
+                let outcome = house.routine(0).report().unwrap().steps[0];
+                assert!(takes > epoch || outcome == StepOutcome::Done, "{outcome:?}");
+            }
+        }
+    }
+}
