@@ -8,7 +8,7 @@
 //! | a claim that was released, or is earlier than another one of its routine, never holds or waits again, however late its request comes (errata G5 and G6) | no more than [`Limits::routines`] routines ever ask for the device; the others are refused |
 //! | a device does nothing for a claim that does not hold it, and is not passed on before its host has ended the last command, or the time for that is over | the host carries no command out after [`Config::act_timeout`], which is alike on all nodes; no message is under way for longer |
 //! | a command with [`Delivery::AtMostOnce`] is given to the host once at most | node ids are unique, and a node that restarts has a new incarnation |
-//! | a command whose claim is released before it is known what became of it has ended unknown: it is not given again, and the device is held until no host can be at it | the same |
+//! | a command whose claim is released before its outcome is decided ends as unknown: it is not given again, and the device is held until no host can carry it out | the same |
 //! | a device that all routines have released is free, and no claim waits for it (theorem 5) | the leader hears how each command ended, or its time is over; leaders may change as often as they like, if they lead long enough to decide something |
 //! | a routine that watches a device is told its latest status at last (erratum G8) | a leader is there, and messages get through now and then |
 //! | memory is bounded: [`Limits`]; what does not fit is refused | |
@@ -19,7 +19,7 @@
 //!   [`Ticket`] that it took, and passes over it and lower ones, comes to that.
 //! - That a device whose leader was replaced during a command is passed on soon: that takes twice
 //!   [`Config::act_timeout`] from when the command was last to be given, which is three times at most.
-//!   What became of the command is told at once.
+//!   The routine receives the outcome of the command before that, as soon as it is decided.
 //! - The above where messages are later than [`Config::act_timeout`]: a leader that was cut off may learn
 //!   then that its command was decided, and give it, when another one has passed the device on. A
 //!   device that remembers tickets passes over that from the next holder's first command on; before
@@ -29,19 +29,19 @@
 
 //! # Why a device is held
 //!
-//! A leader may learn late that its command was decided, up to `act_timeout`, and its host may carry
-//! it out as late again. While it alone has seen to the command, its host's word, or the end of its own wait,
-//! ends that. When another leader takes over, nothing says what the host of the former one is at, and a
-//! device without memory cannot tell a late command from a new one: so the device gets no other command, and
-//! no other claim, for twice `act_timeout` from the last decision by which a host was to be given the
-//! command.
+//! A leader may learn up to `act_timeout` late that its command was decided, and its host may carry the
+//! command out another `act_timeout` later. While one leader alone had the command, the answer of its host or
+//! its own timeout settles it. After another leader takes over, the host of the former leader may still
+//! carry the command out, and a device without memory cannot distinguish a late command from a new one. So
+//! the device gets no other command and no other claim for twice `act_timeout`, counted from the last
+//! decision after which a leader may give the command.
 //!
 //! Leaders have no common clock, and each may lead for a short time only. So the group decides how long
-//! the device was held ([`Act::waited`]). A leader counts from when it knows that its turn was
-//! decided, adds what was decided before, and has the sum decided in parts that double: no sum is more
-//! than what has passed since, and each leader adds half at least of the time for which it led. A command
-//! is given again in its first two turns only, and not once it is known what became of it, so the
-//! time begins anew twice at most.
+//! the device was held ([`Act::waited`]). A leader starts its clock when it applies the decision that the
+//! turn is its own, adds the time that was decided before, and proposes the sum after intervals that
+//! double. The sum is never more than the time that has passed, and each leader adds at least half of the
+//! time for which it led. A command is given again in its first two turns only, and never after its
+//! outcome is decided, so the hold restarts at most twice.
 
 mod act;
 #[cfg(feature = "check")]

@@ -50,9 +50,9 @@
 //! names a claim (routine, instance, attempt), and a device remembers the highest claim of each
 //! routine that was released, so nothing that is late holds a device. A command is decided by the
 //! cluster's group before its leader gives it to the device, and only for the claim that holds the
-//! device; its end is decided, or its time is over, before the device passes on. Where leaders change
-//! meanwhile, the device is held for as long as a former one's host may act; how much of that is over the group
-//! decides, so that runs end however short epochs are. See [`devices`].
+//! device; its end is decided, or its time is over, before the device passes on. If the leader
+//! changes meanwhile, the device is held for as long as the host of a former leader may act. The group
+//! decides how much of that time has passed, so that runs end however short epochs are. See [`devices`].
 //!
 //! # A building
 //!

@@ -34,19 +34,19 @@ pub struct Act {
     /// The leader that sees to it: the one that proposed it, or took it over. The host of each one before
     /// may have it, too.
     pub by: Member,
-    /// How often a leader took it over.
+    /// The number of times that a leader took the command over.
     pub turn: u32,
-    /// How long the device has been held, as far as it was decided, since the command was last to be
-    /// given. A leader that takes over goes on from here.
+    /// The time for which the device has been held since the last turn in which the command was given.
+    /// The next leader continues from this value.
     pub waited: Span,
     /// What became of it; nothing while it is under way.
     pub outcome: Option<Outcome>,
-    /// No host is at it any more. Until then the device gets no other command, and is not passed on.
+    /// Set when no host can carry the command out any more. Until then the device gets no other command
+    /// and no other claim.
     pub is_settled: bool,
 }
 
-/// In this turn a command is given for the last time: so holds have an end, however often leaders
-/// change.
+/// The last turn in which a command is given, so that the hold ends however often leaders change.
 const LAST_GIVEN: u32 = 2;
 
 impl Act {
@@ -56,8 +56,8 @@ impl Act {
         self.outcome.is_none()
     }
 
-    /// Whether the leader of this turn gives it: the one that proposed it, and where it may be given again
-    /// the first ones that took it over.
+    /// Returns true if the leader of this turn gives the command: the proposer, or one of the first
+    /// leaders to take over a command that may be given again.
     pub(super) const fn is_given_in_turn(&self) -> bool {
         match self.delivery {
             Delivery::AtLeastOnce => self.turn <= LAST_GIVEN,
@@ -65,7 +65,7 @@ impl Act {
         }
     }
 
-    /// Another leader takes it over. One that gives it again begins a hold of its own.
+    /// Starts the turn of another leader. The hold restarts if that leader gives the command again.
     pub(super) const fn take_over(&mut self, by: Member) {
         self.by = by;
         self.turn = self.turn.saturating_add(1);
@@ -74,7 +74,7 @@ impl Act {
         }
     }
 
-    /// Its claim was released: what becomes of it is known to no routine, and it is given no more.
+    /// Ends the command as unknown: its claim was released.
     pub(super) const fn abandon(&mut self) {
         if self.is_under_way() {
             self.outcome = Some(Outcome::Unknown);

@@ -1,12 +1,9 @@
 //! What a leader does about commands.
 //!
-//! A host that has a command may carry it out late. As long as one leader alone gave it, its host's word
-//! settles it. Where leaders took it over, the hosts of former ones may have it, too, and nothing that the
-//! present one hears says when they are through: so the device is held. The time of that is the
-//! group's: a leader decides how long it has waited, in parts that double, and the next one goes on
-//! from there. Each waits by its own clock, and counts from when it knew that its turn was
-//! decided, so that what was decided is never more than what has passed. Turns in which the command is
-//! given begin the time anew, and are few.
+//! While one leader alone had a command, the answer of its host settles the command. After a takeover the
+//! host of a former leader may carry it out late, so the device is held; the module
+//! [`devices`](super) has the argument. The present leader counts the time of the hold by its own
+//! clock and proposes the sum, and the next leader continues from there.
 
 use selvedge_core::{NodeId, Span};
 
@@ -19,8 +16,8 @@ use super::update::Update;
 use crate::Outcome;
 use crate::wish::Wish;
 
-/// A hold is decided first after this part of [`Config::resend`](super::Config::resend): leaders that are
-/// replaced sooner than that decide nothing else either.
+/// The first interval of a hold is this part of [`Config::resend`](super::Config::resend). A leader that is
+/// replaced sooner decides nothing else either.
 const PARTS: u64 = 8;
 
 impl DeviceLeader {
@@ -42,7 +39,7 @@ impl DeviceLeader {
         say_outcome(device, *given, out);
     }
 
-    /// The group decided that a command is to be given, or that another leader sees to it.
+    /// A turn of a command was decided.
     pub(super) fn on_turn(&mut self, state: &Devices, device: NodeId, number: u64, out: &mut Out) {
         let Some(act) = unsettled(state, device, number) else {
             return; // It has ended since: the state may be later.
@@ -90,7 +87,7 @@ impl DeviceLeader {
         }));
     }
 
-    /// It is this leader's turn.
+    /// Starts the turn of this leader.
     fn see_to(&mut self, device: NodeId, act: &Act, outcome: Option<Outcome>, out: &mut Out) {
         if act.is_under_way() && act.is_given_in_turn() {
             out.push(Wish::Event(Event::Act {
@@ -119,8 +116,8 @@ impl DeviceLeader {
         self.wait(device, given, first.min(self.left_of(given)), out);
     }
 
-    /// For how much longer a host of a former leader may be at a command. That leader may have learned
-    /// late that it was to give it, and its host may be late as well.
+    /// The rest of the hold. A former leader may have learned late of its turn, and its host may be late as
+    /// well.
     fn left_of(&self, given: Given) -> Span {
         let most = self.config.act_timeout.0.saturating_mul(2);
         let waited = given.before.0.saturating_add(given.held.0);
@@ -138,7 +135,7 @@ impl DeviceLeader {
         out.push(Wish::Arm { timer, after });
     }
 
-    /// It is known what became of a command, or that no host is at it.
+    /// Stops the timer of a command that is settled.
     pub(super) fn on_ended(&mut self, state: &Devices, device: NodeId, out: &mut Out) {
         let is_open = state.act(device).is_some_and(|it| !it.is_settled);
         let Some(probe) = self.probe(device) else {
@@ -166,7 +163,7 @@ impl DeviceLeader {
         self.on_held(device, act, given, out);
     }
 
-    /// The device was held for some time.
+    /// Proposes the time for which the device was held.
     fn on_held(&mut self, device: NodeId, act: &Act, mut given: Given, out: &mut Out) {
         let (number, turn) = (act.number, act.turn);
         given.held = Span(given.held.0.saturating_add(given.next.0));
@@ -192,8 +189,7 @@ impl DeviceLeader {
     }
 }
 
-/// What became of a command, if the host of this leader said it, and the group decided that it sees to
-/// the command.
+/// Proposes the outcome that the host of this leader reported, if the turn is its own.
 fn say_outcome(device: NodeId, given: Given, out: &mut Out) {
     if let (Some(turn), Some(outcome)) = (given.turn, given.outcome) {
         out.push(Wish::Propose(Update::Acted {

@@ -48,12 +48,12 @@ pub enum Decision {
     },
     /// The device is still at this command, or at one before it.
     Waits,
-    /// No host is at the command any more, of which it was known before what became of it.
+    /// The command is settled; its outcome was decided before.
     Settled {
         /// Which act of the device.
         number: u64,
     },
-    /// It is known how long the device was held for a command.
+    /// The time of the hold of a command is longer.
     Waited {
         /// Which act of the device.
         number: u64,

@@ -34,13 +34,13 @@ pub(super) struct Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Given {
     pub(super) number: u64,
-    /// The turn in which this leader sees to it; nothing until the group has decided that it does.
+    /// The turn of this leader; `None` until the group has decided it.
     pub(super) turn: Option<u32>,
-    /// What became of it, which the group may not have decided yet.
+    /// The outcome that the host reported, which may not be decided yet.
     pub(super) outcome: Option<Outcome>,
-    /// How long the device was held by the leaders before, since it was last to be given.
+    /// The time of the hold under the leaders before this one.
     pub(super) before: Span,
-    /// How long this leader has held it, and for how much longer its timer is armed.
+    /// The time of the hold under this leader, and the interval for which its timer is armed.
     pub(super) held: Span,
     pub(super) next: Span,
 }

@@ -41,8 +41,8 @@ pub enum Update {
         /// The leader that proposes it.
         by: Member,
     },
-    /// What became of a command. The first one of a command counts, and only what the leader says that
-    /// sees to it. Where no other leader saw to it before, no host is at it any more.
+    /// The outcome of a command. The first one counts, and only in the present turn. In turn 0 it settles
+    /// the command as well, since no other host had it.
     Acted {
         /// The device.
         device: NodeId,
@@ -50,7 +50,7 @@ pub enum Update {
         number: u64,
         /// What became of it.
         outcome: Outcome,
-        /// In which turn: [`Act::turn`](super::Act::turn).
+        /// The turn: [`Act::turn`](super::Act::turn).
         turn: u32,
     },
     /// A device was pinged, or reported. Refused if the status has another version by now.
@@ -77,31 +77,30 @@ pub enum Update {
         device: NodeId,
         /// Which of its commands.
         number: u64,
-        /// The turn that is over by it.
+        /// The turn that it ends.
         after: u32,
         /// The leader that proposes it.
         by: Member,
     },
-    /// The leader that sees to a command has held the device for so long that other hosts can be
-    /// at it no more: it is settled, and has ended unknown if nothing else is known.
+    /// Settles a command after its hold: no host can carry it out any more. Its outcome is unknown if
+    /// no other outcome was decided.
     Settled {
         /// The device.
         device: NodeId,
         /// Which of its commands.
         number: u64,
-        /// In which turn.
+        /// The turn.
         turn: u32,
     },
-    /// The leader that sees to a command has held the device for this long. The next one goes on from
-    /// there.
+    /// The time for which a device was held for a command.
     Waited {
         /// The device.
         device: NodeId,
         /// Which of its commands.
         number: u64,
-        /// In which turn.
+        /// The turn.
         turn: u32,
-        /// How long, with the leaders before since it was last to be given.
+        /// The time, including the leaders before, since the last turn in which the command was given.
         waited: Span,
     },
 }

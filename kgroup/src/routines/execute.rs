@@ -116,8 +116,8 @@ impl RoutineLeader {
         self.hold(hold, state.held(), self.config.resend, out);
     }
 
-    /// How long a device was held is decided in parts that double, so that a leader that takes over goes
-    /// on from there: else no run would end where leaders change more often than that.
+    /// Waits, and has the time decided after intervals that double, so that the next leader continues from
+    /// there. Otherwise no run would end where leaders change more often than that.
     fn hold(&mut self, hold: Span, held: Span, next: Span, out: &mut Out) {
         let left = Span(hold.0.saturating_sub(held.0).max(1));
         let next = next.min(left);

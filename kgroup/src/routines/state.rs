@@ -101,14 +101,14 @@ pub enum Update {
         /// Which run.
         instance: u64,
     },
-    /// The command of this step is done, and has held its device for this long. The next leader goes
-    /// on from there.
+    /// The time for which the command of this step has held its device. The next leader continues from
+    /// this value.
     Held {
         /// Which run.
         instance: u64,
         /// Which step, from 0.
         step: u16,
-        /// How long, with the leaders before.
+        /// The time, including the leaders before.
         held: Span,
     },
 }
@@ -152,7 +152,7 @@ pub enum Decided {
     Executes,
     /// The condition of the present step holds.
     Cleared,
-    /// It is known how long a command has held its device.
+    /// The time for which a command has held its device is longer.
     Held,
     /// A step is over, and the next one begins.
     Steps,
@@ -178,7 +178,7 @@ pub struct RoutineState {
     /// The present run, or the last one: 0 before the first.
     instance: u64,
     stage: Stage,
-    /// How long the command of the present step has held its device, as far as it was decided.
+    /// The decided time for which the command of the present step has held its device.
     held: Span,
     /// A run follows the present one.
     is_queued: bool,
@@ -296,7 +296,7 @@ impl RoutineState {
         }
     }
 
-    /// How long the command of the present step has held its device, as far as it was decided.
+    /// The decided time for which the command of the present step has held its device.
     #[must_use]
     pub const fn held(&self) -> Span {
         self.held

@@ -305,9 +305,9 @@ fn a_leader_that_takes_over_takes_what_is_left_of_a_hold() {
         bench.acted(1, 0, Outcome::Done);
         for _ in 0..3 {
             bench.tick(RoutineTimer::Hold);
-        }
-        if bench.state.step() == Some(1) {
-            return;
+            if bench.state.step() == Some(1) {
+                return;
+            }
         }
         assert!(leaders < 60, "held for {:?}", bench.state.held());
         let group_of = |device: NodeId| (device.0 < 50).then_some(GroupId(device.0));

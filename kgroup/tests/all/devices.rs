@@ -210,7 +210,7 @@ impl Past {
         assert_eq!(routines.len(), all.len(), "a routine has one claim at most");
         assert!(all.iter().all(|it| !state.is_over(device, *it)));
         assert!(all.iter().all(|it| !self.is_over(*it)));
-        let act = state.act(device).filter(|it| it.is_under_way());
+        let act = state.act(device).filter(|it| !it.is_settled);
         assert_eq!(act.map(|it| it.number), self.acts);
         let acts_for_another = |it: &Act| self.holder.is_some_and(|holder| holder != it.claim);
         assert!(!act.is_some_and(acts_for_another), "two commands at once");

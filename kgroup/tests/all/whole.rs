@@ -3,7 +3,7 @@
 use selvedge_core::{NodeId, Sha256Sortition, Span};
 use selvedge_kgroup::routines::Stage;
 use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{Command, Event, GroupId, Timer};
+use selvedge_kgroup::{Command, Config, Event, GroupId, Timer, groups};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition};
 use selvedge_sim::network::Link;
@@ -346,4 +346,54 @@ fn a_node_that_leads_a_group_no_more_has_none_of_its_timers() {
     led.sort_unstable();
     led.dedup();
     assert!(led.len() > 8, "leaders changed: {led:?}");
+}
+
+/// Two questions that take each other's room are both answered: the node that asks is in a former
+/// epoch, and none of the nodes that it would choose now is where they lead.
+#[test]
+fn what_is_asked_at_once_is_found_however_few_hints_are_set() {
+    let groups = groups::Config::new().with_hints(1).with_stagger(Span::ZERO);
+    let config = Config::new().with_groups(groups);
+    for seed in 0..6 {
+        let mut house = Building::with_config(config, seed, (12, 2, 0), Link::default(), []);
+        house.run(Span::secs(5));
+        let maps = ["a", "b", "c"].map(|it| GroupId::map(it, &Sha256Sortition));
+        for map in maps {
+            change(&mut house, 0, map, 1);
+        }
+        house.run(Span::secs(5));
+        for epoch in 2..7 {
+            for at in 0..11 {
+                house.net.command(at, Command::Epoch(epoch)).unwrap();
+            }
+            house.run(Span::secs(5));
+        }
+        let before = house.events.len();
+        for map in maps {
+            change(&mut house, 11, map, 2);
+        }
+        house.run(Span::secs(60));
+        let changed = house.events.iter().skip(before).filter(|(_, at, event)| {
+            *at == 11
+                && matches!(
+                    event,
+                    Event::Map {
+                        event: StoreEvent::Changed { .. },
+                        ..
+                    }
+                )
+        });
+        assert_eq!(changed.count(), 3, "seed {seed}");
+    }
+}
+
+fn change(house: &mut Building, at: usize, map: GroupId, ticket: u64) {
+    let operation = Operation {
+        key: "x".into(),
+        expected: Expected::Any,
+        value: Some([1].into_iter().collect()),
+    };
+    let command = StoreCommand::Change { ticket, operation };
+    let command = Command::Map { map, command };
+    house.net.command(at, command).unwrap();
 }

@@ -7,7 +7,7 @@ use chacha20::ChaCha8Rng;
 use selvedge_core::wire::Message as _;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
 use selvedge_kgroup::groups::{Begin, Item};
-use selvedge_kgroup::{Command, Config, Event, GroupId, Kgroup, LeaderEvent, Site};
+use selvedge_kgroup::{Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Site, devices};
 
 use crate::asked::Asked;
 use crate::home::Devices;
@@ -337,11 +337,34 @@ impl World {
         }
     }
 
+    /// What a leader gives, it gives for the claim that holds the device, as far as it knows.
+    fn check_holder(&self, at: usize, group: GroupId, event: &devices::Event) {
+        let devices::Event::Act { ticket, .. } = event else {
+            return;
+        };
+        let node = self.machine(at).unwrap();
+        let many = node.groups().replica(group);
+        // A group of one decides what follows in the same step.
+        let (Some(Held::Devices(held)), true) = (
+            node.held(group),
+            many.is_some_and(|it| it.configuration().voters.len() > 1),
+        ) else {
+            return;
+        };
+        let act = held.act(ticket.device).unwrap();
+        let holder = held.holder(ticket.device);
+        assert!(
+            act.number == ticket.number && holder == Some(act.claim),
+            "{at} gives {ticket:?} for nobody: {holder:?} holds, {act:?}"
+        );
+    }
+
     fn on_event(&mut self, at: usize, event: Event) {
         let now = self.now;
         match event {
             Event::Leader { group, event } => match event {
                 LeaderEvent::Devices(event) => {
+                    self.check_holder(at, group, &event);
                     self.oracle.on_devices(at, now, &event);
                     let answers = self.devices.on_event(now, &event, &mut self.rng);
                     if let Some((after, command)) = answers {

@@ -99,55 +99,59 @@ const ACTS: &[Promise] = &[
     Promise::ActsForHolder,
 ];
 
+const ONCE: Play = Play {
+    acts: Some(Delivery::AtMostOnce),
+    ..PATIENT
+};
+
+const AGAIN: Play = Play {
+    acts: Some(Delivery::AtLeastOnce),
+    ..PATIENT
+};
+
+const HURRIED: Play = Play {
+    hurries: true,
+    ..AGAIN
+};
+
+const ALONE: Setup = Setup {
+    routines: &[ONCE],
+    befalls: &[Fate::TakeOver, Fate::TakeOver],
+    promises: ACTS,
+    sees: &[Sight::Executes, Sight::Orders],
+    ..LOCKS
+};
+
 fn acts() -> Vec<Scenario> {
-    const ONCE: Play = Play {
-        acts: Some(Delivery::AtMostOnce),
-        ..PATIENT
-    };
-    const AGAIN: Play = Play {
-        acts: Some(Delivery::AtLeastOnce),
-        ..PATIENT
-    };
-    let alone = Setup {
-        routines: &[ONCE],
-        befalls: &[Fate::TakeOver, Fate::TakeOver],
-        promises: ACTS,
-        sees: &[Sight::Executes, Sight::Orders],
-        ..LOCKS
-    };
+    let alone = ALONE;
     vec![
         holds(
             "a command that is given once, two other leaders",
-            2_100,
+            2_600,
             alone,
         ),
         holds(
             "a command that may be given again, two other leaders",
-            1_931,
+            4_017,
             Setup {
                 routines: &[AGAIN],
                 ..alone
             },
         ),
         holds(
-            "commands that may be given again, a routine that does not wait for its own, two other leaders",
+            "a routine that does not wait for its command, another leader",
             0,
             Setup {
-                routines: &[
-                    Play {
-                        hurries: true,
-                        ..AGAIN
-                    },
-                    AGAIN,
-                ],
+                routines: &[HURRIED, PATIENT],
                 runs: &[1, 1],
+                befalls: &[Fate::TakeOver],
                 sees: &[Sight::Executes, Sight::Waits, Sight::Orders],
                 ..alone
             },
         ),
         holds(
             "a command that is given once, another leader, a loss, a copy",
-            5_231,
+            5_363,
             Setup {
                 befalls: &[Fate::TakeOver],
                 bounds: faults(1, 1),
@@ -156,7 +160,7 @@ fn acts() -> Vec<Scenario> {
         ),
         holds(
             "a command that is given once, a leader that leads again",
-            7_221,
+            11_420,
             Setup {
                 returns: true,
                 ..alone
@@ -164,7 +168,7 @@ fn acts() -> Vec<Scenario> {
         ),
         holds(
             "two routines with a command each, another leader",
-            34_387,
+            41_071,
             Setup {
                 routines: &[ONCE, AGAIN],
                 runs: &[1, 1],
@@ -225,6 +229,16 @@ pub(super) fn deep() -> Vec<Scenario> {
             Setup {
                 bounds: faults(1, 0),
                 ..AT_ONCE
+            },
+        ),
+        holds(
+            "a routine that does not wait for its command, one that does, two other leaders",
+            1_072_118,
+            Setup {
+                routines: &[HURRIED, AGAIN],
+                runs: &[1, 1],
+                sees: &[Sight::Executes, Sight::Waits, Sight::Orders],
+                ..ALONE
             },
         ),
         holds(
