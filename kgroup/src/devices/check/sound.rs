@@ -140,7 +140,7 @@ fn acts() -> Vec<Scenario> {
         ),
         holds(
             "a routine that does not wait for its command, another leader",
-            0,
+            92_326,
             Setup {
                 routines: &[HURRIED, PATIENT],
                 runs: &[1, 1],
