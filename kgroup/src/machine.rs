@@ -63,9 +63,7 @@ impl Kgroup {
         // Of all that it may ask at once: questions that take each other's room find nothing.
         let asked = site.groups().count() + 2 * usize::from(config.maps.pending);
         let hints = u16::try_from(asked).unwrap_or(u16::MAX);
-        let room = config
-            .groups
-            .with_hints(config.groups.hints.max(hints));
+        let room = config.groups.with_hints(config.groups.hints.max(hints));
         let groups = Groups::new(me, room, plan, Arc::clone(&site), begin)?;
         Ok(Self {
             me,

@@ -419,6 +419,7 @@ fn check_status(before: &Devices, after: &Devices, verdict: &Verdict) {
                 matches!(
                     it,
                     Decision::Observed
+                        | Decision::Settled { .. }
                         | Decision::Acted {
                             outcome: Outcome::Done,
                             ..
