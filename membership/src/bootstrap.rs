@@ -26,11 +26,16 @@ impl Bootstrap {
     pub(crate) const SEED_LIMIT: usize = 16;
 
     /// The node `own` joins through these seeds.
-    pub(crate) fn begin(&mut self, mut seeds: Vec<NodeId>, own: NodeId) {
+    pub(crate) fn begin(&mut self, seeds: Vec<NodeId>, own: NodeId) {
+        self.replace_seeds(seeds, own);
+        self.is_overdue = false;
+    }
+
+    /// Other seeds are asked from now on. How long none has answered goes on to count.
+    pub(crate) fn replace_seeds(&mut self, mut seeds: Vec<NodeId>, own: NodeId) {
         seeds.retain(|&seed| seed != own);
         seeds.truncate(Self::SEED_LIMIT);
         self.seeds = seeds;
-        self.is_overdue = false;
     }
 
     /// A period without an answer is over.

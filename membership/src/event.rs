@@ -19,6 +19,13 @@ pub enum Command {
         /// The seeds to ask.
         seeds: Vec<NodeId>,
     },
+    /// Replace the seeds, for instance when a name has other addresses. A joining node asks the new
+    /// ones, or begins a mesh where the list is empty. A node in the mesh asks them from now on
+    /// when it looks for lost members.
+    Seeds {
+        /// The seeds to ask, at most 16.
+        seeds: Vec<NodeId>,
+    },
     /// Say good-bye for [`Config::farewell_periods`], then stop.
     Leave,
     /// Replace the metadata of this node that all others are told, at most

@@ -26,14 +26,37 @@ impl Membership {
             return Err(Reject::AlreadyJoined);
         }
         self.bootstrap.begin(seeds, self.own.id());
+        self.presence.begin_joining();
+        self.ask_seeds_or_begin(cx);
+        self.arm_period(cx);
+        Ok(())
+    }
+
+    /// Asks these seeds from now on.
+    ///
+    /// # Errors
+    /// [`Reject::NotJoined`] where the node is idle: the seeds come with the next join.
+    pub(crate) fn replace_seeds(
+        &mut self,
+        seeds: Vec<NodeId>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if self.phase() == Phase::Idle {
+            return Err(Reject::NotJoined);
+        }
+        self.bootstrap.replace_seeds(seeds, self.own.id());
+        if self.phase() == Phase::Joining {
+            self.ask_seeds_or_begin(cx);
+        }
+        Ok(())
+    }
+
+    fn ask_seeds_or_begin(&mut self, cx: &mut Context<'_, Self>) {
         if self.bootstrap.seeds().is_empty() {
             self.enter_mesh(cx);
         } else {
-            self.presence.begin_joining();
             self.ask_seeds(cx);
         }
-        self.arm_period(cx);
-        Ok(())
     }
 
     /// Asks all seeds to be let in.

@@ -37,6 +37,7 @@ impl Membership {
     fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match command {
             Command::Join { seeds } => self.join(seeds, cx),
+            Command::Seeds { seeds } => self.replace_seeds(seeds, cx),
             Command::Leave => self.leave(cx),
             Command::SetMetadata(metadata) => self.set_metadata(metadata),
             Command::SetDistance { id, distance } => self.set_distance(id, distance),

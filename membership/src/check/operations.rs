@@ -187,7 +187,8 @@ impl<'a> World<'a> {
         let seats = self.mesh.seats();
         let id = NodeId(self.offset() + u64::from(bytes.take()) % (seats.len() as u64 + 1));
         match bytes.take() % 8 {
-            0..=2 => Command::Join { seeds: vec![id] },
+            0..=1 => Command::Join { seeds: vec![id] },
+            2 => Command::Seeds { seeds: vec![id] },
             3 => Command::Leave,
             4 => Command::SetMetadata(Metadata(decoder::payload(bytes))),
             5 => Command::SetDistance {

@@ -14,7 +14,7 @@ use crate::ring;
 use ring::{Ring, plain};
 use selvedge_core::{Delta, Driver, Incarnation, Input, Member, NodeId};
 use selvedge_membership::{
-    Age, Body, Claim, Command, Event, Membership, Message, Metadata, Phase, Record, Status,
+    Age, Body, Claim, Command, Event, Membership, Message, Metadata, Phase, Record, Reject, Status,
     SuspicionLength,
 };
 
@@ -304,6 +304,47 @@ fn two_nodes_that_are_each_others_seeds_found_a_mesh() {
     }
     ring.periods(4, |_, _, _| true);
     assert!(ring.nodes.iter().all(|node| node.machine().live() == 2));
+}
+
+/// A host may learn where its seeds are, or that it has none, after the start.
+#[test]
+fn a_joining_node_asks_its_new_seeds_and_begins_a_mesh_without_any() {
+    let config = plain().with_reconnect_every(2);
+    let mut ring = Ring::joined(1, &config);
+    for id in 1..3 {
+        let me = Member::new(id, 0);
+        ring.nodes
+            .push(Driver::new(Membership::new(me, config.clone()).unwrap()));
+    }
+    let nowhere = || vec![NodeId(99)];
+    for node in [1, 2] {
+        let join = Command::Join { seeds: nowhere() };
+        ring.command(node, join).unwrap();
+    }
+    ring.periods(2, |_, _, _| true);
+    let seeds = |id| Command::Seeds {
+        seeds: vec![NodeId(id)],
+    };
+    ring.command(1, seeds(0)).unwrap();
+    // A node is no seed of its own.
+    ring.command(2, seeds(2)).unwrap();
+    ring.settle(|_, _, _| true);
+    let live = |ring: &Ring| -> Vec<usize> {
+        let all = ring.nodes.iter();
+        all.map(|node| node.machine().live()).collect()
+    };
+    assert_eq!(live(&ring), [2, 2, 1]);
+    // A lone node of a mesh asks them, too.
+    ring.command(2, seeds(0)).unwrap();
+    ring.periods(4, |_, _, _| true);
+    assert_eq!(live(&ring), [3, 3, 3]);
+}
+
+#[test]
+fn an_idle_node_takes_its_seeds_with_the_next_join() {
+    let mut ring = Ring::new(1, &plain());
+    let seeds = Command::Seeds { seeds: vec![] };
+    assert_eq!(ring.command(0, seeds), Err(Reject::NotJoined));
 }
 
 #[test]
