@@ -73,12 +73,14 @@ pub enum KeyFileError {
         source: io::Error,
     },
     /// Others than its owner may read or change the file.
-    #[error("others may read or change the key file {} (mode {mode:03o}): chmod 600 {}", path.display(), quoted(path))]
+    #[error("others may read or change the key file {} (mode {mode:03o}): chmod {allowed:03o} {}{}", path.display(), quoted(path), unless(*mode, *allowed))]
     Permissions {
         /// Which.
         path: PathBuf,
         /// Its mode.
         mode: u32,
+        /// The widest mode that is taken.
+        allowed: u32,
     },
     /// The file holds no keys.
     #[error("the key file {} is damaged: {source}: copy the mesh's key file again, or make a new one for all nodes with `mv {} {}.damaged && {}`", path.display(), quoted(path), quoted(path), new(path))]
@@ -192,6 +194,33 @@ const FILE_LIMIT: u64 = 1 << 16;
 /// When it cannot be read, others may read or change it (on Unix), it is longer than 64 KiB, or it
 /// holds no keys.
 pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
+    read(path, OWNER_READS)
+}
+
+/// Does as [`read_key_file`], and takes a file that its group may read as well (mode 0440 or 0640),
+/// as service managers and orchestrators hand out secrets. Each user of that group holds the key.
+///
+/// # Errors
+/// As there, except that the group may read the file.
+pub fn read_group_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
+    read(path, GROUP_READS)
+}
+
+/// The widest mode of a file that only its owner may read.
+const OWNER_READS: u32 = 0o600;
+/// The same, where its group may read it.
+const GROUP_READS: u32 = 0o640;
+
+/// The other remedy for a file that its group may read, and no other user.
+const fn unless(mode: u32, allowed: u32) -> &'static str {
+    if allowed == OWNER_READS && mode & 0o077 & !GROUP_READS == 0 {
+        ", or let its group read it with --group-reads-key (read_group_key_file)"
+    } else {
+        ""
+    }
+}
+
+fn read(path: &Path, allowed: u32) -> Result<Keyring, KeyFileError> {
     let read = |source: io::Error| {
         let path = path.to_owned();
         if source.kind() == io::ErrorKind::NotFound {
@@ -208,10 +237,11 @@ pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
             return Err(read(io::ErrorKind::IsADirectory.into()));
         }
         let mode = file.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
+        if mode & 0o077 & !allowed != 0 {
             return Err(KeyFileError::Permissions {
                 path: path.to_owned(),
                 mode,
+                allowed,
             });
         }
     }

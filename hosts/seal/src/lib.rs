@@ -65,7 +65,9 @@ use selvedge_core::wire::{SEALED, varint_len};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-pub use key::{Key, KeyError, KeyFileError, Keyring, create_key_file, read_key_file};
+pub use key::{
+    Key, KeyError, KeyFileError, Keyring, create_key_file, read_group_key_file, read_key_file,
+};
 pub use opener::{Opener, Unopened};
 pub use rate::RateLimit;
 pub use sealer::{Exhausted, Sealer};

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use selvedge_core::{NodeId, Time};
 use selvedge_seal::{
     Epoch, KeyError, KeyFileError, Keyring, OVERHEAD, Opener, RateLimit, Sealer, Unopened,
-    create_key_file, overhead, read_key_file,
+    create_key_file, overhead, read_group_key_file, read_key_file,
 };
 
 const KIND: u8 = 1;
@@ -574,6 +574,23 @@ fn a_key_file_is_made_for_one_reader_and_read_only_so() {
         let refused = read_key_file(&path).unwrap_err();
         assert!(matches!(refused, KeyFileError::Permissions { .. }));
         assert!(refused.to_string().contains("chmod 600"), "{refused}");
+    }
+    for (mode, is_taken) in [
+        (0o400, true),
+        (0o440, true),
+        (0o640, true),
+        (0o660, false),
+        (0o650, false),
+        (0o644, false),
+    ] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        match read_group_key_file(&path) {
+            Ok(read) => assert!(is_taken && read == ring, "{mode:03o}"),
+            Err(refused) => {
+                assert!(!is_taken, "{refused}");
+                assert!(refused.to_string().contains("chmod 640"), "{refused}");
+            }
+        }
     }
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(matches!(
