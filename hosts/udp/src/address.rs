@@ -4,8 +4,13 @@
 //! that says how many of them are IPv4, then these, then those of IPv6: 13 bytes for two of IPv4,
 //! 25 for one of each. Nodes that know only the first form find no address in the second one, and
 //! go on to send to where datagrams come from.
+//!
+//! The scope of a link-local address (`fe80::1%eth0`) is not written: each host numbers its
+//! interfaces by itself. The reader takes its own interface to that link.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+
+use thiserror::Error;
 
 /// The most addresses that a node announces.
 pub const LIMIT: usize = 4;
@@ -65,6 +70,74 @@ where
     let (ip, port) = bytes.split_last_chunk::<2>()?;
     let ip = IpAddr::from(<[u8; N]>::try_from(ip).ok()?);
     Some(SocketAddr::new(ip, u16::from_be_bytes(*port)))
+}
+
+/// Why a text is not an address and a port.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// The text is no address and port.
+    #[error("{0:?} is no address and port: give one as 192.0.2.1:7001 or [2001:db8::1]:7001")]
+    Syntax(String),
+    /// This host has no interface of the name in a link-local address.
+    #[error("this host has no interface {0}: take one from the list of `ip link`")]
+    Interface(String),
+}
+
+/// Reads an address and a port. A link-local address has its interface by name or by number:
+/// `[fe80::1%eth0]:7001`, `[fe80::1%2]:7001`.
+///
+/// # Errors
+/// When the text is no address and port, or this host has no such interface.
+pub fn parse(text: &str) -> Result<SocketAddr, ParseError> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let syntax = || ParseError::Syntax(text.to_owned());
+    let (ip, port) = (text.strip_prefix('['))
+        .and_then(|text| text.split_once("]:"))
+        .ok_or_else(syntax)?;
+    let port: u16 = port.parse().map_err(|_| syntax())?;
+    let (bare, interface) = ip.split_once('%').ok_or_else(syntax)?;
+    let bare: IpAddr = bare.parse().map_err(|_| syntax())?;
+    if !is_link_local(bare) || interface.is_empty() {
+        return Err(syntax());
+    }
+    // The system's resolver knows the names of interfaces, and looks up no address that is one.
+    let found = (ip, port).to_socket_addrs().ok();
+    let unknown = || ParseError::Interface(interface.to_owned());
+    found.and_then(|mut it| it.next()).ok_or_else(unknown)
+}
+
+/// Returns true if each link may have a host of this address.
+pub(crate) fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+}
+
+/// The number of the interface to the link of this address, if the address has one.
+pub(crate) fn scope(address: SocketAddr) -> Option<u32> {
+    match address {
+        SocketAddr::V6(it) if is_link_local(address.ip()) => {
+            Some(it.scope_id()).filter(|&scope| scope != 0)
+        }
+        SocketAddr::V4(_) | SocketAddr::V6(_) => None,
+    }
+}
+
+/// The address, on the link of this interface if it is link-local and names none.
+pub(crate) fn on_link(mut address: SocketAddr, link: Option<u32>) -> SocketAddr {
+    if let (SocketAddr::V6(it), Some(link)) = (&mut address, link)
+        && is_link_local((*it.ip()).into())
+        && it.scope_id() == 0
+    {
+        it.set_scope_id(link);
+    }
+    address
+}
+
+/// Returns true if two addresses may be one: without a scope, a link-local address may be on any
+/// link.
+pub(crate) fn same(one: SocketAddr, other: SocketAddr) -> bool {
+    one == other || on_link(one, scope(other)) == on_link(other, scope(one))
 }
 
 /// Whether `address` names one host and port, so that others can send to it.
@@ -157,6 +230,46 @@ mod tests {
         assert_eq!((v4(4).len(), v4(5).len()), (LIMIT, 0));
         // More of IPv4 than there are.
         assert_eq!(from_metadata(&[2, 10, 1, 2, 3, 0x1B, 0x59]), []);
+    }
+
+    #[test]
+    fn a_link_local_address_is_read_with_its_interface() {
+        assert_eq!(parse("10.1.2.3:7001"), Ok(address("10.1.2.3:7001")));
+        assert_eq!(parse("[fe80::1%3]:7001"), Ok(address("[fe80::1%3]:7001")));
+        let none = parse("[fe80::1%nosuch0]:7001");
+        assert_eq!(none, Err(ParseError::Interface("nosuch0".to_owned())));
+        #[cfg(target_os = "linux")]
+        assert_eq!(parse("[fe80::1%lo]:7001"), Ok(address("[fe80::1%1]:7001")));
+        for text in [
+            "",
+            "10.1.2.3",
+            "mesh.example:7001",
+            "fe80::1%lo",
+            "[fe80::1%]:7001",
+            "[fe80::1%lo]:70010",
+            "[fe80::1]:",
+            "[2001:db8::1%lo]:7001",
+            "[10.1.2.3%lo]:7001",
+            "[lo%lo]:7001",
+        ] {
+            let syntax = ParseError::Syntax(text.to_owned());
+            assert_eq!(parse(text), Err(syntax), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_link_local_address_without_a_scope_may_be_on_any_link() {
+        let [bare, two, three] =
+            ["[fe80::1]:7001", "[fe80::1%2]:7001", "[fe80::1%3]:7001"].map(address);
+        assert!(same(bare, two) && same(two, bare) && same(two, two) && !same(two, three));
+        assert!(!same(bare, address("[fe80::2%2]:7001")));
+        assert_eq!((scope(bare), scope(two)), (None, Some(2)));
+        assert_eq!(
+            (on_link(bare, Some(3)), on_link(two, Some(3))),
+            (three, two)
+        );
+        let global = address("[2001:db8::1]:7001");
+        assert_eq!((on_link(global, Some(3)), scope(global)), (global, None));
     }
 
     /// What a node of the first release writes and reads.

@@ -138,9 +138,13 @@ impl Directory {
             && (entry.announced || entry.addresses == [source])
         {
             entry.unanswered = 0;
-            if let Some(at) = entry.addresses.iter().position(|&it| it == source) {
-                self.version += u64::from(entry.at != at);
+            let before = entry.address();
+            let mut addresses = entry.addresses.iter_mut().enumerate();
+            if let Some((at, address)) = addresses.find(|(_, it)| are_alike(**it, source)) {
+                // The source has a scope, and no announcement has one.
+                *address = source;
                 entry.at = at;
+                self.version += u64::from(entry.address() != before);
             }
             return;
         }
@@ -182,7 +186,12 @@ impl Directory {
         if let Some(old) = self.entries.get_mut(&id) {
             let newer = incarnation.newer_than(old.incarnation);
             let same = incarnation == old.incarnation;
-            let is_known = same && announced == old.announced && entry.addresses == old.addresses;
+            // An announcement has no scope: the known one stays.
+            let is_one = |ours, theirs| ours == theirs || (announced && are_alike(ours, theirs));
+            let mut both = old.addresses.iter().zip(&entry.addresses);
+            let are_known = old.addresses.len() == entry.addresses.len()
+                && both.all(|(&ours, &theirs)| is_one(ours, theirs));
+            let is_known = same && announced == old.announced && are_known;
             if !is_known && (newer || (same && (announced || !old.announced))) {
                 self.version += u64::from(old.address() != entry.address());
                 *old = entry;
@@ -198,6 +207,11 @@ impl Directory {
             Err(_) => self.refused += 1,
         }
     }
+}
+
+/// Returns true if two addresses differ in the scope at most.
+fn are_alike(one: SocketAddr, other: SocketAddr) -> bool {
+    (one.ip(), one.port()) == (other.ip(), other.port())
 }
 
 impl Entry {
@@ -337,6 +351,20 @@ mod tests {
         }
         directory.move_seed(seed, vec![at(10)]);
         check(&directory, false, "a seed has moved");
+    }
+
+    /// Announcements have no scope.
+    #[test]
+    fn a_link_local_address_is_on_the_link_from_which_it_was_heard() {
+        let on = |link: &str| -> SocketAddr { format!("[fe80::1{link}]:7001").parse().unwrap() };
+        let mut directory = Directory::new(2, &[]);
+        let member = Member::new(1, 5);
+        for (link, version) in [("%2", 2), ("%2", 2), ("%3", 3)] {
+            directory.announce(member, vec![on("")], all);
+            directory.hear(member, on(link), all);
+            assert_eq!(directory.get(member.id), Some(on(link)));
+            assert_eq!(directory.version(), version);
+        }
     }
 
     /// What differs in one thing alone.

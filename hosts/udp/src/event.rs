@@ -7,6 +7,8 @@ use selvedge_celect::Ballot;
 use selvedge_core::{Member, NodeId, Time};
 use selvedge_membership::Status;
 
+use crate::seeds::SeedNews;
+
 /// One event of one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
@@ -33,10 +35,31 @@ pub enum NodeEvent {
     Groups(selvedge_kgroup::Event),
     /// All sections have a higher bound on the number of nodes from now on.
     Raised(u32),
+    /// The addresses that this node announces from now on. It listens at all addresses of its host
+    /// and has none to advertise, so it announces those from which it answers others. An empty list:
+    /// it found no address, and a node that it never sent to cannot reach it. Then give one by
+    /// [`Setup::advertise`](crate::Setup::advertise).
+    Announced(Vec<SocketAddr>),
+    /// A new outcome of looking up a seed's name.
+    Seed(SeedNews),
+    /// All sends of this node have failed for two periods: if it leads, it leads itself alone. At most
+    /// one event a minute, until [`SentAgain`](Self::SentAgain).
+    Unsent(Unsent),
+    /// A send succeeded after [`Unsent`](Self::Unsent).
+    SentAgain,
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh alone:
     /// in the clear such processes take later and later lives, and each is an
     /// [`Identity`](selvedge_membership::Event::Identity).
     Twin(Twin),
+}
+
+/// A report that all sends fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsent {
+    /// The number of failures in a row.
+    pub in_a_row: u64,
+    /// The error of the last one.
+    pub error: String,
 }
 
 /// Another process has this node's id.
@@ -75,6 +98,8 @@ pub struct NodeState {
     pub leader: Option<(Member, Ballot)>,
     /// Until when this node leads, by its clock.
     pub leads_until: Option<Time>,
+    /// True while all its sends fail ([`NodeEvent::Unsent`]): a leader leads itself alone then.
+    pub is_mute: bool,
 }
 
 impl NodeState {
@@ -86,6 +111,7 @@ impl NodeState {
             members: [].into(),
             leader: None,
             leads_until: None,
+            is_mute: false,
         }
     }
 }

@@ -284,6 +284,10 @@ impl Datagrams for Socket {
         self.inner.reaches(address)
     }
 
+    fn source(&self, address: SocketAddr) -> Option<SocketAddr> {
+        self.inner.source(address)
+    }
+
     fn poll_recv(
         &mut self,
         cx: &mut Context<'_>,

@@ -7,7 +7,7 @@ use std::thread;
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Driver, Member, shared};
-use selvedge_membership::{Command, Metadata};
+use selvedge_membership::{Command, Metadata, Phase};
 
 use selvedge::{ConfigError, Coordination, Election, Exclusion, Node};
 use selvedge_kgroup as kgroup;
@@ -21,9 +21,10 @@ use crate::places::{self, Own};
 use crate::publisher::Publisher;
 use crate::sealing::Sealing;
 use crate::seeds::{Lookups, Turns};
+use crate::sends::Sends;
 use crate::setup::Setup;
 use crate::task::{Epochs, Progress, Task};
-use crate::{Directory, Handle, MAX_NODE_ID, NodeState, Traffic, address, new_life};
+use crate::{Directory, Handle, MAX_NODE_ID, NodeEvent, NodeState, Traffic, address, new_life};
 
 /// Starts nodes.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +106,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         sealing = Some(Sealing::new(seal, id, start, limit));
     }
     let frame_budget = config.frame_budget;
+    let (room, period) = (config.metadata_limit.into(), config.period);
     let mut exclusion = setup.exclusion.map(|it| shortened(it, frame_budget));
     if let Some((exclusion, after)) = exclusion.as_mut().zip(setup.takeover) {
         exclusion.sections.section.takeover = Some(after);
@@ -122,11 +124,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         source,
     })?;
     let local = socket.local();
-    let mut announced = setup.advertise;
-    if announced.is_empty() && address::reachable(local) {
-        announced.push(local);
-    }
-    let own = Own::new(local, &announced);
+    let own = Own::new(local, &setup.advertise, room);
     let seeds = places::others(setup.seeds, &*socket, &own)?;
     let addresses: Vec<_> = seeds.iter().map(|it| it.addresses().to_vec()).collect();
 
@@ -140,6 +138,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         turns: Turns::new(addresses.len()),
         lookups: Lookups::new(seeds, setup.clock.now()),
         own,
+        sends: Sends::new(period, setup.clock.now()),
         rng,
         budget,
         frame_budget: frame_budget.into(),
@@ -155,14 +154,20 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         effects: Vec::new(),
         frame: Vec::new(),
     };
-    if !announced.is_empty() {
-        let metadata = Metadata(address::to_metadata(&announced));
+    if !task.own.announced().is_empty() {
+        let metadata = Metadata(address::to_metadata(task.own.announced()));
         let announce = Command::SetMetadata(metadata);
         task.command(selvedge::Command::Membership(announce))?;
     }
     task.begin_epoch();
+    for news in task.lookups.begin() {
+        task.emit(NodeEvent::Seed(news));
+    }
     let seeds = task.turns.stand_ins().collect();
     task.command(selvedge::Command::Membership(Command::Join { seeds }))?;
+    if task.driver.machine().membership().phase() == Phase::Joining && task.lookups.are_itself() {
+        task.begin_alone();
+    }
     let handle = Handle {
         shared,
         id,

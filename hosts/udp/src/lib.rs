@@ -41,12 +41,15 @@
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
 //! | memory is bounded, whatever arrives and however slow readers are | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`Traffic`]) | |
+//! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
+//! | a seed's name is looked up while the seed does not answer, and while it has this node's own addresses alone and no other node is known ([`NodeEvent::Seed`]) | [`Seed::named`], [`Seed::found_later`], [`Seed::found_by`] |
+//! | a node reports with the error when all its sends fail ([`NodeEvent::Unsent`], [`NodeState::is_mute`]) | after three in a row and two periods |
 //! | the port is free when [`Handle::leave`] or [`Handle::kill`] returns | |
 //!
 //! # Waits and their ends
 //!
-//! A node joins when one of its seeds answers, and at once where it has none. All calls may be made
-//! before.
+//! A node joins when one of its seeds answers, and at once where no seed is another node. All calls
+//! may be made before.
 //!
 //! | call | waits until | ends early with |
 //! |---|---|---|
@@ -160,7 +163,16 @@
 //!
 //! A node announces its addresses as its metadata ([`address`]), so that members learn of one
 //! another's addresses together with their existence. A node that listens at `[::]` sends to both
-//! families of addresses.
+//! families of addresses. A node that listens at all addresses of its host and has none to advertise
+//! asks the system from which address datagrams to a member go, at most once a second: the member
+//! reaches the node at this address. The node announces as many addresses as fit into the metadata.
+//! It announces no address of loopback beside others, and no private address that it uses towards a
+//! public one, because a NAT is between the two.
+//!
+//! A link-local address (`fe80::1%eth0`, read by [`address::parse`]) is announced without its
+//! scope, because each host numbers its interfaces by itself. The receiver takes the interface on
+//! which datagrams of the member, or the first update about it, arrived, else the interface of its
+//! own link-local address.
 //!
 //! The socket is a [`Transport`]: [`Udp`], or for tests [`Faulty`] around it.
 
@@ -189,6 +201,7 @@ mod places;
 mod publisher;
 mod sealing;
 mod seeds;
+mod sends;
 mod service;
 mod setup;
 mod task;
@@ -201,13 +214,13 @@ pub use clock::{Clock, new_life};
 pub use coordination::Map;
 pub use directory::{Directory, MAX_NODE_ID};
 pub use error::HostError;
-pub use event::{MemberInfo, NodeEvent, NodeState, Observed, Twin};
+pub use event::{MemberInfo, NodeEvent, NodeState, Observed, Twin, Unsent};
 pub use faulty::{FaultControl, FaultCounts, Faults, Faulty};
 pub use gates::{Gate, Guard, NoEntry};
 pub use handle::{Events, Handle};
 pub use host::Host;
 pub use locks::LockError;
-pub use seeds::Seed;
+pub use seeds::{Seed, SeedFound, SeedNews};
 pub use service::{Error, Refused};
 pub use setup::Setup;
 pub use traffic::{Counter, Traffic, TrafficReport};

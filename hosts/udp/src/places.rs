@@ -1,31 +1,142 @@
 //! Where a node is, and where those are that it asks: which addresses cannot work.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
-use crate::address;
+use selvedge_core::{Span, Time};
+
+use crate::address::{self, same};
 use crate::error::HostError;
 use crate::seeds::Seed;
 use crate::setup::Setup;
 use crate::transport::Datagrams;
 
+/// The shortest time between two looks.
+const LOOK_EVERY: Span = Span::secs(1);
+
 /// The addresses of the node itself.
+///
+/// A node that listens at all addresses of its host and has none to advertise finds one by its
+/// peers: a member reaches the node at the address from which the node answers it, unless a NAT is
+/// between them.
 #[derive(Debug)]
 pub(crate) struct Own {
     local: SocketAddr,
     announced: Vec<SocketAddr>,
+    /// The longest metadata, in bytes.
+    room: usize,
+    /// `None` where the addresses are configured.
+    search: Option<Search>,
+}
+
+/// The state of a node's search for its own addresses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Search {
+    last: Option<Time>,
+    /// True if it was reported that the node found no address.
+    is_in_vain: bool,
 }
 
 impl Own {
-    pub(crate) fn new(local: SocketAddr, announced: &[SocketAddr]) -> Self {
+    /// The addresses of a node that listens at `local`. It announces `advertised`; without these,
+    /// `local`; where that is all addresses, those that it finds and that fit into `room` bytes.
+    pub(crate) fn new(local: SocketAddr, advertised: &[SocketAddr], room: usize) -> Self {
+        let local = address::canonical(local);
+        let is_told = !advertised.is_empty() || address::reachable(local);
+        let advertised = advertised.iter().map(|&it| address::canonical(it));
+        let mut announced: Vec<_> = advertised.collect();
+        if announced.is_empty() && is_told {
+            announced.push(local);
+        }
+        let search = (!is_told).then(Search::default);
         Self {
-            local: address::canonical(local),
-            announced: announced.iter().map(|&it| address::canonical(it)).collect(),
+            local,
+            announced,
+            room,
+            search,
         }
     }
 
-    pub(crate) fn is(&self, address: SocketAddr) -> bool {
-        address == self.local || self.announced.contains(&address)
+    /// The announced addresses.
+    pub(crate) fn announced(&self) -> &[SocketAddr] {
+        &self.announced
     }
+
+    /// The interface to the link of this node, where it has a link-local address.
+    pub(crate) fn link(&self) -> Option<u32> {
+        let mut all = core::iter::once(&self.local).chain(&self.announced);
+        all.find_map(|&it| address::scope(it))
+    }
+
+    /// Returns true if `address` is this node's.
+    pub(crate) fn is(&self, address: SocketAddr, socket: &dyn Datagrams) -> bool {
+        same(address, self.local)
+            || self.announced.iter().any(|&it| same(it, address))
+            || (self.local.ip().is_unspecified()
+                && address.port() == self.local.port()
+                && (address.ip().is_loopback() || is_of_host(address, socket)))
+    }
+
+    /// Looks for the address from which this node sends to `peer`, a member. Returns true if the
+    /// announced addresses changed, and once if they stay none.
+    pub(crate) fn look(&mut self, peer: SocketAddr, socket: &dyn Datagrams, now: Time) -> bool {
+        let Some(search) = self.search else {
+            return false;
+        };
+        if search.last.is_some_and(|last| now.since(last) < LOOK_EVERY) {
+            return false;
+        }
+        let found = socket.source(peer).map(address::canonical);
+        // A host of the Internet cannot answer a private address: a NAT is between the two.
+        let found = found.filter(|&it| {
+            address::reachable(it) && (!is_private(it.ip()) || is_private(peer.ip()))
+        });
+        let is_news = found.is_some_and(|it| self.take(it, socket));
+        let is_in_vain = self.announced.is_empty();
+        self.search = Some(Search {
+            last: Some(now),
+            is_in_vain,
+        });
+        is_news || (is_in_vain && !search.is_in_vain)
+    }
+
+    /// Announces this address as well, if it fits. Other hosts reach no address of loopback, so such
+    /// an address gives way to any other.
+    fn take(&mut self, found: SocketAddr, socket: &dyn Datagrams) -> bool {
+        let is_loopback = |it: &SocketAddr| it.ip().is_loopback();
+        if self.announced.iter().any(|&it| same(it, found))
+            || (is_loopback(&found) && self.announced.iter().any(|it| !is_loopback(it)))
+        {
+            return false;
+        }
+        let mut announced = self.announced.clone();
+        // The host may have moved to another network.
+        announced.retain(|it| is_of_host(*it, socket) && is_loopback(it) == is_loopback(&found));
+        announced.push(found);
+        if announced.len() > address::LIMIT || address::to_metadata(&announced).len() > self.room {
+            announced.pop();
+        }
+        let is_news = announced != self.announced;
+        self.announced = announced;
+        is_news
+    }
+}
+
+/// Returns true if hosts elsewhere on the Internet cannot send to this address.
+const fn is_private(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            // 100.64.0.0/10 is between a customer and its provider.
+            let is_shared = matches!(ip.octets(), [100, 64..=127, ..]);
+            ip.is_private() || ip.is_loopback() || ip.is_link_local() || is_shared
+        }
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_loopback() || ip.is_unicast_link_local(),
+    }
+}
+
+/// Returns true if the host has this address: datagrams to an own address are sent from it.
+fn is_of_host(address: SocketAddr, socket: &dyn Datagrams) -> bool {
+    let source = socket.source(address).map(address::canonical);
+    source.is_some_and(|source| source.ip() == address.ip())
 }
 
 /// Refuses addresses that cannot be listened at, or that other nodes cannot send to.
@@ -45,7 +156,8 @@ pub(crate) fn check(setup: &Setup) -> Result<(), HostError> {
     }
 }
 
-/// The seeds that are not this node, with the addresses that it can send to.
+/// The seeds that are not this node, with the addresses that it can send to. A named seed is kept
+/// without an address: the name may have others later.
 pub(crate) fn others(
     seeds: Vec<Seed>,
     socket: &dyn Datagrams,
@@ -58,13 +170,18 @@ pub(crate) fn others(
         if let Some(address) = many.into_iter().find(|&it| !address::reachable(it)) {
             return Err(HostError::Seed { name, address });
         }
+        if seed.addresses().is_empty() && seed.is_named() {
+            others.push(seed);
+            continue;
+        }
         seed.retain(|address| socket.reaches(address));
         if seed.addresses().is_empty() {
             let listen = socket.local();
             return Err(HostError::Family { name, listen });
         }
-        seed.retain(|address| !own.is(address));
-        if !seed.addresses().is_empty() {
+        seed.retain(|address| !own.is(address, socket));
+        seed.is_itself = seed.addresses().is_empty();
+        if !seed.addresses().is_empty() || seed.is_named() {
             others.push(seed);
         }
     }

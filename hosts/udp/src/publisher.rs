@@ -18,6 +18,8 @@ pub(crate) struct Publisher {
     version: u64,
     /// Whether the list is to be made anew.
     is_stale: bool,
+    /// True between [`NodeEvent::Unsent`] and [`NodeEvent::SentAgain`].
+    is_mute: bool,
     events: Vec<Observed>,
 }
 
@@ -28,6 +30,7 @@ impl Publisher {
             published,
             version: 0,
             is_stale: true,
+            is_mute: false,
             events: Vec::new(),
         }
     }
@@ -40,6 +43,8 @@ impl Publisher {
     /// An event of this step.
     pub(crate) fn push(&mut self, at: Time, node: NodeId, event: NodeEvent) {
         self.is_stale |= matches!(event, NodeEvent::Membership(_));
+        let is_sound = matches!(event, NodeEvent::SentAgain);
+        self.is_mute = matches!(event, NodeEvent::Unsent(_)) || (self.is_mute && !is_sound);
         self.events.push(Observed { at, node, event });
     }
 
@@ -54,6 +59,7 @@ impl Publisher {
             members: std::sync::Arc::clone(&self.published.members),
             leader: node.leader(),
             leads_until: node.leads_until(),
+            is_mute: self.is_mute,
         };
         if is_stale {
             let members = membership.members().map(|view| MemberInfo {

@@ -17,7 +17,7 @@ use crate::{Clock, Seed, Udp};
 /// |---|---|---|
 /// | [`life`](Self::life) | a number that this id never had before | drawn from the system's clock |
 /// | [`transport`](Self::transport) | | [`Udp`] |
-/// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens |
+/// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens; where these are all, those from which it answers others |
 /// | [`seeds`](Self::seeds) | up to 65,535 | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
@@ -63,7 +63,9 @@ impl Setup {
     /// `listen`. No two nodes of a mesh may share an id.
     ///
     /// Port 0 lets the system choose one. `0.0.0.0` is each of this machine's addresses of IPv4,
-    /// `[::]` each of IPv4 and of IPv6.
+    /// `[::]` each of IPv4 and of IPv6. There the node finds the addresses to announce by itself
+    /// ([`NodeEvent::Announced`](crate::NodeEvent::Announced)); behind a NAT it needs
+    /// [`advertise`](Self::advertise).
     #[must_use]
     pub fn new(me: NodeId, listen: SocketAddr) -> Self {
         let events = core::num::NonZeroUsize::MIN.saturating_add(1_023);
@@ -115,8 +117,9 @@ impl Setup {
         self
     }
 
-    /// The nodes through which it joins. Its own addresses are passed over, and so is a seed that
-    /// has no other. 16 are asked at a time: more take turns, each period of membership 16 others.
+    /// The nodes through which it joins. Its own addresses are passed over. A name that has no other
+    /// is looked up again while the node knows no other node; without other seeds, the node begins a
+    /// mesh meanwhile. A name without an address is looked up until it has one. 16 are asked at a time: more take turns, each period of membership 16 others.
     #[must_use]
     pub fn seeds(mut self, seeds: impl IntoIterator<Item: Into<Seed>>) -> Self {
         self.seeds = seeds.into_iter().map(Into::into).collect();

@@ -5,6 +5,7 @@ mod notices;
 mod outbound;
 
 use core::future::{self, poll_fn};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chacha20::ChaCha12Rng;
@@ -24,10 +25,11 @@ use crate::pending::Pending;
 use crate::places::Own;
 use crate::publisher::Publisher;
 use crate::sealing::Sealing;
-use crate::seeds::{Lookups, Seed, Turns};
+use crate::seeds::{self, Found, Lookups, SeedFound, Turns};
+use crate::sends::Sends;
 use crate::service::{Answer, Command, NodeService, Refused};
 use crate::transport::Datagrams;
-use crate::{Clock, Directory, Traffic, address, clock};
+use crate::{Clock, Directory, NodeEvent, Traffic, address, clock};
 
 /// How many errors in a row the socket may give before the node pauses after each.
 const ERRORS: u32 = 16;
@@ -41,6 +43,7 @@ pub(crate) struct Task {
     pub(crate) lookups: Lookups,
     pub(crate) turns: Turns,
     pub(crate) own: Own,
+    pub(crate) sends: Sends,
     pub(crate) rng: ChaCha12Rng,
     /// The longest datagram.
     pub(crate) budget: usize,
@@ -155,7 +158,7 @@ impl Task {
                 }
                 () = due => self.expire(&mut buffer).await,
                 () = next_epoch => {}
-                (nth, seed) = self.lookups.next(&self.clock) => self.on_lookup(nth, seed),
+                (nth, found) = self.lookups.next(&self.clock) => self.on_lookup(nth, found),
                 wish = self.gates.next() => self.on_wish(wish).await,
             }
             self.open_sections().await;
@@ -291,14 +294,65 @@ impl Task {
     }
 
     /// A seed that did not answer was looked up again.
-    fn on_lookup(&mut self, nth: usize, mut seed: Seed) {
-        seed.retain(|address| {
-            address::reachable(address) && self.socket.reaches(address) && !self.own.is(address)
-        });
-        if let Some(id) = Directory::stand_in(nth)
-            && !seed.addresses().is_empty()
-        {
-            self.directory.move_seed(id, seed.addresses().to_vec());
+    fn on_lookup(&mut self, nth: usize, found: Found) {
+        let Some(id) = Directory::stand_in(nth) else {
+            return;
+        };
+        let found = self.found(found);
+        if let SeedFound::Others(addresses) = &found {
+            self.directory.move_seed(id, addresses.clone());
         }
+        if let Some(news) = self.lookups.note(nth, found) {
+            self.emit(NodeEvent::Seed(news));
+        }
+        let is_joining = self.driver.machine().membership().phase() == membership::Phase::Joining;
+        if is_joining && self.lookups.are_itself() {
+            self.begin_alone();
+        }
+    }
+
+    /// The outcome of a look-up: addresses of other nodes, of this node alone, or no usable one.
+    fn found(&self, found: Found) -> SeedFound {
+        let all = match found {
+            Ok(all) => all,
+            Err(error) => return SeedFound::Nothing(error.to_string()),
+        };
+        let is_own = |address| self.own.is(address, &*self.socket);
+        let is_usable = |address| {
+            address::reachable(address) && self.socket.reaches(address) && !is_own(address)
+        };
+        let mut others = all.clone();
+        others.retain(|&address| is_usable(address));
+        others.truncate(seeds::ADDRESSES);
+        if !others.is_empty() {
+            SeedFound::Others(others)
+        } else if all.into_iter().any(is_own) {
+            SeedFound::Itself
+        } else {
+            SeedFound::Nothing("it has no address that this node can send to".to_owned())
+        }
+    }
+
+    /// Begins a mesh, as each seed is this node. The seeds stay: their names may have other addresses
+    /// later.
+    pub(crate) fn begin_alone(&mut self) {
+        for seeds in [Vec::new(), self.turns.stand_ins().collect()] {
+            let seeds = membership::Command::Seeds { seeds };
+            let taken = self.command(selvedge::Command::Membership(seeds));
+            debug_assert!(taken.is_ok(), "a node that joins has seeds: {taken:?}");
+        }
+    }
+
+    /// Looks for the address at which the member at `source` reaches this node, and announces it.
+    pub(crate) fn look_for_itself(&mut self, source: SocketAddr) {
+        if !self.own.look(source, &*self.socket, self.clock.now()) {
+            return;
+        }
+        let addresses = self.own.announced().to_vec();
+        let metadata = membership::Metadata(address::to_metadata(&addresses));
+        let announce = membership::Command::SetMetadata(metadata);
+        let taken = self.command(selvedge::Command::Membership(announce));
+        debug_assert!(taken.is_ok(), "there is room for it: {taken:?}");
+        self.emit(NodeEvent::Announced(addresses));
     }
 }

@@ -28,6 +28,14 @@ pub trait Datagrams: fmt::Debug + Send {
     /// Whether it can send to `address`: a socket for IPv4 cannot send to IPv6.
     fn reaches(&self, address: SocketAddr) -> bool;
 
+    /// The address of this node from which datagrams to `address` would go, with the port that it
+    /// listens at. A node that listens at all addresses announces it to the others. `None`, as by
+    /// default, where the socket does not know it. It must be cheap: a node calls it up to once a
+    /// second. It sends no datagram.
+    fn source(&self, _address: SocketAddr) -> Option<SocketAddr> {
+        None
+    }
+
     /// The next datagram: its length, and the address of its sender. It is written to `buffer`, and
     /// cut short where that is too small. Without a datagram, the task of `cx` is woken when one
     /// arrives.

@@ -2,7 +2,7 @@
 
 use core::task::{Context, Poll, ready};
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use socket2::{Domain, SockRef, Type};
 use tokio::io::ReadBuf;
@@ -84,6 +84,19 @@ impl Datagrams for Socket {
 
     fn reaches(&self, address: SocketAddr) -> bool {
         self.is_dual || canonical(self.local).is_ipv4() == canonical(address).is_ipv4()
+    }
+
+    /// A socket that is connected shows which address the system chooses; that sends nothing.
+    fn source(&self, address: SocketAddr) -> Option<SocketAddr> {
+        let any: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let probe = std::net::UdpSocket::bind((any, 0)).ok()?;
+        probe.connect(address).ok()?;
+        let mut source = probe.local_addr().ok()?;
+        source.set_port(self.local.port());
+        Some(source)
     }
 
     fn poll_recv(

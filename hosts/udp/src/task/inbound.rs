@@ -114,6 +114,7 @@ impl Task {
         {
             self.directory
                 .hear(from, source, |id| machine.member(id).is_some());
+            self.look_for_itself(source);
         }
         self.carry_out(Some((from.id, source))).await;
     }

@@ -45,7 +45,9 @@ impl Task {
                 }
                 self.note(twin);
                 let there = twin.address.filter(|&it| {
-                    address::reachable(it) && self.socket.reaches(it) && !self.own.is(it)
+                    address::reachable(it)
+                        && self.socket.reaches(it)
+                        && !self.own.is(it, &*self.socket)
                 });
                 // Our own notices go no further.
                 if let Some(there) = there

@@ -38,6 +38,10 @@ impl Task {
                     {
                         self.traffic.lookups.add(1);
                     }
+                    // The name of this seed has no other address yet.
+                    if address.is_none() && receiver > MAX_NODE_ID {
+                        continue;
+                    }
                     self.send(address, &message).await;
                 }
                 Effect::Multicast { message } => {
@@ -52,7 +56,7 @@ impl Task {
                         self.send(address, &message).await;
                     }
                 }
-                Effect::Event(event) => self.on_event(event),
+                Effect::Event(event) => self.on_event(event, sender.map(|(_, source)| source)),
             }
         }
         self.effects = effects;
@@ -60,10 +64,11 @@ impl Task {
             .publish(self.driver.machine(), &self.directory);
     }
 
-    fn on_event(&mut self, event: selvedge::Event) {
+    /// An event of a step, which a datagram from `source` caused, if any did.
+    fn on_event(&mut self, event: selvedge::Event, source: Option<SocketAddr>) {
         match event {
             selvedge::Event::Membership(event) => {
-                self.on_membership(&event);
+                self.on_membership(&event, source);
                 self.emit(NodeEvent::Membership(event));
             }
             selvedge::Event::Election(event) => self.emit(NodeEvent::Election(event)),
@@ -90,13 +95,18 @@ impl Task {
     }
 
     /// An event of membership concerns the host itself, too.
-    fn on_membership(&mut self, event: &Event) {
+    fn on_membership(&mut self, event: &Event, source: Option<SocketAddr>) {
         match event {
             Event::Metadata(member) | Event::Membership(Delta::Joined(member)) => {
                 let machine = self.driver.machine().membership();
                 if let Some(metadata) = machine.metadata(member.id) {
                     let mut addresses = address::from_metadata(metadata);
                     addresses.retain(|&address| self.socket.reaches(address));
+                    // A link-local address is on the link that the news came by.
+                    let link = source.and_then(address::scope).or_else(|| self.own.link());
+                    for address in &mut addresses {
+                        *address = address::on_link(*address, link);
+                    }
                     self.directory
                         .announce(*member, addresses, |id| machine.member(id).is_some());
                 }
@@ -132,13 +142,14 @@ impl Task {
     /// a stand-in is one of them. O(members).
     fn is_needless(&self, to: NodeId) -> bool {
         let seeds = self.directory.all(to);
+        let is_itself = Directory::seed(to).is_some_and(|it| self.lookups.is_itself(it));
         let machine = self.driver.machine().membership();
         let mut others = machine
             .members()
-            .filter(|it| it.member.id != machine.me().id);
+            .filter(|it| it.member.id != machine.me().id && it.status.is_live());
         others.any(|it| {
-            let addresses = self.directory.all(it.member.id);
-            it.status.is_live() && addresses.iter().any(|address| seeds.contains(address))
+            let mut addresses = self.directory.all(it.member.id).iter();
+            is_itself || addresses.any(|address| seeds.contains(address))
         })
     }
 
@@ -173,15 +184,23 @@ impl Task {
         let socket = &mut self.socket;
         match poll_fn(|cx| socket.poll_send(cx, datagram, address)).await {
             Ok(len) => {
+                if self.sends.succeeded(self.clock.now()) {
+                    self.emit(NodeEvent::SentAgain);
+                }
                 self.traffic.sent.add(1);
                 self.traffic.sent_bytes.add(len as u64);
                 self.traffic.longest.raise_to(len as u64);
             }
-            Err(_) => self.traffic.network_errors.add(1),
+            Err(error) => {
+                self.traffic.network_errors.add(1);
+                if let Some(unsent) = self.sends.failed(&error, self.clock.now()) {
+                    self.emit(NodeEvent::Unsent(unsent));
+                }
+            }
         }
     }
 
-    pub(super) fn emit(&mut self, event: NodeEvent) {
+    pub(crate) fn emit(&mut self, event: NodeEvent) {
         let me = self.driver.machine().membership().me().id;
         self.publisher.push(self.clock.now(), me, event);
     }

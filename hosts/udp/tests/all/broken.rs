@@ -1,15 +1,23 @@
-//! A socket that fails for good.
+//! Sockets that fail, for good or for a while.
 
 use core::task::{Context, Poll};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use selvedge::Election;
+use selvedge_celect::Event;
+use selvedge_core::Span;
 use selvedge_core::shared::block_on;
-use selvedge_udp::{Datagrams, Host, Transport};
+use selvedge_udp::{Datagrams, Host, NodeEvent, Transport};
+use tokio::time::sleep;
 
-use crate::bench::setup;
+use crate::bench::{Node, setup, until};
+use crate::datagrams;
+use crate::network::{Network, Socket};
 
 #[derive(Debug)]
 struct Broken;
@@ -65,4 +73,92 @@ fn an_error_that_stays_does_not_take_the_processor() {
     block_on(node.kill());
     // One a millisecond, some at once, and those that are found before a timer is obeyed.
     assert!((17..2_000).contains(&errors), "{errors} errors");
+}
+
+/// A socket of which the sends fail for as long as the switch is on.
+#[derive(Debug)]
+struct Mute<T>(T, Arc<AtomicBool>);
+
+impl Transport for Mute<Network> {
+    fn bind(self: Box<Self>, listen: SocketAddr) -> io::Result<Box<dyn Datagrams>> {
+        Ok(Box::new(Mute(self.0.open(listen), self.1)))
+    }
+}
+
+impl Datagrams for Mute<Socket> {
+    fn local(&self) -> SocketAddr {
+        self.0.local()
+    }
+
+    fn reaches(&self, address: SocketAddr) -> bool {
+        self.0.reaches(address)
+    }
+
+    fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        self.0.poll_recv(cx, buffer)
+    }
+
+    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        self.0.try_recv(buffer)
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        datagram: &[u8],
+        to: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        if self.1.load(Ordering::Relaxed) {
+            return Poll::Ready(Err(down()));
+        }
+        self.0.poll_send(cx, datagram, to)
+    }
+}
+
+/// It leads itself alone, and its application knows that before it leads.
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_sends_all_fail_reports_it_before_it_leads() {
+    let network = Network::default();
+    let switches = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let start = |id: u16, seeds: &[u16]| {
+        let is_mute = Arc::clone(&switches[usize::from(id) - 1]);
+        let setup = datagrams::setup(&network, id, seeds)
+            .election(Election::paced(Span::millis(200), 1, 1))
+            .transport(Mute(network.clone(), is_mute));
+        Node::start(setup)
+    };
+    let nodes = [start(1, &[]).await, start(2, &[1]).await];
+    let leader = |node: &Node| node.leader().map(|it| it.0.id);
+    until(|| {
+        let leaders = [leader(&nodes[0]), leader(&nodes[1])];
+        nodes.iter().all(|it| it.live() == 2) && leaders[0].is_some() && leaders[0] == leaders[1]
+    })
+    .await;
+    let [one, two] = nodes;
+    let (_leads, mut two, is_mute) = if leader(&one) == Some(one.id()) {
+        (one, two, &switches[1])
+    } else {
+        (two, one, &switches[0])
+    };
+    assert!(!two.state().is_mute);
+    two.passed();
+    is_mute.store(true, Ordering::Relaxed);
+    let me = two.id();
+    let leads = |it: &NodeEvent| matches!(it, NodeEvent::Election(Event::Elected { leader, .. }) if leader.id == me);
+    let is_unsent =
+        |it: &NodeEvent| matches!(it, NodeEvent::Unsent(it) if it.error == "the interface is down");
+    let first = two.wait_for(|it| leads(it) || is_unsent(it)).await;
+    assert!(is_unsent(&first), "{first:?}");
+    two.wait_for(leads).await;
+    assert!(two.state().is_mute);
+    sleep(Duration::from_secs(50)).await;
+    assert!(!two.passed().iter().any(is_unsent));
+    is_mute.store(false, Ordering::Relaxed);
+    two.wait_for(|it| *it == NodeEvent::SentAgain).await;
+    assert!(!two.state().is_mute);
+    until(|| two.live() == 2).await;
 }

@@ -22,5 +22,6 @@ mod handle;
 mod host;
 mod hostile;
 mod network;
+mod places;
 mod sections;
 mod starts;
