@@ -29,6 +29,12 @@ pub(crate) enum Failure {
         "no key: give --key FILE (`selvedge key FILE` makes one), or --plain to send in the clear"
     )]
     NoKey,
+    /// A flag means nothing to a node that sends in the clear.
+    #[error(
+        "{flag} does nothing with --plain, whose datagrams carry no group and no proof of their \
+         sender: give --key FILE, or leave {flag} out and give each mesh a port of its own"
+    )]
+    NeedsKey { flag: &'static str },
     /// A node did not do as it was told.
     #[error(transparent)]
     Node(#[from] selvedge_udp::Error),
@@ -91,7 +97,9 @@ impl Failure {
     /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
-            Self::NoDevice(_) | Self::NoRoutine(_) | Self::NoKey => ExitCode::from(2),
+            Self::NoDevice(_) | Self::NoRoutine(_) | Self::NoKey | Self::NeedsKey { .. } => {
+                ExitCode::from(2)
+            }
             Self::Host(_)
             | Self::KeyFile(_)
             | Self::Node(_)

@@ -12,20 +12,23 @@ use selvedge::Election;
 use selvedge_core::shared::RecvError;
 use selvedge_core::{NodeId, Ratio, Span};
 use selvedge_membership::{Config, Event, SuspicionLength};
-use selvedge_seal::{RateLimit, Seal, read_key_file};
+use selvedge_seal::{RateLimit, Seal, read_group_key_file, read_key_file};
 use selvedge_udp::{
     Clock, Events, FaultControl, Faults, Faulty, Handle, Host, MAX_NODE_ID, NodeEvent, Seed, Setup,
-    TrafficReport, Udp,
+    TrafficReport, Udp, address,
 };
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Duration, Interval, MissedTickBehavior, interval, sleep};
+use tokio::time::{Duration, Instant, Interval, MissedTickBehavior, interval, sleep, timeout_at};
 use trouble::Watch;
 
 use super::{Failure, entropy, runtime};
 
 /// After how long without an answer of any seed a line says so.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time for names to be looked up before the node starts without their addresses.
+const LOOKUP: Duration = Duration::from_secs(5);
 
 /// How often the counters are looked at for what may be wrong.
 const LOOKS: Duration = Duration::from_secs(5);
@@ -35,8 +38,8 @@ const REPORTS: Duration = Duration::from_secs(1);
 /// Run one real node; several of them, in terminals or on hosts, form a mesh with a leader
 ///
 /// The first node needs no --join; every other one names one or more that run already. The nodes
-/// elect a leader by themselves, and another one when it fails or leaves. Ctrl-C lets the node say
-/// good-bye.
+/// elect a leader by themselves, and another one when it fails or leaves. Ctrl-C (SIGINT) or SIGTERM
+/// lets the node leave. SIGHUP, SIGUSR1 and SIGUSR2 do nothing: a node has no file to reopen.
 #[derive(Debug, Args)]
 #[command(after_help = "Try it in two terminals:
   selvedge key mesh.key
@@ -44,28 +47,34 @@ const REPORTS: Duration = Duration::from_secs(1);
   selvedge node --key mesh.key --listen 127.0.0.1:7002 --join 127.0.0.1:7001")]
 pub(crate) struct Node {
     /// Where to listen: an address and a UDP port of this host (port 0 takes any free one);
-    /// 0.0.0.0 is all of IPv4, and the IPv6 address :: all of both
-    #[arg(long, value_name = "ADDR")]
+    /// 0.0.0.0 is all of IPv4, and the IPv6 address :: all of both. A link-local address names its
+    /// interface: [fe80::1%eth0]:7001
+    #[arg(long, value_name = "ADDR", value_parser = address::parse)]
     listen: SocketAddr,
-    /// Nodes that run already, as ADDRESS:PORT or NAME:PORT. A name that does not answer is looked
-    /// up again
+    /// Nodes that run already, as ADDRESS:PORT or NAME:PORT. A name that has no address, or does not
+    /// answer, is looked up again
     #[arg(long, value_name = "ADDR", num_args = 1..)]
     join: Vec<String>,
     /// The keys of the mesh, as `selvedge key` makes them: the first one seals, all open
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// Take a key file that its group may read, too (mode 0440 or 0640)
+    #[arg(long, requires = "key")]
+    group_reads_key: bool,
     /// Send in the clear, and listen to anyone
     #[arg(long, conflicts_with = "key")]
     plain: bool,
-    /// Which mesh, among those that have the same keys
-    #[arg(long, default_value = "selvedge")]
-    group: String,
-    /// Hear at most so many packets a second of each node, and twice as many at once
+    /// Which mesh, among those that have the same keys: "selvedge" without it. Not with --plain
+    #[arg(long)]
+    group: Option<String>,
+    /// Hear at most so many packets a second of each node, and twice as many at once. Not with
+    /// --plain
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Where others reach this node, if not where it listens (behind 0.0.0.0 or a port mapping); up
-    /// to four addresses, of which one may be IPv6
-    #[arg(long, value_name = "ADDR", num_args = 1..)]
+    /// Where others reach this node, if not where it listens (behind a NAT or a port mapping); up
+    /// to four addresses, of which one may be IPv6. At 0.0.0.0 or :: the node finds its address by
+    /// itself, unless it is behind a NAT
+    #[arg(long, value_name = "ADDR", num_args = 1.., value_parser = address::parse)]
     advertise: Vec<SocketAddr>,
     /// The node's id; random without it. No two nodes may share one
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_NODE_ID.0))]
@@ -106,17 +115,27 @@ impl Node {
     /// How packets are sealed; `None` only if that was asked for.
     fn seal(&self) -> Result<Option<Seal>, Failure> {
         let Some(path) = &self.key else {
-            return if self.plain {
-                Ok(None)
-            } else {
-                Err(Failure::NoKey)
+            let flags = [
+                ("--group", self.group.is_some()),
+                ("--rate", self.rate.is_some()),
+            ];
+            return match flags.into_iter().find(|(_, is_given)| *is_given) {
+                _ if !self.plain => Err(Failure::NoKey),
+                Some((flag, _)) => Err(Failure::NeedsKey { flag }),
+                None => Ok(None),
             };
         };
         let rate = self.rate.map(|per_second| RateLimit {
             per_second,
             burst: per_second.saturating_mul(2),
         });
-        let mut seal = Seal::new(read_key_file(path)?, &self.group);
+        let keyring = if self.group_reads_key {
+            read_group_key_file(path)?
+        } else {
+            read_key_file(path)?
+        };
+        let group = self.group.as_deref().unwrap_or("selvedge");
+        let mut seal = Seal::new(keyring, group);
         seal.rate = rate;
         Ok(Some(seal))
     }
@@ -135,14 +154,7 @@ impl Node {
             None => NodeId(entropy()? >> 1),
         };
         let seal = self.seal()?;
-        let mut seeds = Vec::new();
-        for name in &self.join {
-            let failure = |source| Failure::Resolve {
-                name: name.clone(),
-                source,
-            };
-            seeds.push(Seed::named(name).await.map_err(failure)?);
-        }
+        let seeds = self.seeds().await?;
         let period = Span::millis(self.period);
         let config = Config::default()
             .with_period(period)
@@ -167,6 +179,30 @@ impl Node {
             setup = setup.transport(faulty);
         }
         Ok(setup)
+    }
+
+    /// The nodes to join through. A name that has no address now is left to the node.
+    async fn seeds(&self) -> Result<Vec<Seed>, Failure> {
+        let mut lookups = Vec::new();
+        for name in &self.join {
+            let later = Seed::found_later(name).map_err(|source| Failure::Resolve {
+                name: name.clone(),
+                source,
+            })?;
+            let name = name.clone();
+            let found = tokio::spawn(async move { Seed::named(&name).await });
+            lookups.push((later, found));
+        }
+        let end = Instant::now() + LOOKUP;
+        let mut seeds = Vec::new();
+        for (later, found) in lookups {
+            let found = timeout_at(end, found).await;
+            seeds.push(match found {
+                Ok(Ok(Ok(seed))) => seed,
+                Ok(_) | Err(_) => later,
+            });
+        }
+        Ok(seeds)
     }
 
     async fn serve(self) -> Result<(), Failure> {
@@ -270,6 +306,8 @@ async fn say_goodbye(
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Signals that would end the process, and do nothing while these are here.
+    _ignored: [Signal; 3],
 }
 
 #[cfg(unix)]
@@ -280,6 +318,11 @@ impl Signals {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            _ignored: [
+                listen(SignalKind::hangup())?,
+                listen(SignalKind::user_defined1())?,
+                listen(SignalKind::user_defined2())?,
+            ],
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::net::SocketAddr;
 use std::time::UNIX_EPOCH;
 
 use selvedge_celect::{self as celect, Ballot};
@@ -9,7 +10,7 @@ use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
 use selvedge_home::term::Colour;
 use selvedge_membership::Event;
-use selvedge_udp::{Clock, NodeEvent, Observed, TrafficReport, Twin};
+use selvedge_udp::{Clock, NodeEvent, Observed, SeedFound, SeedNews, TrafficReport, Twin, Unsent};
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::Duration;
@@ -28,6 +29,8 @@ pub(super) struct Log {
     here: BTreeSet<Member>,
     /// The life that the node was told it has.
     life: Option<Incarnation>,
+    /// Why nothing that the node sends goes out, while that is so.
+    unsent: Option<String>,
 }
 
 /// How a line is written.
@@ -132,6 +135,7 @@ impl Log {
             output,
             here: BTreeSet::new(),
             life: None,
+            unsent: None,
         };
         Ok((log, closed))
     }
@@ -205,6 +209,14 @@ impl Log {
             NodeEvent::Membership(Event::Metadata(_) | Event::Left) => return,
             NodeEvent::Election(event) => self.election(*event, seen.node),
             NodeEvent::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
+            NodeEvent::Announced(addresses) => ("announced", self.announced(addresses)),
+            NodeEvent::Seed(news) => ("seed", self.seed(news)),
+            NodeEvent::Unsent(unsent) => ("unsent", self.unsent(unsent)),
+            NodeEvent::SentAgain => {
+                self.unsent = None;
+                let text = "what this node sends goes out again";
+                ("sent-again", Line::new(self.form.colour.good(text)))
+            }
             // It takes part in no locks, so it counts no nodes.
             _ => return,
         };
@@ -223,6 +235,56 @@ impl Log {
         Line {
             incarnation: Some(me.incarnation),
             ..Line::new(text)
+        }
+    }
+
+    fn announced(&self, addresses: &[SocketAddr]) -> Line {
+        if addresses.is_empty() {
+            let text = "this node found no address at which others reach it: give it one with \
+                        --advertise";
+            return Line::new(self.form.colour.bad(text));
+        }
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let addresses = addresses.join(", ");
+        Line::new(format!(
+            "other nodes reach this one at {addresses}: if they do not, give --advertise"
+        ))
+    }
+
+    fn seed(&self, news: &SeedNews) -> Line {
+        let SeedNews { name, found } = news;
+        Line::new(match found {
+            SeedFound::Others(addresses) => {
+                let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+                format!("{name} is at {}", addresses.join(", "))
+            }
+            SeedFound::Itself => format!(
+                "{name} is this node alone: it is looked up again while no other node is here"
+            ),
+            SeedFound::Nothing(why) => self.form.colour.bad(&format!(
+                "cannot find {name}: {why}: it is looked up again while it does not answer"
+            )),
+            other => format!("{name}: {other:?}"),
+        })
+    }
+
+    fn unsent(&mut self, unsent: &Unsent) -> Line {
+        let Unsent { in_a_row, error } = unsent;
+        self.unsent = Some(error.clone());
+        let text = format!(
+            "no datagram that this node sends goes out, the last {in_a_row} failed: {error}: see \
+             to its network, and that it listens at an address from which others are reached"
+        );
+        Line::new(self.form.colour.bad(&text))
+    }
+
+    /// A line on a leader, with the remark that this node may be cut off.
+    fn leads(&self, text: &str) -> String {
+        match &self.unsent {
+            None => self.form.colour.good(text),
+            Some(error) => self.form.colour.bad(&format!(
+                "{text}, as far as this node knows: no datagram of it goes out ({error})"
+            )),
         }
     }
 
@@ -309,13 +371,8 @@ impl Log {
                 ("too-few", None, Some(ballot), self.form.colour.bad(&text))
             }
             It::Elected { leader, ballot } => {
-                let text = format!("{} leads", name(leader));
-                (
-                    "elected",
-                    Some(leader),
-                    Some(ballot),
-                    self.form.colour.good(&text),
-                )
+                let text = self.leads(&format!("{} leads", name(leader)));
+                ("elected", Some(leader), Some(ballot), text)
             }
             It::Deposed { by, .. } => {
                 let text = "this node leads no longer".to_owned();
@@ -331,13 +388,8 @@ impl Log {
                 )
             }
             It::Regained { leader, ballot } => {
-                let text = format!("{} still leads", name(leader));
-                (
-                    "regained",
-                    Some(leader),
-                    Some(ballot),
-                    self.form.colour.good(&text),
-                )
+                let text = self.leads(&format!("{} still leads", name(leader)));
+                ("regained", Some(leader), Some(ballot), text)
             }
             It::LeaseOver { leader, ballot } => {
                 let text = format!(

@@ -14,6 +14,8 @@ mod keys;
 mod live;
 mod lives;
 #[cfg(unix)]
+mod places;
+#[cfg(unix)]
 mod restarts;
 mod running;
 #[cfg(target_os = "linux")]

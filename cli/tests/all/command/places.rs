@@ -1,0 +1,174 @@
+//! The addresses of nodes, the names of seeds, signals, and flags that exclude each other.
+
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::command::running::{Folder, Running, SELVEDGE, complaint, selvedge};
+
+const LOOPBACK: &str = "127.0.0.1:0";
+
+/// A node in the clear with a short period, and the port at which it listens.
+fn start(id: &str, listen: &str, arguments: &[&str]) -> (Running, String) {
+    let flags = ["node", "--plain", "--period", "100", "--id", id];
+    let arguments = [&flags[..], &["--listen", listen], arguments].concat();
+    let mut node = Running::start(SELVEDGE, &arguments);
+    let line = node.wait_for("listens at");
+    let port = line.rsplit(':').next().unwrap().to_owned();
+    (node, port)
+}
+
+/// The port is taken: a node that takes the flags ends, too.
+fn refused(arguments: &[&str]) -> (Option<i32>, String) {
+    let taken = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let output = selvedge(&[&["node", "--listen", &listen], arguments].concat());
+    let complaint = complaint(&output);
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    (output.status.code(), complaint)
+}
+
+/// Nodes that joined through a third one and announced no address had none of each other.
+#[test]
+fn nodes_at_any_address_stay_one_mesh_when_their_seed_is_gone() {
+    for (any, host) in [("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "[::1]")] {
+        if host == "[::1]" && std::net::UdpSocket::bind("[::1]:0").is_err() {
+            eprintln!("skipped: this machine has no IPv6");
+            continue;
+        }
+        let (mut seed, port) = start("1", any, &[]);
+        let join = format!("{host}:{port}");
+        let (mut two, own) = start("2", any, &["--join", &join]);
+        let (mut three, _) = start("3", any, &["--join", &join]);
+        for node in [&mut seed, &mut two, &mut three] {
+            node.wait_for("3 here");
+        }
+        two.wait_for(&format!("other nodes reach this one at {host}:{own}"));
+        seed.wait_for(&format!("other nodes reach this one at {join}"));
+        seed.kill();
+        for node in [&mut two, &mut three] {
+            node.wait_for("node 1 failed: 2 here");
+        }
+        // Longer than it takes to declare a node failed.
+        sleep(Duration::from_secs(3));
+        assert!(three.leave().success());
+        two.wait_for("node 3 left: 1 here");
+    }
+}
+
+#[test]
+fn a_name_that_does_not_resolve_is_named_and_sought_again() {
+    let nowhere = "nowhere.invalid:7001";
+    let (_seed, port) = start("1", LOOPBACK, &[]);
+    let seed = format!("127.0.0.1:{port}");
+    let (mut both, _) = start("2", LOOPBACK, &["--join", nowhere, &seed]);
+    both.wait_for("2 here");
+    let (mut alone, _) = start("3", LOOPBACK, &["--join", nowhere]);
+    for node in [&mut both, &mut alone] {
+        let line = node.wait_for(nowhere);
+        assert!(line.contains("looked up again"), "{line}");
+    }
+    assert!(alone.interrupt().success());
+}
+
+/// The name of a service may have this node's record alone when it starts.
+#[test]
+fn a_name_that_is_the_node_itself_is_reported_and_the_node_begins() {
+    let free = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let name = format!("localhost:{}", address.port());
+    let (mut node, _) = start("1", &address.to_string(), &["--join", &name]);
+    node.wait_for("in the mesh as node 1");
+    let line = node.wait_for(&name);
+    assert!(line.contains("looked up again"), "{line}");
+}
+
+#[test]
+fn what_needs_a_key_is_refused_in_the_clear() {
+    for flag in [["--group", "kitchen"], ["--rate", "100"]] {
+        let (status, complaint) = refused(&["--plain", flag[0], flag[1]]);
+        assert_eq!(status, Some(2));
+        assert!(
+            complaint.contains(flag[0]) && complaint.contains("--key FILE"),
+            "{complaint}"
+        );
+    }
+}
+
+#[test]
+fn signals_that_ask_for_nothing_do_not_end_a_node() {
+    let (mut one, port) = start("1", LOOPBACK, &[]);
+    let (mut two, _) = start("2", LOOPBACK, &["--join", &format!("127.0.0.1:{port}")]);
+    two.wait_for("2 here");
+    for signal in ["HUP", "USR1", "USR2"] {
+        two.signal(signal);
+    }
+    sleep(Duration::from_millis(300));
+    assert!(two.interrupt().success());
+    one.wait_for("node 2 left");
+}
+
+/// The loopback interface has no such address, so the error is the system's.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_local_address_has_its_interface_by_name() {
+    let output = selvedge(&["node", "--plain", "--listen", "[fe80::1%lo]:7001"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = complaint(&output);
+    assert!(said.contains("cannot listen at [fe80::1%1]:7001"), "{said}");
+    for flag in ["--listen", "--advertise"] {
+        let (status, said) = {
+            let listen: &[&str] = if flag == "--listen" {
+                &[]
+            } else {
+                &["--listen", LOOPBACK]
+            };
+            let wrong = ["node", "--plain", flag, "[fe80::1%nosuch0]:7001"];
+            let output = selvedge(&[&wrong[..], listen].concat());
+            (output.status.code(), complaint(&output))
+        };
+        assert_eq!(status, Some(2));
+        assert!(said.contains("no interface nosuch0"), "{said}");
+    }
+}
+
+#[test]
+fn a_node_whose_sends_all_fail_reports_it_with_the_error() {
+    // A socket of the loopback interface sends to none outside.
+    let (mut node, _) = start("1", LOOPBACK, &["--join", "192.0.2.1:7001"]);
+    let line = node.wait_for("no datagram that this node sends goes out");
+    assert!(line.contains("os error"), "{line}");
+    sleep(Duration::from_secs(2));
+    let said = node.said_by_now().iter();
+    assert_eq!(said.filter(|it| it.contains("goes out")).count(), 1);
+}
+
+#[test]
+fn a_key_file_of_a_group_is_taken_where_a_flag_says_so() {
+    let folder = Folder::new("group-key");
+    let path = folder.key("mesh.key");
+    let set = |mode| set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    for mode in [0o440, 0o640] {
+        set(mode);
+        let (status, said) = refused(&["--key", &path]);
+        assert_eq!(status, Some(1));
+        assert!(said.contains("--group-reads-key"), "{said}");
+        let shared = [
+            "node",
+            "--listen",
+            LOOPBACK,
+            "--key",
+            &path,
+            "--group-reads-key",
+        ];
+        Running::start(SELVEDGE, &shared).wait_for("listens at");
+    }
+    for mode in [0o644, 0o660, 0o444] {
+        set(mode);
+        let (status, said) = refused(&["--key", &path, "--group-reads-key"]);
+        assert_eq!(status, Some(1));
+        assert!(said.contains(&format!("chmod 640 {path}")), "{said}");
+    }
+}
