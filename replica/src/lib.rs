@@ -12,7 +12,7 @@
 //! | no two members apply different updates at one version; a state of version v holds the updates of the versions up to v, and nothing else | node ids are unique, and a node that restarts has a new incarnation; [`State::apply`] is deterministic; a host that stores facts stores them [before the effects behind them](selvedge_core::durable), and restores no memory without which a life began; one that drops a replica and goes on in the same life keeps its [mark](Replica::mark) |
 //! | an update is applied at most once, however often it is sent, proposed again, or relayed by several members | its proposer numbers its proposals without a gap ([`Command::Propose`] and [`Command::ProposeAll`] do) |
 //! | the updates of one proposer are applied in its order | the same |
-//! | a read sees all that was applied at any member before it was asked | without [`Lease`], none; with it, clocks run apart by [`Lease::drift`] at most, and go on while a host sleeps |
+//! | a read sees all that was applied at any member before it was asked, in any configuration | without [`Lease`], none; with it, clocks run apart by [`Lease::drift`] at most, and go on while a host sleeps |
 //! | nothing is decided by two configurations; a next one acts only when a quorum of it has installed the state, and no member of the former one gives the state up before | |
 //! | what was applied survives | of each configuration a quorum keeps its memory: it stores facts, or it does not restart before it was named anew. A quorum in which a witness stands needs the member with the state that accepted with it |
 //! | a member that restarts without its memory has no vote until a configuration names it in its new life; it asks for that, and the leader does it | the leader hears of it |
@@ -21,7 +21,8 @@
 //! | a group that does not answer says so: [`Event::Unavailable`] | something was asked of this member |
 //! | a leader that fails is replaced one round trip after its failure is told | it is told to the most preferred member that is here, and to a quorum |
 //! | an update costs at most 2(n - 1) messages among n members; what is committed is told with the next one, or after [`Config::commit_delay`] | it is proposed at the leader, and nothing is lost |
-//! | a group that is asked nothing sends nothing | no fault for a while |
+//! | a group that is asked nothing sends nothing | no fault for a while; the members that are not known to be gone answer, can hold the state ([`Config::state_limit`]), and one of them can lead. Else the leader sends to the others every [`Config::resend`], and members of the configuration before invite the present ones every 64th |
+//! | no message is answered by a question that the answer causes: what members send in a second is bounded by the length of their timers, by what they are asked and by the messages of others | |
 //! | memory is bounded; no frame is longer than [`Configuration::frame_budget`]; nothing panics | the state is bounded; a state that is sent whole is held a second time meanwhile |
 //!
 //! What is *not* promised:
@@ -44,7 +45,24 @@
 //! takes a ballot over with the whole of what its leader adopted, in one message: the entries on their
 //! way fit into a frame. So "(ballot, version)" says all. What is committed is final, and is given and
 //! taken whatever ballots say. The entry that names the next configuration is the last one of its own:
-//! its quorum has sealed it, so whatever a later leader of that configuration adopts ends with it.
+//! its quorum has sealed it, so whatever a later leader of that configuration adopts ends with it. Such
+//! a leader answers no read, for the next configurations may have decided more.
+//!
+//! All that is accepted under one ballot is part of one sequence: what its leader adopted, and what it
+//! appended since. A leader changes no entry of it. So two members that accepted under one ballot hold
+//! the same entries as far as both tails reach, and what precedes an `Accept` is named by its length
+//! alone. This rests on one rule: a leader that learns a committed entry that it did not propose, or
+//! receives a state, which does not show its entries, is deposed before it sends anything else. Its log
+//! is no longer that sequence, and a follower that compared lengths would take the two for one. The
+//! ballot of the entry before would be a second name, with which the follower could refuse such an
+//! `Accept`; under this rule no leader sends one. An `Accepted` may count too much: a member that
+//! learned entries of a higher ballot acknowledges a lower one by the length of its log. That does no
+//! harm. Where a higher ballot has decided, a member of every quorum promised that ballot and had not
+//! acknowledged the lower one at this version, and never will: so the lower ballot decides nothing there.
+//!
+//! `replica/proof` in the repository states this as an invariant, and an SMT solver proves for any
+//! number of members that each step within one configuration keeps it. The checks and random histories
+//! of this crate look at it after each step.
 //!
 //! # Where a member stands
 //!

@@ -95,6 +95,46 @@ impl World {
         self.mend(left, &right);
     }
 
+    /// The leader goes on in a next configuration without some members of the present one, who accepted
+    /// that change and did not learn that it was decided. They lead the present one, and read.
+    pub(crate) fn leave_behind(&mut self) {
+        let Some(leader) = self.leader() else {
+            return;
+        };
+        let present = self.machine(leader).unwrap().configuration().clone();
+        let others: Vec<u64> = (present.members())
+            .map(|it| it.member.id.0)
+            .filter(|&id| id != leader)
+            .collect();
+        let outside = |it: &u64| *it != leader && !others.contains(it);
+        let mut right: Vec<u64> = self.nodes.keys().copied().filter(outside).collect();
+        right.insert(0, leader);
+        let mut named = right.clone();
+        if let Some(&one) = others.first() {
+            named.push(one);
+        }
+        let next = self.of_nodes(&named);
+        self.command(leader, Command::Configure(next));
+        self.wait(3 * self.weather.delay + 1_000);
+        self.cut_apart(&others, &right);
+        for &id in &others {
+            if let Some(me) = self.nodes[&leader].host.as_ref().map(|it| it.me) {
+                self.input(id, selvedge_core::Input::Membership(Delta::Failed(me)));
+            }
+        }
+        for _ in 0..3 {
+            self.wait(500_000);
+            self.propose(right[0]);
+        }
+        for _ in 0..6 {
+            for &id in &others {
+                self.read(id);
+            }
+            self.wait(4 * self.weather.delay + 100_000);
+        }
+        self.cuts.clear();
+    }
+
     fn cut_apart(&mut self, left: &[u64], right: &[u64]) {
         for &one in left {
             for &other in right {

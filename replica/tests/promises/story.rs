@@ -23,6 +23,7 @@ pub(crate) struct Totals {
     pub(crate) idle: u64,
     pub(crate) sent: u64,
     pub(crate) busiest: (u64, u64),
+    pub(crate) most_asked: (u64, u64),
     pub(crate) ends: [u64; 4],
     pub(crate) size_max: usize,
 }
@@ -182,7 +183,7 @@ fn action(world: &mut World) {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     let id = ids[world.below(ids.len() as u64) as usize];
     let other = ids[world.below(ids.len() as u64) as usize];
-    match world.below(56) {
+    match world.below(58) {
         0..9 => {
             world.propose(id);
         }
@@ -272,6 +273,7 @@ fn action(world: &mut World) {
         45..52 => ids.iter().for_each(|&id| world.drop_memory(id)),
         52..55 => world.part(),
         55 => world.lose_holders(),
+        56 | 57 => world.leave_behind(),
         _ => {
             let member = Member::new(other, world.nodes[&other].life);
             let delta = match world.below(3) {
@@ -300,11 +302,11 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     let hopeless = world.weather.liars || world.narrow;
     all.hopeless += u64::from(hopeless);
     let can = !hopeless && world.keeps_quorums(None, true);
-    let long = if world.narrow { 5_000_000 } else { 80_000_000 };
-    // What waits may take a round trip each, where a frame has room for one update alone.
+    // What waits may take some round trips each, where a frame has room for one update alone.
     let waits = |world: &World, id| world.machine(id).map_or(0, |it| it.waiting() as u64);
     let many: u64 = world.nodes.keys().map(|&id| waits(&world, id)).sum();
-    world.run_until(world.now + long + many * 2_000_000);
+    let long = if world.narrow { 5_000_000 } else { 80_000_000 } + many * 4_000_000;
+    world.run_until(world.now + long);
     if world.weather.strangers > 64 {
         // Of more nodes than `Config::peers` a later member that is gone counts as here until then.
         world.tell_all();
@@ -368,6 +370,7 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     all.configured += world.configurations.len() as u64 - 1;
     all.sent += world.sent;
     all.busiest = all.busiest.max((world.busiest, seed));
+    all.most_asked = all.most_asked.max((world.most_asked, seed));
     for (sum, it) in all.ends.iter_mut().zip(world.oracle.ends) {
         *sum += it;
     }

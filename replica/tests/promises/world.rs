@@ -83,6 +83,9 @@ pub(crate) struct World {
     pub(crate) second: u64,
     pub(crate) in_second: u64,
     pub(crate) busiest: u64,
+    /// At how many moments of the present second each question was sent, and when last; the most in any.
+    pub(crate) asked: BTreeMap<(u64, u64, u64), (u64, Real)>,
+    pub(crate) most_asked: u64,
     pub(crate) restarts: u64,
     /// Memories that were dropped within a life.
     pub(crate) dropped: u64,
@@ -126,6 +129,8 @@ impl World {
             second: 0,
             in_second: 0,
             busiest: 0,
+            asked: BTreeMap::new(),
+            most_asked: 0,
             restarts: 0,
             dropped: 0,
             size_max: 0,
