@@ -92,11 +92,13 @@ pub struct Config {
     /// lease run out; and whether a leader that let its own lease run out does, when it has heard
     /// of no leader for `patience`. Default true.
     pub reelect: bool,
-    /// Whether nodes keep a leader that has a majority of the nodes that it knows, the failed ones
+    /// True if nodes keep a leader that has a majority of the nodes that it knows, the failed ones
     /// included, when they meet a leader that has none, as one that was alone for a while: the leader
     /// that stays takes a ballot above the other's. A leader that was declared failed is asked, and
-    /// has [`timeout`](Self::timeout) to answer before another one is elected. With `false` the larger ballot leads, whichever
-    /// nodes are behind it. Without effect where `retries` is 0. Default true.
+    /// has [`timeout`](Self::timeout) to answer before another one is elected. Also a node that is
+    /// elected as the lowest is not followed where a majority of the nodes that it knows failed. With
+    /// `false` the larger ballot leads, whichever nodes are behind it. Without effect where `retries`
+    /// is 0. Default false; true in the elections of the crate `selvedge`.
     pub keep_leader: bool,
     /// The time over which the nodes that hear that spread the beginnings of their elections, so
     /// that not all begin. Zero for at once. Default 200 ms.
@@ -189,7 +191,7 @@ impl Config {
             resend: Span::millis(500),
             patience: Span::secs(5),
             reelect: true,
-            keep_leader: true,
+            keep_leader: false,
             spread: Span::millis(200),
             lease: None,
             drift: 1_000,

@@ -49,7 +49,8 @@ pub struct Election {
 }
 
 impl Election {
-    /// For a mesh whose membership has this period, where round trips are as short as its probes
+    /// For a mesh whose membership has this period, which [keeps its
+    /// leader](celect::Config::keep_leader) when a node comes back that led itself, and where round trips are as short as its probes
     /// take them to be: 3 tenths of a period, and half a second at most.
     #[must_use]
     pub fn paced(period: Span, c: u16, f: u16) -> Self {
@@ -57,6 +58,7 @@ impl Election {
         let round_trip = Span(period.0 / 10 * 3);
         Self {
             config: defaults
+                .with_keep_leader(true)
                 .with_timeout(defaults.timeout.min(round_trip))
                 .with_resend(defaults.resend.min(round_trip)),
             label: (*b"leader").into(),

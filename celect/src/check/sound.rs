@@ -211,7 +211,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     all.extend([
         holds(
             "2 nodes, a leader that restarts",
-            7_698,
+            7_653,
             Setup {
                 commands: SECOND,
                 ends: &[1],

@@ -399,9 +399,7 @@ fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {
 /// the run is over, and somebody has to begin another one.
 #[test]
 fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
-    let config = Config::new(1, 0)
-        .with_protocol(Protocol::Optimistic)
-        .with_keep_leader(false);
+    let config = Config::new(1, 0).with_protocol(Protocol::Optimistic);
     let mut node = Node::new(config, &[1, 2]);
     let asked = queries(&node.ask(Command::Elect));
     let notified = node.answer(member(2), asked[0].1, member(1));

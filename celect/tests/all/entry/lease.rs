@@ -138,9 +138,7 @@ fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
 
 /// 1 leads, and does not know 3, which hears it from 2.
 fn forwarded() -> Mesh {
-    // A leader that is not asked whether it failed.
     let config = Config::new(1, 0)
-        .with_keep_leader(false)
         .with_lease(Some(Span::secs(9)))
         .with_reelect(false);
     let mut mesh = Mesh::with_lists(&[vec![2], vec![1, 3], vec![1, 2]], config);
