@@ -270,8 +270,10 @@ impl<S: State> Replica<S> {
         follower.sent = follower.sent.max(end);
         follower.round = follower.round.max(round);
         let lacks = follower.sent < last;
-        self.on_round(cx);
+        // First: where this ends the configuration, this node may give the state up, and what it was
+        // asked is answered in the next one.
         self.advance(end, cx);
+        self.on_round(cx);
         if lacks && self.leads() {
             self.send_accept(at, cx);
         }

@@ -222,7 +222,7 @@ fn changes() -> Vec<Scenario> {
         holds("a member that left is chosen anew", 2_337, chosen_anew),
         holds(
             "a member that left is chosen anew, a loss",
-            32_708,
+            32_720,
             Setup {
                 bounds: a_loss,
                 ends_within: Some(2),

@@ -183,3 +183,23 @@ fn a_read_is_not_answered_with_the_end_of_its_configuration() {
         "8 was applied before: {read:?}"
     );
 }
+
+/// One acknowledgement ends the round of the read, and the configuration of the leader.
+#[test]
+fn a_read_is_not_answered_by_a_node_that_leaves_in_the_same_step() {
+    let mut group = Group::of(&[1, 2]);
+    group.command(1, Command::Propose(7));
+    group.wait(Span::secs(1));
+    group.command(1, Command::Read(1));
+    let round = group.taken();
+    assert!(matches!(round[..], [(2, Body::Accept { .. })]), "{round:?}");
+    let next = Configuration::of([member(2)]);
+    group.command(1, Command::Configure(next));
+    // The question of the round is lost; what ends the configuration comes with it.
+    group.deliver();
+    group.wait(Span::secs(2));
+    let readable = |it: &Event<Journal>| matches!(it, Event::Readable { .. });
+    assert_eq!(group.state(1), [0u16; 0]);
+    assert_eq!(group.told(1, readable), 0);
+    assert_eq!(group.told(1, |it| matches!(it, Event::Unreadable(1))), 1);
+}
