@@ -55,12 +55,12 @@ pub(super) fn quick() -> Vec<Scenario> {
         holds("sequential, one device", 194, one),
         holds(
             "sequential, one device, another leader",
-            21_509,
+            29_605,
             one_led_anew,
         ),
         holds(
             "sequential, one device, a loss, another leader, delays",
-            81_532,
+            107_894,
             delayed(lossy(one_led_anew, 1)),
         ),
         holds("sequential, two devices", 4_440, two),
@@ -68,7 +68,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         holds("optimistic, one device", 516, optimistic(one)),
         holds(
             "optimistic, one device, a loss, another leader",
-            35_238,
+            39_666,
             optimistic(lossy(one_led_anew, 1)),
         ),
         holds(
@@ -84,7 +84,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a step with a condition, a loss, another leader, delays",
-            9_062,
+            13_918,
             delayed(lossy(Setup::of(2, CONDITION).with_takeover(ANY), 1)),
         ),
         holds(
@@ -94,12 +94,12 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a run that begins anew, another leader",
-            26_590,
+            34_030,
             lossy(Setup::of(2, RESTARTS).with_takeover(&[Who::Routine(0)]), 0),
         ),
         holds(
             "outcomes that are not waited for, a loss",
-            9_145,
+            10_857,
             Setup {
                 timeouts: true,
                 ..lossy(one, 1)
@@ -107,7 +107,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a clause becomes true, a loss, another leader, delays",
-            72_448,
+            80_085,
             Setup {
                 changes: Some(0),
                 ..delayed(lossy(Setup::of(2, SENSES).with_takeover(ANY), 1))
@@ -162,27 +162,27 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "sequential, one device, another leader, delays",
-            135_733,
+            215_669,
             delayed(one_led_anew),
         ),
         holds(
             "optimistic, one device, another leader",
-            65_109,
+            84_913,
             optimistic(one_led_anew),
         ),
         holds(
             "sequential, two devices, another leader",
-            101_927,
+            101_077,
             lossy(two_led_anew, 0),
         ),
         holds(
             "commands that are given once, a loss, another leader, delays",
-            83_394,
+            101_643,
             delayed(lossy(Setup::of(1, ONCE).with_takeover(ANY), 1)),
         ),
         holds(
             "outcomes that are not waited for, another leader",
-            248_248,
+            277_058,
             Setup {
                 timeouts: true,
                 ..lossy(one_led_anew, 0)
@@ -190,12 +190,12 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "sequential, two devices, a loss, another leader",
-            439_593,
+            442_840,
             lossy(two_led_anew, 1),
         ),
         holds(
             "optimistic, two devices of which one is shared, another leader",
-            80_101,
+            86_575,
             optimistic(lossy(Setup::of(2, HALF).with_takeover(ANY), 0)),
         ),
         holds(
@@ -210,7 +210,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "optimistic, two devices, another leader of a cluster",
-            106_438,
+            154_798,
             apart(&[Who::Cluster(0)]),
         ),
     ]

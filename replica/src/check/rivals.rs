@@ -108,7 +108,7 @@ fn reads() -> Vec<Scenario> {
     vec![
         holds(
             "a read at a leader, another one leads",
-            8_593,
+            8_013,
             Setup {
                 asks: &[&[Read(1)], &[Propose(22), Read(2)]],
                 ..round
@@ -137,7 +137,7 @@ fn reads() -> Vec<Scenario> {
         ),
         holds(
             "a read by lease, another one stands",
-            89_623,
+            89_695,
             Setup {
                 asks: READ_AT_ONE,
                 bounds: ticks(2, 2),
@@ -154,10 +154,10 @@ fn changes() -> Vec<Scenario> {
         ..RIVALS
     };
     vec![
-        holds("a change, another one stands before it", 3_412, change),
+        holds("a change, another one stands before it", 2_612, change),
         holds(
             "a change that the leader stays in, another one stands before it",
-            73_533,
+            49_885,
             Setup {
                 first: &[(1, Configure(&[1, 3])), (2, Propose(22))],
                 ..change
@@ -165,7 +165,7 @@ fn changes() -> Vec<Scenario> {
         ),
         holds(
             "a change, another one stands before it, the leader crashes",
-            15_296,
+            11_884,
             Setup {
                 ends: &[1],
                 bounds: A_CRASH,
@@ -266,7 +266,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a change behind an update, another one stands before it",
-            292_369,
+            203_295,
             Setup {
                 asks: &[&[Propose(11), Configure(&[3])], &[Propose(22)]],
                 sees: &[Configured(2), Leaders(2), AllApplied(2)],

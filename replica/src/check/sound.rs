@@ -167,7 +167,7 @@ fn faults() -> Vec<Scenario> {
         ),
         holds(
             "the leader crashes for good",
-            113_801,
+            115_961,
             Setup {
                 ends: &[1],
                 bounds: Bounds {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 
-use super::{Action, World, routine_group, who};
+use super::{Action, DeviceLeader, Group, World, routine_group, who};
 use crate::check::letter::{Letter, To};
 use crate::check::setup::{Network, Setup, Who};
 use crate::routines::{RoutineTimer, Stage};
@@ -121,6 +121,15 @@ impl World {
         };
         if attempt < self.setup.attempts || self.holds_any(number) {
             return true;
+        }
+        // A device that is held until its last command is settled refuses each try until then.
+        let is_free = |cluster: &Group<DeviceLeader>| {
+            let state = &cluster.state;
+            let is_settled = |it| state.act(it).is_none_or(|act| act.is_settled);
+            state.ids().all(is_settled)
+        };
+        if !self.clusters.iter().all(is_free) {
+            return false;
         }
         (0..self.routines.len())
             .filter(|it| *it != number)

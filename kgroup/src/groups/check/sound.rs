@@ -264,7 +264,7 @@ fn of_five() -> Vec<Scenario> {
         holds("two of five have failed, an update", 11, two_failed),
         holds(
             "two of five have failed, an update, a loss",
-            25_500,
+            27_558,
             Setup {
                 bounds: Bounds {
                     drops: 1,
@@ -305,7 +305,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     let mut all = vec![
         holds(
             "an epoch, a loss",
-            84_083,
+            84_084,
             Setup {
                 asks: &[(1, Epoch(&[1, 2, 4]))],
                 down: &[3],
@@ -335,7 +335,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a member that left is chosen anew, a loss and a copy",
-            68_464,
+            68_466,
             Setup {
                 before: LEFT,
                 asks: &[(1, Epoch(&[1, 3, 2]))],
@@ -349,7 +349,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a member begins again at any time",
-            303_995,
+            360_471,
             Setup {
                 ends: &[3],
                 down: &[4],
