@@ -123,7 +123,7 @@ fn friend_comes_back() -> Case {
             },
             ..friends()
         },
-        states: 100_188,
+        states: 97_028,
     }
 }
 
