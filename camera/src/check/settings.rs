@@ -96,7 +96,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, loss and duplicate, 2 copies",
-            97_028,
+            100_188,
             Setup {
                 bounds: Bounds {
                     duplicates: 1,
