@@ -10,7 +10,9 @@ use core::hint::black_box;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use selvedge_celect::{LeaderState, Ballot, Celect, Command, Config, Lowest, Members, Message, Protocol};
+use selvedge_celect::{
+    Ballot, Celect, Command, Config, LeaderState, Lowest, Members, Message, Protocol,
+};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Sha256Sortition, Sortition, Span, Time};
 
 const SIZES: [u64; 3] = [64, 512, 4_096];
