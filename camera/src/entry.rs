@@ -10,7 +10,7 @@ use crate::state::{Camera, Inside, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Refusal, Timer, Token};
 
-/// What a request that waits has come to.
+/// The outcome of a request that waits.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     /// It waits on, or nothing waits.

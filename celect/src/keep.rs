@@ -68,7 +68,7 @@ impl<A: Attribute> Celect<A> {
             self.lead(ballot, Some(from), cx);
             return;
         }
-        // One that is gone is not followed, whatever the answer is.
+        // A leader that has failed is not followed, with any answer.
         self.contested = Some(heard).filter(|it| !it.lost);
         self.ask_about(heard, cx);
     }

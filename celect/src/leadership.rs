@@ -23,7 +23,7 @@ pub(crate) struct Leadership {
 }
 
 impl Leadership {
-    /// What LEADER says of it.
+    /// The state of the leader, as LEADER reports it.
     pub(crate) const fn state(&self) -> LeaderState {
         match (self.lost, self.few) {
             (true, _) => LeaderState::Gone,

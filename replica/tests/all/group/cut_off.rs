@@ -112,7 +112,7 @@ fn a_leader_that_comes_back_and_learns_in_parts_leads_no_more() {
     }
 }
 
-/// What a node sends to one that lacks what follows the first version.
+/// The LEARN that a node sends to a member that lacks the entries behind the first version.
 fn learn_from(group: &mut Group, id: u64, count: usize) -> Body<u16> {
     let lacking = Body::Lacking {
         committed: 1,
