@@ -117,9 +117,9 @@ pub trait Durable: Machine {
     /// behind its own storing.
     fn fact(event: &Self::Event) -> Option<&Self::Fact>;
 
-    /// Takes in a fact that a former life stored. A machine that is made as in its first life, or is
-    /// restored as its page says if it knows its own life, and takes in all of them in their order before
-    /// its first input, keeps what those promised.
+    /// Takes in a fact that a former life stored. The machine is made as in its first life, or is
+    /// restored as its page describes if it knows its own life. It keeps the promises of its former lives
+    /// if it takes in all facts in order before its first input.
     ///
     /// # Errors
     /// When the fact does not follow from those before it. The machine is of no use then.

@@ -1,5 +1,5 @@
-//! A machine that panics under libFuzzer, whose hook ends the process at the first panic. It is a
-//! program of its own, since a hook is the whole process's.
+//! A machine that panics under libFuzzer: libFuzzer's hook ends the process at the first panic. This
+//! is a separate program, since a panic hook belongs to the whole process.
 
 #![allow(
     clippy::panic,

@@ -103,7 +103,7 @@ pub struct Config {
     /// How many dead members are remembered: from 1, below `member_limit`. Members that failed are
     /// forgotten before members that left. Set it above the number of members that leave within
     /// `tombstone_periods`, or one of them may come back from an old list. A node that forgets one
-    /// before its time asks the members that it hears of from others, for `tombstone_periods`: up to
+    /// before its time probes the members that other nodes report, for `tombstone_periods`: up to
     /// eight messages for each newcomer. Default 256.
     pub tombstone_limit: u16,
     /// For how many periods a dead member is remembered: longer than the longest suspicion, at most

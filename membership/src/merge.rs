@@ -77,7 +77,7 @@ impl Membership {
         if member != known.member || known.standing == Standing::Left {
             return;
         }
-        // Until it answers itself: what others say may be as old as what brought it here.
+        // Only its own answer counts: reports of other nodes may be as old as the first one.
         let is_unmet = known.standing == Standing::Unmet && from != member;
         if is_unmet && !is_end(&record.claim) {
             return;
@@ -367,7 +367,7 @@ impl Membership {
     }
 }
 
-/// Whether a member is over, by this claim.
+/// Returns true if the claim ends a member's life.
 const fn is_end(claim: &Claim) -> bool {
     matches!(claim, Claim::Failed(..) | Claim::Left(_))
 }

@@ -77,7 +77,7 @@ impl Membership {
         }
         let limit = usize::from(self.config.tombstone_limit);
         while self.list.tombstones().len() > limit && self.displace_tombstone() {}
-        // So long a tombstone bars what others say, and so does a question in its place.
+        // Within this time a tombstone blocks reports of other nodes, and so does a probe in its place.
         let is_past = |&forgot: &u16| age > 0 && self.period.wrapping_sub(forgot) >= age;
         self.forgot = self.forgot.filter(|forgot| !is_past(forgot));
     }

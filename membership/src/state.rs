@@ -36,8 +36,8 @@ pub struct Membership {
     pub(crate) reports: Reports,
     pub(crate) allowances: Allowances,
     pub(crate) agreement: Agreement,
-    /// When a dead member was forgotten early last, for want of room; until its tombstone's time
-    /// would be over. What others say of members may be about one of these.
+    /// The period in which a tombstone was last dropped for want of room; none once that tombstone
+    /// would have expired. Until then reports of other nodes may be about a dead member.
     pub(crate) forgot: Option<u16>,
     /// Counts periods, for ages only; stands still where no age matters.
     pub(crate) period: u16,

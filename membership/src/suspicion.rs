@@ -92,9 +92,9 @@ impl Membership {
         }
     }
 
-    /// Ends a member's presence, so long ago, and says so. However long that is, a member that was live here
-    /// until now is remembered for half the time at least: news of its life may still be on their
-    /// way.
+    /// Ends a member's presence, `age` periods ago, and reports that. However large `age` is, a member that
+    /// was live here until now is remembered for half the time at least: news of its life may still
+    /// be in flight.
     pub(crate) fn declare(
         &mut self,
         slot: usize,

@@ -49,9 +49,9 @@ pub struct Election {
 }
 
 impl Election {
-    /// For a mesh whose membership has this period, which [keeps its
-    /// leader](celect::Config::keep_leader) when a node comes back that led itself, and where round trips are as short as its probes
-    /// take them to be: 3 tenths of a period, and half a second at most.
+    /// Settings for a mesh whose membership has this period. The mesh [keeps its
+    /// leader](celect::Config::keep_leader) when a node comes back that elected itself. Round trips take 3
+    /// tenths of a period at most, as probes assume, and half a second at most.
     #[must_use]
     pub fn paced(period: Span, c: u16, f: u16) -> Self {
         let defaults = celect::Config::new(c, f);

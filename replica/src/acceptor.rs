@@ -267,8 +267,8 @@ impl<S: State> Acceptor<S> {
         Accept::Held
     }
 
-    /// Takes what follows `after` as committed, whatever ballots say. Returns true if this member had
-    /// accepted all of it.
+    /// Commits the entries behind `after`, under any ballot. Returns true if this member had accepted
+    /// all of them.
     pub(crate) fn learn(
         &mut self,
         after: Version,

@@ -165,8 +165,8 @@ impl<S: State> Replica<S> {
     }
 
     /// Ends the lead of this member, if it leads: an entry was committed that it did not propose, so
-    /// another ballot decides. It may not send on what it holds under its own ballot: members that
-    /// accepted that from it would take the two for one.
+    /// another ballot decides. It must send nothing more under its own ballot: members that
+    /// accepted its own entries would take the learned ones for the same.
     fn end_lead(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads() {
             self.step_down(cx);
@@ -336,7 +336,7 @@ impl<S: State> Replica<S> {
     }
 
     pub(crate) fn on_fetch_tick(&mut self, cx: &mut Context<'_, Self>) {
-        // What it lacked may have come from another member meanwhile.
+        // Another member may have sent the state meanwhile.
         let fetching = self.fetching.take();
         self.fetching = fetching.filter(|it| self.needs_state(it.snapshot.version));
         let Some(fetching) = &mut self.fetching else {
@@ -368,7 +368,7 @@ impl<S: State> Replica<S> {
         cx.event(Event::Installed(version));
         self.overtake(cx);
         if number == before {
-            // A state does not tell which entries led to it.
+            // A state does not contain the entries that led to it.
             self.end_lead(cx);
         }
         if self.configuration().number != before {

@@ -270,8 +270,8 @@ impl<S: State> Replica<S> {
         follower.sent = follower.sent.max(end);
         follower.round = follower.round.max(round);
         let lacks = follower.sent < last;
-        // First: where this ends the configuration, this node may give the state up, and what it was
-        // asked is answered in the next one.
+        // Before reads are answered: if this ends the configuration, this node may drop the state, and
+        // its reads are answered in the next configuration.
         self.advance(end, cx);
         self.on_round(cx);
         if lacks && self.leads() {

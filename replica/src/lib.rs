@@ -21,8 +21,8 @@
 //! | a group that does not answer says so: [`Event::Unavailable`] | something was asked of this member |
 //! | a leader that fails is replaced one round trip after its failure is told | it is told to the most preferred member that is here, and to a quorum |
 //! | an update costs at most 2(n - 1) messages among n members; what is committed is told with the next one, or after [`Config::commit_delay`] | it is proposed at the leader, and nothing is lost |
-//! | a group that is asked nothing sends nothing | no fault for a while; the members that are not known to be gone answer, can hold the state ([`Config::state_limit`]), and one of them can lead. Else the leader sends to the others every [`Config::resend`], and members of the configuration before invite the present ones every 64th |
-//! | no message is answered by a question that the answer causes: what members send in a second is bounded by the length of their timers, by what they are asked and by the messages of others | |
+//! | a group that is asked nothing sends nothing | no fault for a while; the members that are not reported as failed answer, can hold the state ([`Config::state_limit`]), and one of them can lead. Else the leader sends to the others every [`Config::resend`], and members of the previous configuration invite the present ones every 64th |
+//! | no answer causes the question that it answers to be sent again: timers, commands and messages of other nodes bound the number of messages a second | |
 //! | memory is bounded; no frame is longer than [`Configuration::frame_budget`]; nothing panics | the state is bounded; a state that is sent whole is held a second time meanwhile |
 //!
 //! What is *not* promised:
@@ -45,13 +45,13 @@
 //! takes a ballot over with the whole of what its leader adopted, in one message: the entries on their
 //! way fit into a frame. So "(ballot, version)" says all. What is committed is final, and is given and
 //! taken whatever ballots say. The entry that names the next configuration is the last one of its own:
-//! its quorum has sealed it, so whatever a later leader of that configuration adopts ends with it. Such
+//! its quorum has sealed it, so the log of every later leader of that configuration ends with it. Such
 //! a leader answers no read, for the next configurations may have decided more.
 //!
-//! All that is accepted under one ballot is part of one sequence: what its leader adopted, and what it
-//! appended since. A leader changes no entry of it. So two members that accepted under one ballot hold
-//! the same entries as far as both tails reach, and what precedes an `Accept` is named by its length
-//! alone. This rests on one rule: a leader that learns a committed entry that it did not propose, or
+//! All entries that are accepted under one ballot are part of one sequence: the entries that its leader
+//! adopted, and those that it appended since. A leader changes no entry of it. So two members that accepted under one ballot hold
+//! the same entries as far as both tails reach, and an `Accept` names the entries before its own by their
+//! number alone. This rests on one rule: a leader that learns a committed entry that it did not propose, or
 //! receives a state, which does not show its entries, is deposed before it sends anything else. Its log
 //! is no longer that sequence, and a follower that compared lengths would take the two for one. The
 //! ballot of the entry before would be a second name, with which the follower could refuse such an

@@ -265,7 +265,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Returns true if entries begin at or before the end of what is committed here, and go on behind it.
+    /// Returns true if entries begin at or before the end of the committed log, and end behind it.
     fn is_news(&self, after: Version, entries: &[Entry<S::Update>]) -> bool {
         let end = after.saturating_add(entries.len() as Version);
         let committed = self.acceptor.committed();

@@ -31,7 +31,7 @@ impl<S: State> Replica<S> {
             return;
         };
         let version = committed.max(leadership.start);
-        // What this leader adopted ends its configuration. That may have been decided long ago, and
+        // This leader's log ends its configuration. The last entry may have been decided long ago, and
         // later configurations may have decided since: the read is asked again there.
         let is_watch = number == 0;
         if !is_watch && self.acceptor.is_sealed() && version == self.acceptor.end() {

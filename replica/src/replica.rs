@@ -132,10 +132,10 @@ impl<S: State> Replica<S> {
     /// are numbered from mark * 2^32 + 1, for the group remembers its former numbers.
     ///
     /// A node drops its memory when it is no member and gave the state up ([`Fact::Retired`]), or
-    /// never had one. Before that the others may need what it holds. Where the memory began in an
+    /// never had one. Before that the others may need its state. If the memory began in an
     /// earlier life ([`voter`](Self::voter)), the node begins again with
-    /// [`newcomer_since`](Self::newcomer_since) that life: a configuration of which it has not heard may
-    /// name it there, and counts on its vote.
+    /// [`newcomer_since`](Self::newcomer_since) that life: a configuration that it has not learned may
+    /// name it in that life, and counts on its vote.
     ///
     /// # Errors
     /// A setting is out of its range, or the number is higher than that of any configuration.

@@ -64,16 +64,17 @@ pub(crate) struct Node {
     /// Send in the clear, and listen to anyone
     #[arg(long, conflicts_with = "key")]
     plain: bool,
-    /// Which mesh, among those that have the same keys: "selvedge" without it. Not with --plain
+    /// Name of the mesh: meshes with equal keys and different names stay apart. Default "selvedge".
+    /// Not with --plain
     #[arg(long)]
     group: Option<String>,
-    /// Hear at most so many packets a second of each node, and twice as many at once. Not with
+    /// Accept at most this many packets a second from each node, and twice as many at once. Not with
     /// --plain
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
-    /// Where others reach this node, if not where it listens (behind a NAT or a port mapping); up
-    /// to four addresses, of which one may be IPv6. At 0.0.0.0 or :: the node finds its address by
-    /// itself, unless it is behind a NAT
+    /// Addresses at which other nodes reach this one, if it is behind a NAT or a port mapping: up to
+    /// four, of which one may be IPv6. At 0.0.0.0 or :: the node finds its address by itself, unless
+    /// it is behind a NAT
     #[arg(long, value_name = "ADDR", num_args = 1.., value_parser = address::parse)]
     advertise: Vec<SocketAddr>,
     /// The node's id; random without it. No two nodes may share one

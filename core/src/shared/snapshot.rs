@@ -16,7 +16,7 @@ pub(super) struct Published<S> {
 #[derive(Debug)]
 struct State<S> {
     snapshot: Arc<S>,
-    /// Whether the host may publish another snapshot.
+    /// True until the host ends: another snapshot may follow.
     open: bool,
     waiting: Waiters,
 }

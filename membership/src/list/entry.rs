@@ -10,8 +10,8 @@ pub(crate) enum Standing {
     Doubted,
     /// Another list says that it failed, and ours that it lives: we ask the member itself.
     Hearsay,
-    /// Others say that it lives, and it may be one of the dead that we forgot early: we ask the member
-    /// itself, and no other node hears of it from us.
+    /// Other nodes report it as live, and it may be a dead member whose tombstone was dropped early: it
+    /// is probed, and not spread before it answers.
     Unmet,
     Suspect,
     Failed,

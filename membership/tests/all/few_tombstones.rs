@@ -88,7 +88,7 @@ impl Course {
         self.network.drain_events().for_each(drop);
     }
 
-    /// How many entries of members that are dead all live nodes list as live.
+    /// Number of dead members that live nodes list as live, summed over all lists.
     fn revenants(&self) -> usize {
         let lists = self.network.machines().skip(self.dead);
         let dead = |list: &Membership| {
@@ -102,7 +102,7 @@ impl Course {
         lists.map(|(_, list)| dead(list)).sum()
     }
 
-    /// Returns after how many periods the dead were gone.
+    /// Returns the number of periods until no list had a dead member.
     fn run(mut self) -> u64 {
         self.pass(60);
         for node in 0..self.dead {

@@ -200,7 +200,7 @@ fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
         }),
     };
     let neighbour = Member::new(1, 7);
-    // Node 20 gives way to one that left.
+    // Node 22 left and takes the tombstone of node 20, which failed.
     tell(&mut ring, [failed(20), failed(21), left(22)]);
     assert_eq!(ring.status(0, 20), None);
     let suspect = record(20, Claim::Suspect(Metadata::default()));

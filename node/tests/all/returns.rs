@@ -37,7 +37,7 @@ impl Mesh {
             ..Link::default()
         };
         let lease = (rng.below(3) == 0).then(|| Span::secs(20));
-        // A leader with a lease needs the acknowledgements of so many.
+        // The number of acknowledgements that a lease needs.
         let c = rng.below(nodes.div_ceil(2) as u64) as u16;
         let config = celect::Config::new(c, 1)
             .with_keep_leader(keep_leader)

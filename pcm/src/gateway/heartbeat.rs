@@ -200,8 +200,8 @@ impl Gateway {
     }
 
     /// Asks the gateways that count as failed which configuration they have. They may have continued without
-    /// this gateway, under a manager that is unknown here and whose messages are refused. The replica takes
-    /// each of them for alive for a moment and sends it a message; a later configuration is the answer.
+    /// this gateway, under a manager that is unknown here, so its messages are refused. The replica counts
+    /// each of them as live for a moment and sends it a message; a later configuration is the answer.
     fn ask_those_gone(&mut self, cx: &mut Context<'_, Self>) {
         let gone = self.others().filter(|it| self.gone.contains(&it.id));
         let gone: Vec<Member> = gone.collect();

@@ -50,8 +50,8 @@ pub struct Gateway {
 
 impl Gateway {
     /// A gateway in its first life, in which `first` names it. All gateways begin with equal `first` and
-    /// `limits`. A later life is [restored](Self::restore), or is a [newcomer](Self::newcomer); one that
-    /// is made here and folds the facts of a former life would have no vote.
+    /// `limits`. A later life is [restored](Self::restore), or is a [newcomer](Self::newcomer): made here,
+    /// it would have no vote after it folds the facts of a former life.
     ///
     /// # Errors
     /// [`Reject::NotNamed`] in any other life. [`Reject::Config`], [`Reject::Replica`] and

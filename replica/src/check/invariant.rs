@@ -9,7 +9,7 @@
 //! - No two members know different entries to be committed at one version.
 //! - A leader names no version for a read from which the next configuration counts.
 //!
-//! It compares what is there to compare: committed entries are kept for a [window](crate::Config::window).
+//! It compares the entries that members still hold: committed ones are kept for a [window](crate::Config::window).
 
 use alloc::format;
 use alloc::string::String;
@@ -42,7 +42,7 @@ where
     })
 }
 
-/// What a member holds from its oldest entry on: the version of each, and whether it is committed.
+/// The entries that a member holds, each with its version.
 fn log<S: State>(of: &Replica<S>) -> impl Iterator<Item = (Version, &Entry<S::Update>)> {
     let oldest = of.acceptor.oldest();
     let entries = of.acceptor.entries(oldest).into_iter().flatten();
@@ -65,7 +65,7 @@ fn ballot<S: State>(of: &Replica<S>) -> (u64, Ballot) {
 fn differ<S: State>(one: &Replica<S>, other: &Replica<S>) -> Option<String> {
     let in_ballot = ballot(one) == ballot(other);
     let ends = |it: &Replica<S>| it.acceptor.committed();
-    // Where one of them leads, the whole of its log is what it proposed.
+    // A leader proposed its whole log.
     let begins = match (one.leads(), other.leads()) {
         (true, _) => ends(other),
         (_, true) => ends(one),
@@ -83,7 +83,7 @@ fn differ<S: State>(one: &Replica<S>, other: &Replica<S>) -> Option<String> {
     })
 }
 
-/// What a leader believes of a member that does not hold it.
+/// Returns a leader's belief about a follower that the follower's log contradicts, if any.
 fn counts_too_much<S: State>(leader: &Replica<S>, members: &[&Replica<S>]) -> Option<String> {
     let Role::Leader(leadership) = &leader.role else {
         return None;
@@ -114,7 +114,7 @@ fn counts_too_much<S: State>(leader: &Replica<S>, members: &[&Replica<S>]) -> Op
     })
 }
 
-/// What a message says that a member knows to be otherwise.
+/// Returns the part of a message that a member's log contradicts, if any.
 fn denies<S: State>(member: &Replica<S>, message: &Message<S::Update>) -> Option<String> {
     let number = message.configuration;
     match &message.body {

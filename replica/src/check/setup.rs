@@ -32,7 +32,7 @@ pub enum Ask {
     Configure(&'static [u64]),
 }
 
-/// A step of what happened before the scenario, in one order alone.
+/// A step of the past of a scenario, which has one order.
 #[derive(Clone, Copy, Debug)]
 pub enum Before {
     /// A node (by id) learns this.
@@ -68,8 +68,8 @@ pub struct Setup {
     /// The node that leads before anything happens, by id: all members follow it, and nothing is
     /// on its way.
     pub led_by: Option<u64>,
-    /// What happened after that, before the scenario. Each step takes effect before the next one. No
-    /// timer is left running.
+    /// The steps after that, before the scenario. Each takes effect before the next one. No timer is
+    /// left running.
     pub before: &'static [Before],
     /// Members, by id, that forgot all before anything else happens: they are in their next life.
     pub forgot: &'static [u64],
@@ -129,7 +129,7 @@ pub enum Sight {
 
 type Mesh = State<Replica<Journal>, Watch>;
 
-/// The nodes while they take what happened before the scenario.
+/// The nodes during the past of a scenario.
 struct Past {
     drivers: Vec<Driver<Replica<Journal>>>,
     /// The nodes among which messages arrive; all at first.

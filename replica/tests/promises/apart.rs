@@ -1,4 +1,4 @@
-//! What takes a few steps in a row, which single actions at random meet too seldom.
+//! Actions of several steps in a row, which single steps at random form too seldom.
 
 use selvedge_core::{Delta, Member};
 use selvedge_replica::{Command, Configuration, Voter};
@@ -10,7 +10,7 @@ use crate::world::World;
 impl World {
     fn leader(&self) -> Option<u64> {
         let leads = |id: &u64| self.machine(*id).is_some_and(|it| it.leads());
-        // The one that others follow, if several take themselves for it.
+        // The leader of the newest configuration, if several nodes lead.
         let newest = |id: &u64| self.machine(*id).map(|it| it.configuration().number);
         let ids: Vec<u64> = self.nodes.keys().copied().filter(leads).collect();
         ids.into_iter().max_by_key(newest)
@@ -21,7 +21,7 @@ impl World {
         self.run_until(self.now + long);
     }
 
-    /// So many updates in one command.
+    /// Proposes `count` updates in one command.
     fn propose_many(&mut self, id: u64, count: u64) {
         if !self.can_take(id) {
             return;
@@ -95,8 +95,8 @@ impl World {
         self.mend(left, &right);
     }
 
-    /// The leader goes on in a next configuration without some members of the present one, who accepted
-    /// that change and did not learn that it was decided. They lead the present one, and read.
+    /// Changes the configuration at the leader to one without some of the present members. These accepted
+    /// the change and did not learn that it was decided. They lead the present one, and read.
     pub(crate) fn leave_behind(&mut self) {
         let Some(leader) = self.leader() else {
             return;
@@ -202,7 +202,7 @@ impl World {
         }
     }
 
-    /// The members that hold the state go down, and those that lack it, and witnesses, stay.
+    /// Stops the members that hold the state. Members that lack it, and witnesses, stay.
     pub(crate) fn lose_holders(&mut self) {
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         for id in ids {

@@ -39,8 +39,8 @@ impl World {
             })
     }
 
-    /// Whether a quorum of the newest configuration is up and votes, and one of it can lead. Until then
-    /// members that hold a former state invite it.
+    /// Returns true if a quorum of the newest configuration is up and votes, and one of it can lead. Until
+    /// then members of former configurations invite it.
     pub(crate) fn newest_can_decide(&self) -> bool {
         let machines = || self.nodes.keys().filter_map(|&id| self.machine(id));
         let newest = machines().max_by_key(|it| it.configuration().number);

@@ -157,7 +157,7 @@ impl World {
         outcome
     }
 
-    /// What the promises rest on, as the machines have it in memory.
+    /// Checks the invariant behind the promises on the machines in memory.
     fn check_invariant(&self) {
         if self.weather.liars {
             return;

@@ -302,7 +302,7 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     let hopeless = world.weather.liars || world.narrow;
     all.hopeless += u64::from(hopeless);
     let can = !hopeless && world.keeps_quorums(None, true);
-    // What waits may take some round trips each, where a frame has room for one update alone.
+    // Each waiting command may take some round trips if a frame has room for one update alone.
     let waits = |world: &World, id| world.machine(id).map_or(0, |it| it.waiting() as u64);
     let many: u64 = world.nodes.keys().map(|&id| waits(&world, id)).sum();
     let long = if world.narrow { 5_000_000 } else { 80_000_000 } + many * 4_000_000;

@@ -79,7 +79,7 @@ pub(crate) struct World {
     pub(crate) next_op: u64,
     pub(crate) last_sent: Real,
     pub(crate) sent: u64,
-    /// The present second, the messages sent in it, and in the busiest second so far.
+    /// The present second, the messages sent in it, and the most in any second.
     pub(crate) second: u64,
     pub(crate) in_second: u64,
     pub(crate) busiest: u64,

@@ -445,7 +445,7 @@ fn a_member_that_becomes_a_witness_while_it_fetches_gets_no_page_of_another_stat
         .unwrap();
     group.deliver_without(&[2]);
     assert_eq!(group.node(3).configuration().number, 2);
-    // Its next question, the answer, and so on: `step` fails where a peer is said to misbehave.
+    // Its next question, the answer, and so on: `step` fails if a peer is reported to misbehave.
     group.wait(Span::secs(3));
     assert_eq!(group.node(3).state(), None);
     assert_eq!(group.node(3).version(), group.node(1).version());

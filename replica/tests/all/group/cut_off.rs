@@ -7,7 +7,7 @@ use selvedge_replica::Wants;
 use super::*;
 
 impl Group {
-    /// So many updates are proposed at a node; only nodes that are not in `without` receive anything.
+    /// Proposes updates at a node; nodes in `without` receive nothing.
     fn propose_without(&mut self, id: u64, updates: impl Iterator<Item = u16>, without: &[u64]) {
         for update in updates {
             self.command(id, Command::Propose(update));
@@ -172,7 +172,7 @@ fn a_leader_that_learns_what_it_proposed_goes_on() {
     assert_eq!(group.state(1), [1, 5, 6]);
 }
 
-/// The state says nothing of what was proposed in its place.
+/// A state does not contain the entries that led to it, so the leader cannot compare them.
 #[test]
 fn a_leader_that_receives_the_state_of_its_configuration_is_deposed() {
     let mut group = part(1_400, 9);

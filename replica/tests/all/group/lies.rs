@@ -522,7 +522,7 @@ fn a_member_stands_with_no_ballot_that_others_refuse() {
     }
 }
 
-/// It began again without its memory, and what its former life asked for arrives.
+/// A member began again without its memory, and the answer to its former life arrives.
 #[test]
 fn entries_that_begin_behind_what_a_member_knows_accuse_nobody() {
     let mut group = Group::of(&[1, 2, 3]);

@@ -173,7 +173,7 @@ impl Group {
         }
     }
 
-    /// The messages that are on their way take this long; then what is due ticks.
+    /// Delivers the messages in flight after this time; then timers that are due run.
     fn slow_round(&mut self, span: Span) {
         self.round_without(&[]);
         self.now = self.now + span;

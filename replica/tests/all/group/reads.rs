@@ -164,7 +164,7 @@ fn a_read_is_not_answered_with_the_end_of_its_configuration() {
     while !group.node(2).leads() {
         group.round_without(&[1, 4]);
     }
-    // What it sends first is lost; the question arrives.
+    // Its first messages are lost; the question arrives.
     let asked = group.say(2, member(3), Body::Read { number: 1 });
     for (to, body) in asked {
         assert_eq!(to, 3);
@@ -184,7 +184,7 @@ fn a_read_is_not_answered_with_the_end_of_its_configuration() {
     );
 }
 
-/// One acknowledgement ends the round of the read, and the configuration of the leader.
+/// The acknowledgement that ends the round of a read ends the leader's configuration, too.
 #[test]
 fn a_read_is_not_answered_by_a_node_that_leaves_in_the_same_step() {
     let mut group = Group::of(&[1, 2]);
@@ -195,7 +195,7 @@ fn a_read_is_not_answered_by_a_node_that_leaves_in_the_same_step() {
     assert!(matches!(round[..], [(2, Body::Accept { .. })]), "{round:?}");
     let next = Configuration::of([member(2)]);
     group.command(1, Command::Configure(next));
-    // The question of the round is lost; what ends the configuration comes with it.
+    // The question of the round is lost, and with it the entry that ends the configuration.
     group.deliver();
     group.wait(Span::secs(2));
     let readable = |it: &Event<Journal>| matches!(it, Event::Readable { .. });

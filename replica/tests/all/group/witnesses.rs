@@ -179,7 +179,7 @@ fn drop_states(group: &mut Group) {
     group.wire.retain(|it| !(lacks && is_state(&it.2.body)));
 }
 
-/// The member that holds the state is down. One that lacks it asks, and only the witness answers.
+/// The member that holds the state is down. A member without it asks, and only the witness answers.
 #[test]
 fn a_member_that_lacks_the_state_does_not_ask_a_witness_for_each_of_its_answers() {
     let first = Configuration::new([
@@ -195,7 +195,7 @@ fn a_member_that_lacks_the_state_does_not_ask_a_witness_for_each_of_its_answers(
     next.also = first.voters.iter().copied().skip(2).collect();
     next.also.push(Voter::new(member(1)));
     group.command(1, Command::Configure(next));
-    // Node 2 learns of the change; what would bring it the state is lost.
+    // Node 2 learns of the change; messages that carry the state are lost.
     while group.node(2).configuration().number < 2 || !group.node(1).leads() {
         drop_states(&mut group);
         group.slow_round(Span::millis(10));
