@@ -8,24 +8,24 @@
 //! | a claim that was released, or is earlier than another one of its routine, never holds or waits again, however late its request comes (errata G5 and G6) | no more than [`Limits::routines`] routines ever ask for the device; the others are refused |
 //! | a device does nothing for a claim that does not hold it, and is not passed on before its host has ended the last command, or the time for that is over | the host carries no command out after [`Config::act_timeout`], which is alike on all nodes; no message is under way for longer |
 //! | a command with [`Delivery::AtMostOnce`] is given to the host once at most | node ids are unique, and a node that restarts has a new incarnation |
-//! | a command whose claim is released before its outcome is decided ends as unknown: it is not given again, and the device is held until no host can carry it out | the same |
-//! | a device that all routines have released is free, and no claim waits for it (theorem 5) | the leader hears how each command ended, or its time is over; leaders may change as often as they like, if they lead long enough to decide something |
-//! | a routine that watches a device is told its latest status at last (erratum G8) | a leader is there, and messages get through now and then |
+//! | a command whose claim is released before its outcome is decided ends as unknown: it is not given again, and the device is held until no host can execute it | the same |
+//! | a device that all routines have released is free, and no claim waits for it (theorem 5) | the leader receives the outcome of each command, or its time ends; leaders may change as often as they like, if they lead long enough to decide something |
+//! | a routine that watches a device receives its latest status in the end (erratum G8) | a leader is there, and messages get through now and then |
 //! | memory is bounded: [`Limits`]; what does not fit is refused | |
 //!
 //! What is *not* promised:
 //!
 //! - That a command is done exactly once: see [`Delivery`]. A device that remembers the highest
 //!   [`Ticket`] that it took, and passes over it and lower ones, comes to that.
-//! - That a device whose leader was replaced during a command is passed on soon: that takes twice
-//!   [`Config::act_timeout`] from when the command was last to be given, which is three times at most.
+//! - That a device whose leader was replaced during a command soon gets its next holder: that takes twice
+//!   [`Config::act_timeout`] from the last decision to give the command, of which there are three at most.
 //!   The routine receives the outcome of the command before that, as soon as it is decided.
 //! - The above where messages are later than [`Config::act_timeout`]: a leader that was cut off may learn
 //!   then that its command was decided, and give it, when another one has passed the device on. A
-//!   device that remembers tickets passes over that from the next holder's first command on; before
-//!   that it has taken no higher one, and does what is late.
-//! - That a routine is told of each status: of reports in close succession, those between may be passed
-//!   over, and the last one never.
+//!   device that remembers tickets ignores such a command after the next holder's first command; before
+//!   that it has seen no higher ticket, and executes it.
+//! - That a routine receives each status: of reports in close succession only the last one is certain to
+//!   arrive.
 
 //! # Why a device is held
 //!

@@ -234,8 +234,8 @@ impl Kgroup {
     fn begin_to_lead(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let site = Arc::clone(&self.site.0);
         let Some(held) = self.groups().state(group) else {
-            // It led, and passed on to others in the same step: what it had accepted before it lost power
-            // was the next configuration, and a quorum of one decides that at once.
+            // It led, and was replaced in the same step: before it lost power it had accepted the next
+            // configuration, which a quorum of one decides at once.
             return;
         };
         let leader = Leading::new(self.me, &self.config, group, held, |it| site.cluster_of(it));
@@ -245,7 +245,7 @@ impl Kgroup {
         self.on(group, Occasion::Leads, cx);
     }
 
-    /// Whether it led, as far as the host was told.
+    /// Ends the lead of a group here. Returns true if the lead had been reported to the host.
     fn stop_leading(&mut self, group: GroupId, cx: &mut Context<'_, Self>) -> bool {
         let Some(leader) = self.leading.remove(&group) else {
             return false;

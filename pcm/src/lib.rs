@@ -15,9 +15,9 @@
 //! | a task is decided once, however often and wherever its client asks for it | the tables remember the client ([`Limits::clients`]) and its answer, or that it is over |
 //! | a unit's answer is what more than half of its followers returned, or half with the orchestrator; or it says that those that it had then return no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
 //! | only the present attempt, under its present orchestrator, ends a task (errata Q4, Q7) | |
-//! | with an answer its client hears [whose equal votes made it](Voters): enough of the followers that had the task and were left then; and they did vote so | the orchestrator does not lie, or [gateways count](Limits::counts_votes) |
-//! | each task ends | a quorum of gateways is up, messages get through now and then, also between the gateways of that quorum both ways, and followers wake; no two gateways stand for manager at one moment again and again |
-//! | a gateway that is gone is noticed, and a resource manager replaced | gateways hear of each other: each [`timeout`](gateway::Config::timeout) is above twice the longest [`heartbeat`](gateway::Config::heartbeat) of any; or membership tells it |
+//! | a client receives an answer together with [its voters](Voters): enough of the followers that had the task and had not failed then; each of them voted for it | the orchestrator does not lie, or [gateways count](Limits::counts_votes) |
+//! | each task ends | a quorum of gateways is up, messages get through infinitely often, also between the gateways of that quorum both ways, and followers wake; no two gateways stand for manager at one moment again and again |
+//! | the failure of a gateway is detected, and a failed resource manager replaced | gateways send heartbeats: each [`timeout`](gateway::Config::timeout) is above twice the longest [`heartbeat`](gateway::Config::heartbeat) of any; or membership tells it |
 //! | all gateways form the same units; a follower has one seat | |
 //! | what is said late of a follower does not bring it back (erratum Q3) | it left not longer ago than [`Limits::tombstones`] others |
 //! | a follower's result is said until its orchestrator has it (erratum Q6) | [`follower::Config::repeats`] |

@@ -12,8 +12,8 @@ pub struct Counters {
     pub installed: u64,
     /// Pages of states that are longer than [`Config::state_limit`](crate::Config::state_limit).
     pub too_long: u64,
-    /// Reports of the membership service about lives that had ended: they change nothing. A host
-    /// reports a failed peer in the life that membership has for it, which may be later than that of the
+    /// Reports of the membership service about lives that had ended: they change nothing. A host must
+    /// name a failed peer in the life that membership lists, which may be later than the one in the
     /// configuration.
     pub old_lives: u64,
     /// Elections that this member began.

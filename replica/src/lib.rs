@@ -49,8 +49,8 @@
 //! a leader answers no read, for the next configurations may have decided more.
 //!
 //! All entries that are accepted under one ballot are part of one sequence: the entries that its leader
-//! adopted, and those that it appended since. A leader changes no entry of it. So two members that accepted under one ballot hold
-//! the same entries as far as both tails reach, and an `Accept` names the entries before its own by their
+//! adopted, and those that it appended since. A leader changes no entry of it. So two members that
+//! accepted under one ballot hold the same entries as far as both tails reach, and an `Accept` names the entries before its own by their
 //! number alone. This rests on one rule: a leader that learns a committed entry that it did not propose, or
 //! receives a state, which does not show its entries, is deposed before it sends anything else. Its log
 //! is no longer that sequence, and a follower that compared lengths would take the two for one. The

@@ -18,9 +18,9 @@ use crate::{Handle, block_on, blocking};
 
 impl Handle {
     /// Takes the lock of this name: waits until no other thread, task or node has it. Its guard
-    /// gives it back when dropped, and has the fencing token: give that to what the lock protects,
-    /// and let it refuse lower ones. The whole token rises, not its number: two members may enter
-    /// with one number, and are told apart by [`by`](selvedge_core::Stamp::by).
+    /// releases it when dropped, and has the fencing token: send the token to the resource that the lock
+    /// protects, and let the resource refuse lower tokens. Compare whole tokens, not their numbers: two
+    /// members may enter with equal numbers and differ in [`by`](selvedge_core::Stamp::by).
     ///
     /// A caller that asks before the node has joined waits until it has. A dropped future waits no
     /// more, so any timeout may be put around it; [`lock_until`](Self::lock_until) names the members
@@ -118,11 +118,11 @@ impl Handle {
     }
 
     /// A gate to the lock of this name. It has more ways to wait than [`lock`](Self::lock), and
-    /// while it is there the node keeps what it knows about the lock, so the next turn is cheaper.
+    /// as long as a gate exists the node keeps its knowledge of the lock, so the next turn is cheaper.
     /// All gates of one name queue together.
     ///
-    /// When the last gate and the last guard are gone the section is closed here. The node goes on
-    /// taking part for others.
+    /// After the last gate and the last guard are dropped the section is closed here. The node still
+    /// takes part for other nodes.
     ///
     /// # Errors
     /// When the node was started without [`Setup::locks`](crate::Setup::locks), has too many locks

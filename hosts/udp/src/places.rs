@@ -38,7 +38,7 @@ struct Search {
 
 impl Own {
     /// The addresses of a node that listens at `local`. It announces `advertised`; without these,
-    /// `local`; where that is all addresses, those that it finds and that fit into `room` bytes.
+    /// `local`; if `local` is unspecified, the addresses that it finds, as many as fit into `room` bytes.
     pub(crate) fn new(local: SocketAddr, advertised: &[SocketAddr], room: usize) -> Self {
         let local = address::canonical(local);
         let is_told = !advertised.is_empty() || address::reachable(local);

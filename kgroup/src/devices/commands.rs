@@ -49,7 +49,7 @@ impl DeviceLeader {
         if act.by != self.me {
             return self.on_found(device, act, out);
         }
-        // What this leader found when it began it sees to when it has taken it over.
+        // A command that this leader found when it began is handled after the leader has taken it over.
         let is_known = given.is_some_and(|it| it.turn == Some(act.turn) || act.turn == 0);
         if !is_known {
             self.see_to(device, act, given.and_then(|it| it.outcome), out);
@@ -58,8 +58,8 @@ impl DeviceLeader {
 
     /// A command that another leader may have given, or this node when it led before.
     ///
-    /// What is found may be over: the state may be behind. So this leader sees to it only when the
-    /// group has decided that it does.
+    /// The command may have ended, for the state may be behind. So this leader handles it only after
+    /// the group has decided that it does.
     pub(super) fn on_found(&mut self, device: NodeId, act: &Act, out: &mut Out) {
         if act.is_settled {
             return;

@@ -38,27 +38,27 @@ pub enum Decision {
     Released(Claim),
     /// The device is to do something: see [`Devices::act`](super::Devices::act).
     Gives {
-        /// Which act of the device.
+        /// The number of the act of the device.
         number: u64,
     },
     /// The leader that asked for it sees to the command that is under way.
     TakenOver {
-        /// Which act of the device.
+        /// The number of the act of the device.
         number: u64,
     },
     /// The device is still at this command, or at one before it.
     Waits,
     /// The command is settled; its outcome was decided before.
     Settled {
-        /// Which act of the device.
+        /// The number of the act of the device.
         number: u64,
     },
     /// The time of the hold of a command is longer.
     Waited {
-        /// Which act of the device.
+        /// The number of the act of the device.
         number: u64,
     },
-    /// What became of a command.
+    /// The outcome of a command.
     Acted {
         /// The claim.
         claim: Claim,

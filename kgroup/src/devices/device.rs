@@ -190,7 +190,7 @@ impl Device {
         (decision, self.lock.pass(false))
     }
 
-    /// A command whose claim holds the device no longer is given no more.
+    /// Ends the command if its claim no longer holds the device: it is not given again.
     fn abandon(&mut self) {
         if let Some(act) = &mut self.act
             && self.lock.holder != Some(act.claim)

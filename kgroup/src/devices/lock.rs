@@ -10,8 +10,8 @@ use super::decision::Decision;
 use super::published::Rules;
 use crate::{Claim, GroupId, Patience};
 
-/// The lock of a device. While a command to the device is not settled whose claim was released,
-/// no claim holds it, and it is not free.
+/// The lock of a device. While a command of a released claim is not settled, no claim holds the
+/// device, and it is not free.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Lock {
     pub(super) holder: Option<Claim>,

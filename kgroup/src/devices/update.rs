@@ -75,7 +75,7 @@ pub enum Update {
     TakeOver {
         /// The device.
         device: NodeId,
-        /// Which of its commands.
+        /// The number of the command of that device.
         number: u64,
         /// The turn that it ends.
         after: u32,
@@ -87,7 +87,7 @@ pub enum Update {
     Settled {
         /// The device.
         device: NodeId,
-        /// Which of its commands.
+        /// The number of the command of that device.
         number: u64,
         /// The turn.
         turn: u32,
@@ -96,7 +96,7 @@ pub enum Update {
     Waited {
         /// The device.
         device: NodeId,
-        /// Which of its commands.
+        /// The number of the command of that device.
         number: u64,
         /// The turn.
         turn: u32,

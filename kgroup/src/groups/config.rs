@@ -21,10 +21,10 @@ pub struct Config {
     /// In how many groups a node is at most: from 1. What it hears of others it refuses, and counts.
     /// Default 1,024.
     pub groups: u16,
-    /// Of how many groups in which it is not a node remembers the leader: from 1, and as many as it asks
-    /// at once, for questions that take each other's room are asked in vain. A
-    /// [`Kgroup`](crate::Kgroup) has room for all that it may ask, whatever this is: the site's groups
-    /// and the maps of all that may be [pending](crate::store::StoreConfig::pending). Default 256.
+    /// The number of groups of other nodes whose leaders a node remembers: from 1, and at least as many
+    /// as it asks at once, for questions that evict each other never end. A
+    /// [`Kgroup`](crate::Kgroup) has room for all groups that it may ask, with any value: the site's groups
+    /// and the maps of all commands that may be [pending](crate::store::StoreConfig::pending). Default 256.
     pub hints: u16,
 }
 

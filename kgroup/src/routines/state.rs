@@ -57,21 +57,21 @@ pub enum Update {
     Trigger(TriggerId),
     /// This try holds all devices.
     Locked {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
         /// Which try.
         attempt: u32,
     },
     /// This try gives up: another one follows.
     Retry {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
         /// Which try.
         attempt: u32,
     },
     /// A device cannot be had: the run ends before it begins.
     NoDevice {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
         /// Which try.
         attempt: u32,
@@ -80,16 +80,16 @@ pub enum Update {
     },
     /// The condition of this step holds, so it will be done.
     Cleared {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
-        /// Which step, from 0.
+        /// The index of the step, from 0.
         step: u16,
     },
     /// This step is over.
     StepDone {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
-        /// Which step, from 0.
+        /// The index of the step, from 0.
         step: u16,
         /// Whether it was cleared: one that was is not passed over any more.
         is_cleared: bool,
@@ -98,15 +98,15 @@ pub enum Update {
     },
     /// All devices are given back.
     Released {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
     },
     /// The time for which the command of this step has held its device. The next leader continues from
     /// this value.
     Held {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
-        /// Which step, from 0.
+        /// The index of the step, from 0.
         step: u16,
         /// The time, including the leaders before.
         held: Span,
@@ -118,7 +118,7 @@ pub enum Update {
 pub enum Taken {
     /// This run: it begins, or has not got its devices yet.
     Runs {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
     },
     /// A run that follows the present one.
@@ -160,7 +160,7 @@ pub enum Decided {
     Releases,
     /// A run is over.
     Ends {
-        /// Which run.
+        /// The number of the run.
         instance: u64,
     },
 }

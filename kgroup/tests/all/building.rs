@@ -36,7 +36,7 @@ pub(crate) struct Building {
     /// What devices have said and not been heard yet.
     answers: BTreeMap<(Time, u64), (usize, Command)>,
     asked: u64,
-    /// How long a device takes for a command.
+    /// The time that a device takes for a command.
     pub(crate) takes: Span,
     pub(crate) done: Vec<Done>,
     pub(crate) events: Vec<(Time, usize, Event)>,
@@ -70,7 +70,7 @@ impl Building {
         Self::with_config(config, seed, (nodes, devices, failures), link, routines)
     }
 
-    /// With so many nodes, devices and failures.
+    /// A building with these numbers of nodes, devices and failures.
     pub(crate) fn with_config(
         config: Config,
         seed: u64,

@@ -36,7 +36,7 @@ struct Past {
     known: BTreeSet<GroupId>,
     /// The leader that sees to the command that is not settled, and in which turn.
     by: Option<(Member, u32)>,
-    /// It is known what became of it.
+    /// Its outcome is known.
     has_ended: bool,
 }
 
@@ -51,7 +51,7 @@ impl Past {
         let is_it = |it: &Claim| it.routine == routine && is_up_to(*it);
         self.waits.retain(|it| !is_it(it));
         self.holder = self.holder.filter(|it| !is_it(it));
-        // A command whose claim ends is given no more.
+        // A command whose claim has ended is not given again.
         self.has_ended |= self.holder.is_none();
     }
 

@@ -310,7 +310,7 @@ fn facts_that_cannot_be_taken_are_named() {
     assert_eq!(theirs.fold(base), Err(damage));
 }
 
-/// Whether a node accepts the next configuration of a group.
+/// Returns true if a node accepts the next configuration of a group.
 fn is_link(event: &Event) -> bool {
     let Some(Fact::Replica { fact, .. }) = Kgroup::fact(event) else {
         return false;

@@ -44,7 +44,7 @@ fn run(seed: u64, epoch: Span, takes: Span, routine: Definition) -> (Span, Build
     }
 }
 
-/// Whether no routine holds a device, and no host can be at a command.
+/// Returns true if no routine holds the device, and no host can be at a command.
 fn is_free(house: &Building) -> bool {
     let cluster = house.site.cluster_of(device(1)).unwrap();
     let latest = house.net.machines().filter_map(|(_, node)| {

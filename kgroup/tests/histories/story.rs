@@ -534,7 +534,7 @@ impl Story {
         }
     }
 
-    /// Whether a run has ended that began after this one. Optimistic ones may meet again and again.
+    /// Returns true if a later run has ended. Optimistic runs may conflict again and again.
     fn has_run_since(&self, number: usize, before: u64) -> bool {
         let routine = GroupId::routine(number as u32);
         let Some(Held::Routine(routine)) = self.world.oracle.held(routine) else {

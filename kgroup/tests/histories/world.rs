@@ -63,7 +63,7 @@ pub(crate) struct World {
     /// When nodes last said that they are here, and in which life: a group may name that one.
     said: BTreeMap<NodeId, (Member, Time)>,
     pub(crate) sent: u64,
-    /// The present second, what was sent in it, and the most that was sent in any.
+    /// The present second, and the messages sent in it.
     second: (u64, u64),
     pub(crate) busiest: u64,
     pub(crate) restarts: u64,
@@ -236,8 +236,8 @@ impl World {
         }
     }
 
-    /// Nothing that arrives is answered by a question that its answer causes: what is sent follows
-    /// from clocks, commands and decisions, and each second has few of these.
+    /// No answer causes its question again: messages follow from timers, commands and decisions, and
+    /// each second has few of these.
     fn count_message(&mut self) {
         self.sent += 1;
         let second = self.now.0 / 1_000_000;
@@ -337,14 +337,14 @@ impl World {
         }
     }
 
-    /// What a leader gives, it gives for the claim that holds the device, as far as it knows.
+    /// Checks that a leader gives commands for the claim that holds the device in its own state.
     fn check_holder(&self, at: usize, group: GroupId, event: &devices::Event) {
         let devices::Event::Act { ticket, .. } = event else {
             return;
         };
         let node = self.machine(at).unwrap();
         let many = node.groups().replica(group);
-        // A group of one decides what follows in the same step.
+        // A group of one has decided the next updates in the same step.
         let (Some(Held::Devices(held)), true) = (
             node.held(group),
             many.is_some_and(|it| it.configuration().voters.len() > 1),

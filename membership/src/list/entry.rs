@@ -10,8 +10,8 @@ pub(crate) enum Standing {
     Doubted,
     /// Another list says that it failed, and ours that it lives: we ask the member itself.
     Hearsay,
-    /// Other nodes report it as live, and it may be a dead member whose tombstone was dropped early: it
-    /// is probed, and not spread before it answers.
+    /// Reported as live by other nodes, and perhaps a dead member whose tombstone was dropped early: it is
+    /// probed, and not spread before it answers.
     Unmet,
     Suspect,
     Failed,

@@ -85,7 +85,7 @@ impl Settings {
             let at = at.checked_rem(of.len()).unwrap_or_default();
             of.get(at).copied().unwrap_or_default()
         };
-        // It has room for all groups that it asks, whatever this is.
+        // A node has room for all groups that it asks, with any value.
         let hints = match (self.is_hostile, self.variant & 64) {
             (true, _) => 2,
             (false, 64) => 8,

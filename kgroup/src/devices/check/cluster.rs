@@ -51,7 +51,7 @@ pub(super) struct Cluster {
     pub(super) orders: Vec<Order>,
     /// Whether a command was given that had ended.
     pub(super) gives_ended: bool,
-    /// Whether a command was given for a claim that did not hold the device.
+    /// True if a command was given for a claim that did not hold the device.
     pub(super) gives_for_none: bool,
     /// Commands that may be given once, as often as they were given; in order.
     pub(super) given_once: Vec<Ticket>,

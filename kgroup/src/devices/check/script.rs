@@ -20,7 +20,7 @@ pub(super) struct Play {
     pub(super) attempts: u32,
     /// Whether it has the first device do something.
     pub(super) acts: Option<Delivery>,
-    /// Whether it may give its devices back before it hears what became of its command.
+    /// True if it may release its devices before it receives the outcome of its command.
     pub(super) hurries: bool,
     /// Whether it watches the first device, and does nothing else.
     pub(super) watches: bool,

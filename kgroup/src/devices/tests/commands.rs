@@ -115,8 +115,8 @@ fn a_new_leader_gives_a_command_again_only_if_it_may() {
         next.decide();
         let begins = core::mem::take(&mut next.wishes);
         assert_eq!(begins.contains(&gives(1)), is_again);
-        // What became of it is told at once. The former leader's host may still have it, so the device is
-        // not passed on, and does nothing else, before the time for that is over.
+        // The outcome is reported at once. The former leader's host may still have the command, so the
+        // device gets no other claim and no other command before that time has passed.
         let outcome = match is_again {
             true => Outcome::Done,
             false => Outcome::Unknown,
