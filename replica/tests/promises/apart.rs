@@ -204,6 +204,7 @@ impl World {
 
     /// Stops the members that hold the state. Members that lack it, and witnesses, stay.
     pub(crate) fn lose_holders(&mut self) {
+        self.starve();
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         for id in ids {
             let holds = self.machine(id).is_some_and(|it| it.state().is_some());
@@ -212,5 +213,32 @@ impl World {
                 self.crash(id, after, true);
             }
         }
+    }
+
+    /// The leader and a witness change places, and no state reaches the former witness. It asks the
+    /// former leader, which gives its state up once another member has it and leads.
+    fn starve(&mut self) {
+        let Some(leader) = self.leader() else {
+            return;
+        };
+        let present = self.machine(leader).unwrap().configuration().clone();
+        let up = |is_witness| {
+            let members = present.members();
+            let ids = members.filter(|it| it.is_witness == is_witness);
+            let mut ids = ids.map(|it| it.member.id.0);
+            ids.find(|it| *it != leader && self.nodes[it].host.is_some())
+        };
+        let (Some(holds), Some(lacks)) = (up(false), up(true)) else {
+            return;
+        };
+        let mut next = self.of_nodes(&[holds, lacks, leader]);
+        next.voters[2].is_witness = true;
+        if self.percent(50) {
+            next.also = vec![next.voters[0], next.voters[2]];
+        }
+        self.stateless = Some(lacks);
+        self.command(leader, Command::Configure(next));
+        self.wait(4_000_000);
+        self.stateless = None;
     }
 }

@@ -19,6 +19,10 @@ impl World {
         if self.cuts.contains(&(from.id.0, to)) || self.percent(self.weather.lost) {
             return;
         }
+        let brings_state = matches!(message.body, Body::Page { snapshot, .. } if !snapshot.is_bare);
+        if brings_state && self.stateless == Some(to) {
+            return;
+        }
         let copies = 1 + u64::from(self.percent(self.weather.doubled));
         for _ in 0..copies {
             let mut delay = 500 + self.rng.below(self.weather.delay);

@@ -65,6 +65,8 @@ pub(crate) struct World {
     pub(crate) events: BTreeMap<u64, What>,
     pub(crate) nodes: BTreeMap<u64, Node>,
     pub(crate) cuts: BTreeSet<(u64, u64)>,
+    /// No state reaches this node.
+    pub(crate) stateless: Option<u64>,
     pub(crate) weather: Weather,
     pub(crate) oracle: Oracle,
     pub(crate) first: Configuration,
@@ -115,6 +117,7 @@ impl World {
             events: BTreeMap::new(),
             nodes: nodes.into_iter().map(|it| (it.id, it)).collect(),
             cuts: BTreeSet::new(),
+            stateless: None,
             weather,
             oracle,
             first,
