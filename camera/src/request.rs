@@ -144,9 +144,6 @@ impl Camera {
                     copies: before.map_or(0, |it| it.copies),
                 };
                 let _is_there = waiting.set(member, asked).is_ok();
-                if let Some(after) = after {
-                    self.send_request(member, after, cx);
-                }
             }
         }
         if !self.is_waiting() {
@@ -157,6 +154,14 @@ impl Camera {
         }
         if is_news || after.is_some() {
             self.recheck_failed(member, cx);
+        }
+        // A node that was passed over is asked when it is back. Two that hold each other for failed
+        // would make each other ask, as fast as messages travel.
+        if let Some(after) = after
+            && let Stage::Waiting(waiting) = &self.stage
+            && waiting.get(member).is_some_and(Asked::is_awaited)
+        {
+            self.send_request(member, after, cx);
         }
     }
 
@@ -348,7 +353,7 @@ impl Camera {
         // We are among the next: an OK that was lost holds up every node.
         let asks_all = asks_all || awaited <= FEW;
         let is_due = |(_, asked): &(Member, Asked)| {
-            matches!(asked.answer, Answer::Awaited { .. })
+            asked.is_awaited()
                 && (asks_all || !asked.heard)
                 && (asked.rival.is_some() || !rivals_only)
         };

@@ -8,7 +8,7 @@ use crate::granted::Granted;
 use crate::issued::Issued;
 use crate::published::Rules;
 use crate::token::Tokens;
-use crate::waiting::{Answer, Waiting};
+use crate::waiting::Waiting;
 use crate::{Config, ConfigError, Counters, Token};
 
 /// One node's part in one critical section. See the [crate](crate) for what it promises.
@@ -150,7 +150,7 @@ impl Camera {
         waiting
             .into_iter()
             .flat_map(Waiting::iter)
-            .filter(|(_, asked)| matches!(asked.answer, Answer::Awaited { .. }))
+            .filter(|(_, asked)| asked.is_awaited())
             .map(|(member, _)| member)
     }
 

@@ -17,6 +17,13 @@ pub(crate) struct Asked {
     pub(crate) copies: u8,
 }
 
+impl Asked {
+    /// Whether its answer is needed.
+    pub(crate) const fn is_awaited(self) -> bool {
+        matches!(self.answer, Answer::Awaited { .. })
+    }
+}
+
 /// How far its answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Answer {
@@ -75,9 +82,8 @@ impl Counts {
     };
 
     fn count(&mut self, before: Option<Asked>, after: Option<Asked>) {
-        let is_awaited = |it: Asked| matches!(it.answer, Answer::Awaited { .. });
-        let awaited = |it: Option<Asked>| usize::from(it.is_some_and(is_awaited));
-        let is_rival = |it: Asked| is_awaited(it) && it.rival.is_some();
+        let awaited = |it: Option<Asked>| usize::from(it.is_some_and(Asked::is_awaited));
+        let is_rival = |it: Asked| it.is_awaited() && it.rival.is_some();
         let rivals = |it: Option<Asked>| usize::from(it.is_some_and(is_rival));
         let oks = |it: Option<Asked>| usize::from(it.is_some_and(|it| it.answer == Answer::Ok));
         self.awaited = (self.awaited + awaited(after)).saturating_sub(awaited(before));

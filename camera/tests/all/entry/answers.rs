@@ -17,11 +17,16 @@ pub(super) struct First {
 impl First {
     /// It knows the nodes 2 to `nodes`.
     pub(super) fn new(nodes: usize, config: Config) -> Self {
+        Self::at(0, nodes, config)
+    }
+
+    /// Another one in its place.
+    pub(super) fn at(place: usize, nodes: usize, config: Config) -> Self {
         let mut first = Self {
-            driver: Driver::new(Camera::new(member(0), config).unwrap()),
+            driver: Driver::new(Camera::new(member(place), config).unwrap()),
             rng: chacha20::ChaCha8Rng::from_seed([0; 32]),
         };
-        for node in 1..nodes {
+        for node in (0..nodes).filter(|&it| it != place) {
             first.step(Input::Membership(Delta::Joined(member(node))));
         }
         first

@@ -1,9 +1,10 @@
 //! Holders that are passed over.
 
-use selvedge_camera::{Camera, Command, Config, Event};
-use selvedge_core::{Delta, Member, Span};
+use selvedge_camera::{Camera, Command, Config, Event, Message, Token};
+use selvedge_core::{Delta, Effect, Input, Member, Span};
 use selvedge_sim::network::Network;
 
+use super::answers::{First, request};
 use super::{DELAY, entered, member, mesh};
 
 /// The holder is cut off and declared failed. With a takeover another one gets in with a higher
@@ -249,4 +250,35 @@ fn a_life_that_is_passed_over_again_and_again_is_told_once() {
     }
     fails_inside(&mut mesh, second);
     assert_eq!(enters(&mut mesh, second), [1, 1]);
+}
+
+/// A third node passed both over, each was told that the other has failed, and no OK arrives. What
+/// asks one of them is not answered by a question that makes the other one ask.
+#[test]
+fn two_that_hold_each_other_for_failed_do_not_ask_in_turn() {
+    let config = Config::new(3).with_takeover(Some(Span::secs(1)));
+    let mut nodes = [0, 1].map(|place| First::at(place, 3, config));
+    for (place, node) in nodes.iter_mut().enumerate() {
+        node.command(Command::Enter);
+        node.step(Input::Membership(Delta::Failed(member(1 - place))));
+        let (number, by) = (99, member(2));
+        let token = Token { number, by };
+        node.hears(2, Message::Fence { token });
+    }
+    let mut wire = vec![(1, request(1, 65))];
+    let mut arrived = 0;
+    while let Some((place, message)) = wire.pop() {
+        arrived += 1;
+        assert!(arrived < 100, "a storm");
+        for effect in nodes[place].hears(1 - place, message) {
+            if let Effect::Send { to, message } = effect
+                && to == member(1 - place)
+                && matches!(message, Message::Request { .. })
+            {
+                wire.push((1 - place, message));
+            }
+        }
+    }
+    assert_eq!(arrived, 1);
+    assert!(nodes.iter().all(|it| it.waits_for() == [member(2)]));
 }
