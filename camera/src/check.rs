@@ -11,6 +11,7 @@
 
 mod errata;
 pub mod operations;
+mod pairs;
 mod room;
 mod sections;
 mod settings;
@@ -36,7 +37,8 @@ pub fn scenarios() -> Vec<Scenario> {
     all.extend(slow::sound());
     all.extend(room::sound());
     all.extend(settings::sound());
-    let deep = [deep(), slow::deep(), settings::deep()];
+    all.extend(pairs::sound());
+    let deep = [deep(), slow::deep(), settings::deep(), pairs::deep()];
     all.extend(deep.into_iter().flatten().map(Scenario::deep));
     all.extend(sections::scenarios());
     all.extend(errata::pairs());

@@ -10,7 +10,8 @@ use selvedge_core::{Choose, Span};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Command(usize, Command),
-    /// A node that is inside exits, hears something false of another one, and enters again.
+    /// A node enters by the answers of all but one, exits, hears something false of another one, and
+    /// enters again.
     Again(usize, usize),
     Deliver(u64),
     /// Some messages from one node to another, or to any, in order.
@@ -69,8 +70,12 @@ impl Plan {
     pub(crate) fn draw(seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let rng = &mut rng;
-        let nodes = one_of(rng, &[2, 3, 3, 4, 5]);
-        let bound = nodes as u32 + one_of(rng, &[0, 0, 1, 2]);
+        // One node of few enters twice, by permissions that it keeps and before all have answered.
+        let is_hasty = rng.below(3) == 0;
+        let few: &[usize] = if is_hasty { &[3, 4] } else { &[2, 3, 3, 4, 5] };
+        let nodes = one_of(rng, few);
+        let spare = one_of(rng, &[0, 0, 1, 2]);
+        let bound = nodes as u32 + if is_hasty { 0 } else { spare };
         let are_alike = rng.below(2) == 0;
         let mut settings = vec![draw_config(bound, rng)];
         while settings.len() < nodes {
@@ -82,14 +87,27 @@ impl Plan {
             });
         }
         let paces = [(1, 1), (1, 1), (1, 2), (2, 1), (10, 9)];
-        let steps = 0..one_of(rng, &LENGTHS);
+        let length = if is_hasty {
+            rng.below(4)
+        } else {
+            one_of(rng, &LENGTHS)
+        };
+        let mut steps: Vec<Step> = (0..length).map(|_| draw_step(nodes, bound, rng)).collect();
+        if is_hasty {
+            let (node, others) = (rng.below(nodes as u64) as usize, nodes as u64 - 1);
+            let hasty = settings[node].with_keep(true).with_eager(true);
+            settings[node] = hasty.with_upper(bound);
+            // It comes last: what happened afterwards would help a node that waits in vain.
+            let whom = (node + 1 + rng.below(others) as usize) % nodes;
+            steps.push(Step::Again(node, whom));
+        }
         Self {
             seed,
             bound,
             settings,
             paces: (0..nodes).map(|_| one_of(rng, &paces)).collect(),
-            steps: steps.map(|_| draw_step(nodes, bound, rng)).collect(),
-            know_all: (rng.below(2) == 0, rng.below(2) == 0),
+            steps,
+            know_all: (is_hasty || rng.below(2) == 0, rng.below(2) == 0),
             loss: one_of(rng, &[0, 200, 400]),
             delay: one_of(rng, &[Span::millis(20), Span::millis(200), Span::secs(3)]),
         }

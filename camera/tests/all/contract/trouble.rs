@@ -53,9 +53,23 @@ impl World<'_> {
         }
     }
 
-    /// A node that is inside exits, hears something false of another one, and enters again. Some of
-    /// what it asks is lost, and the other one may want to enter, too.
+    /// A node enters by the answers of all but one, unless it is inside. It exits, hears something
+    /// false of another one, and enters again. Some of what it asks is lost, and the other one may
+    /// want to enter, too.
     fn again(&mut self, place: usize, whom: usize) {
+        if self.stand(place) == Some(Stand::Outside) {
+            self.command(place, Command::Enter);
+            let places = 0..self.nodes.len();
+            let mut others: Vec<usize> = places.filter(|&it| it != place && it != whom).collect();
+            if !others.is_empty() {
+                others.swap_remove(self.rng.below(others.len() as u64) as usize);
+            }
+            others.push(whom);
+            for other in others {
+                self.deliver(Some(place), Some(other), 8);
+                self.deliver(Some(other), Some(place), 8);
+            }
+        }
         if !matches!(self.stand(place), Some(Stand::Inside(_))) {
             return;
         }
@@ -65,10 +79,10 @@ impl World<'_> {
             self.tell(place, Word::Failed, whom);
         }
         self.command(place, Command::Enter);
-        if self.rng.below(2) == 0 {
+        if self.rng.below(4) > 0 {
             self.step(Step::LoseFrom(place));
         }
-        if self.rng.below(2) == 0 && whom != place {
+        if self.rng.below(4) > 0 && whom != place {
             if self.stand(whom) == Some(Stand::Outside) {
                 self.command(whom, Command::Enter);
             }

@@ -26,6 +26,10 @@ pub(crate) struct Tally {
     pub(crate) slept: u64,
     /// Requests that had to get in when the trouble was over.
     pub(crate) served: u64,
+    /// The most messages in one second.
+    pub(crate) busiest: u64,
+    /// The most moments of one second at which a node sent the same request.
+    pub(crate) most_asked: u64,
 }
 
 impl core::ops::AddAssign for Tally {
@@ -46,6 +50,8 @@ impl core::ops::AddAssign for Tally {
         ] {
             *sum += one;
         }
+        self.busiest = self.busiest.max(other.busiest);
+        self.most_asked = self.most_asked.max(other.most_asked);
     }
 }
 
@@ -173,8 +179,12 @@ impl Watch {
     /// A message leaves: its frame keeps the budget, and is what was sent.
     pub(crate) fn sends(&mut self, life: usize, message: &Message) {
         let it = &mut self.lives[life];
-        it.number = request_of(it.me, message).map_or(it.number, |(_, number)| number);
         let from = it.me;
+        if let Some((whose, number)) = request_of(from, message)
+            && whose == from
+        {
+            it.number = number;
+        }
         let message = message.clone();
         let frame = Envelope { from, message };
         let bytes = postcard::to_allocvec(&frame).unwrap();

@@ -18,6 +18,13 @@ pub(crate) enum View {
     Over,
 }
 
+/// The most messages in a second: three times the busiest of 20,000 histories. Where answers take
+/// seconds, eight copies of a request get eight copies of an OK each.
+const SECOND_MOST: u64 = 60_000;
+
+/// At how many moments of a second the same is asked: a clock of twice the pace asks every 50 ms.
+const ASKED_MOST: u64 = 40;
+
 pub(crate) struct Node {
     /// Which of the watched lives it is.
     pub(crate) life: usize,
@@ -53,6 +60,10 @@ pub(crate) struct World<'a> {
     /// Whether messages come by themselves, and how many of 1,000 are lost.
     pub(crate) flows: Option<u64>,
     pub(crate) sent: u64,
+    /// The present second, and how many messages were sent in it.
+    second: (u64, u64),
+    /// At how many moments of it a request was sent that is the same, and when last.
+    asked: BTreeMap<(Member, usize, u64, Option<Member>), (u64, Time)>,
     pub(crate) watch: Watch,
 }
 
@@ -69,6 +80,8 @@ impl<'a> World<'a> {
             mail: BTreeMap::new(),
             flows: None,
             sent: 0,
+            second: (0, 0),
+            asked: BTreeMap::new(),
             watch: Watch::new(plan.bound),
         };
         for place in 0..count {
@@ -263,6 +276,7 @@ impl<'a> World<'a> {
     fn send(&mut self, life: usize, (source, target): (usize, usize), message: Message) {
         self.watch.sends(life, &message);
         self.sent += 1;
+        self.count_second(life, target, &message);
         let packet = Packet {
             from: self.watch.lives[life].me,
             source,
@@ -277,6 +291,31 @@ impl<'a> World<'a> {
                     self.post(delay, packet);
                 }
             }
+        }
+    }
+
+    /// Counts the messages of each second, and at how many moments of it the same is asked: timers
+    /// ask anew, and no answer does.
+    fn count_second(&mut self, life: usize, target: usize, message: &Message) {
+        let second = self.now.0 / Span::secs(1).0;
+        if self.second.0 != second {
+            self.second = (second, 0);
+            self.asked.clear();
+        }
+        self.second.1 += 1;
+        let busiest = &mut self.watch.tally.busiest;
+        *busiest = self.second.1.max(*busiest);
+        assert!(self.second.1 < SECOND_MOST, "a storm: {message:?}");
+        if let Message::Request { request, after } = message {
+            let from = self.watch.lives[life].me;
+            let now = self.now;
+            let asked = self.asked.entry((from, target, request.number, *after));
+            let (times, last) = asked.or_insert((0, Time::ZERO));
+            *times += u64::from(*last != now);
+            *last = now;
+            let most = &mut self.watch.tally.most_asked;
+            *most = (*times).max(*most);
+            assert!(*times < ASKED_MOST, "{from} asks the same again and again");
         }
     }
 
