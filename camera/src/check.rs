@@ -183,7 +183,7 @@ fn deep() -> Vec<Scenario> {
         ),
         holds(
             "3 nodes, the holder is passed over",
-            2_530_852,
+            2_501_068,
             Setup {
                 takeover: true,
                 deltas: FALSE,
