@@ -18,6 +18,9 @@ pub(crate) enum View {
     Over,
 }
 
+/// From which node, to which place, of which number, and for which part of the list.
+type Question = (Member, usize, u64, Option<Member>);
+
 /// The most messages in a second: three times the busiest of 20,000 histories. Where answers take
 /// seconds, eight copies of a request get eight copies of an OK each.
 const SECOND_MOST: u64 = 60_000;
@@ -63,7 +66,7 @@ pub(crate) struct World<'a> {
     /// The present second, and how many messages were sent in it.
     second: (u64, u64),
     /// At how many moments of it a request was sent that is the same, and when last.
-    asked: BTreeMap<(Member, usize, u64, Option<Member>), (u64, Time)>,
+    asked: BTreeMap<Question, (u64, Time)>,
     pub(crate) watch: Watch,
 }
 
