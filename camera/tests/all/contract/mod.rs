@@ -40,14 +40,6 @@ fn history(seed: u64) -> Tally {
     world.watch.tally
 }
 
-/// With seed 4595 nodes 2 and 3 keep the permission of node 1, and each gave the other its OK. An OK
-/// that came late made each say that its request was over, and both entered by what they kept.
-#[test]
-fn two_that_keep_a_third_ones_permission_know_of_each_other() {
-    let tally = history(4_595);
-    assert!(tally.entries > 6 && tally.kept > 0, "{tally:?}");
-}
-
 #[test]
 fn the_letter_of_the_contract_is_enough() {
     let count = std::env::var("SELVEDGE_HISTORIES");
