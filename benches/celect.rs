@@ -102,6 +102,7 @@ fn queries(criterion: &mut Criterion) {
                         x,
                         y,
                         want: 0,
+                        few: false,
                         exclude: Members::new(),
                     };
                     step(&mut driver, &mut rng, Input::Message { from, message });

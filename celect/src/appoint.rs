@@ -51,10 +51,12 @@ impl<A: Attribute> Celect<A> {
             leads: member == self.me,
         });
         if member == self.me {
-            self.lead(ballot, None, cx);
+            let few = run.few;
+            self.lead((ballot, few), None, cx);
         } else {
             let life = member.incarnation.0;
-            cx.send(member, Message::Appoint { ballot, life });
+            let few = run.few;
+            cx.send(member, Message::Appoint { ballot, life, few });
             cx.arm(Timer::Answer, self.wait());
         }
     }
@@ -139,7 +141,8 @@ impl<A: Attribute> Celect<A> {
         let repeats = self.config.attempts.saturating_sub(1);
         if named.appointment.again(repeats) || self.rules.retries_the_dead() {
             let life = member.incarnation.0;
-            cx.send(member, Message::Appoint { ballot, life });
+            let few = run.few;
+            cx.send(member, Message::Appoint { ballot, life, few });
             return;
         }
         self.pass_over(member, cx);

@@ -13,14 +13,15 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn on_query(
         &mut self,
         from: Member,
-        ballot: Ballot,
+        (ballot, few): (Ballot, bool),
         (x, y, want): (u8, u8, u16),
         exclude: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
         let later = self.leader.filter(|leader| {
             let by_ballots = !self.rules.lowest_wins() && !self.rules.last_wins();
-            by_ballots && leader.ballot > ballot
+            let is_kept = few && self.keeps_leader(from, ballot);
+            by_ballots && (leader.ballot > ballot || is_kept)
         });
         // A streaming initiator appoints before all answers are in, and queries again.
         let is_of_this_run = later.is_some_and(|leader| leader.ballot.same_run(ballot));
@@ -75,7 +76,7 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn on_appoint(
         &mut self,
         from: Member,
-        ballot: Ballot,
+        (ballot, few): (Ballot, bool),
         life: u32,
         cx: &mut Context<'_, Self>,
     ) {
@@ -84,23 +85,29 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         self.epoch = self.epoch.max(ballot.epoch);
-        match self.leader {
-            Some(leader) if leader.ballot >= ballot && !self.rules.last_wins() => {
-                self.send_leader(from, leader, cx);
-            }
-            Some(_) | None => self.lead(ballot, Some(from), cx),
+        let is_kept = few && self.keeps_leader(from, ballot);
+        let is_later = |it: &Leadership| it.ballot >= ballot && !self.rules.last_wins();
+        match self.leader.filter(|it| is_kept || is_later(it)) {
+            Some(leader) => self.send_leader(from, leader, cx),
+            None => self.lead((ballot, few), Some(from), cx),
         }
     }
 
-    /// This node leads from now on, by this ballot, and tells all.
-    pub(crate) fn lead(&mut self, ballot: Ballot, by: Option<Member>, cx: &mut Context<'_, Self>) {
+    /// This node leads from now on, by this ballot, and tells all. `few`: the election was one of a
+    /// node with few others.
+    pub(crate) fn lead(
+        &mut self,
+        (ballot, few): (Ballot, bool),
+        by: Option<Member>,
+        cx: &mut Context<'_, Self>,
+    ) {
         let leader = Leadership {
             member: self.me,
             ballot,
             renewal: 0,
             lease: self.config.lease.unwrap_or_default(),
             lost: false,
-            few: self.lacks_majority(),
+            few: few || self.lacks_majority(),
             asked: false,
             firm: false,
         };
@@ -133,7 +140,7 @@ impl<A: Attribute> Celect<A> {
             lost: gone,
             ..heard
         };
-        if self.keeps_leader(from, claimed) {
+        if (claimed.few || claimed.lost) && self.keeps_leader(from, ballot) {
             self.contest(from, claimed, cx);
             return;
         }
@@ -153,6 +160,7 @@ impl<A: Attribute> Celect<A> {
             if gone {
                 self.end_announcement(cx);
             } else {
+                self.rejoin(heard, cx);
                 self.pass_on(heard, from, covered, cx);
             }
             self.renewed(cx);
@@ -171,6 +179,7 @@ impl<A: Attribute> Celect<A> {
                     cx.disarm(Timer::Start);
                 }
                 if known.lost {
+                    self.rejoin(heard, cx);
                     cx.event(Event::Regained {
                         leader: member,
                         ballot,

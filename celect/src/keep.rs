@@ -35,14 +35,16 @@ use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Whether this node goes on with its leader, though it hears of a later one.
-    pub(crate) fn keeps_leader(&self, from: Member, heard: Leadership) -> bool {
-        let is_kept =
-            |it: Leadership| !it.few && (!it.lost || it.asked) && it.ballot < heard.ballot;
+    /// Whether this node goes on with its leader, though a leader with few followers, or an election
+    /// of a node with few others, has a later ballot.
+    pub(crate) fn keeps_leader(&self, from: Member, other: Ballot) -> bool {
+        let is_kept = |it: Leadership| {
+            let is_of_other_run = it.ballot < other && !it.ballot.same_run(other);
+            !it.few && (!it.lost || it.asked) && is_of_other_run
+        };
         // A leader that speaks of another one follows it. Who elects, or gave way to a node that does,
         // awaits a later leader.
         self.config.keeps_leader()
-            && (heard.few || heard.lost)
             && self
                 .leader
                 .is_some_and(|it| is_kept(it) && it.member != from)
@@ -65,7 +67,7 @@ impl<A: Attribute> Celect<A> {
                 initiator: self.me,
                 step: 0,
             };
-            self.lead(ballot, Some(from), cx);
+            self.lead((ballot, false), Some(from), cx);
             return;
         }
         // A leader that has failed is not followed, with any answer.
@@ -73,10 +75,20 @@ impl<A: Attribute> Celect<A> {
         self.ask_about(heard, cx);
     }
 
+    /// A leader with a majority was missed by this node, which ran an election of few: it ends.
+    pub(crate) fn rejoin(&mut self, leader: Leadership, cx: &mut Context<'_, Self>) {
+        if !leader.few && self.run.as_ref().is_some_and(|it| it.few) {
+            self.run = None;
+            cx.disarm(Timer::Answer);
+        }
+    }
+
     /// Our leader was declared failed, perhaps by a node that comes back and thinks so of all: it is
     /// asked before another one is elected. Returns whether there is an answer to wait for.
     pub(crate) fn ask_leader(&mut self, cx: &mut Context<'_, Self>) -> bool {
-        let waits = self.config.keeps_leader() && self.config.patience > Span::ZERO;
+        let waits = self.config.keeps_leader()
+            && self.config.reelect
+            && self.config.patience > Span::ZERO;
         let is_open = |it: &&mut Leadership| !it.few && !self.peers.is_over(it.member);
         let Some(leader) = self.leader.as_mut().filter(is_open).filter(|_| waits) else {
             return false;
@@ -151,6 +163,10 @@ impl<A: Attribute> Celect<A> {
     /// when it has lasted, if a majority did before: a node that comes back may say of all that they failed. O(n) while this
     /// node leads.
     pub(crate) fn look_for_majority(&mut self, cx: &mut Context<'_, Self>) {
+        let lacks_majority = self.lacks_majority();
+        if let Some(run) = &mut self.run {
+            run.few |= lacks_majority;
+        }
         let Some(leader) = self.leader.filter(|_| self.leads().is_some()) else {
             return;
         };
@@ -205,6 +221,13 @@ impl<A: Attribute> Celect<A> {
         }
         let follows = |it: &Member| awaited.binary_search(it).is_err();
         self.config.keeps_leader() && self.is_majority(self.peers.iter().filter(follows).count())
+    }
+
+    /// Whether this node is one of few: its list has no majority of the nodes that it knows, or its
+    /// leader had none, as it said last.
+    pub(crate) fn is_of_few(&self) -> bool {
+        let follows_few = self.leader.is_some_and(|it| it.few);
+        self.lacks_majority() || self.config.keeps_leader() && follows_few
     }
 
     /// Whether our list has no majority of the nodes that we know.

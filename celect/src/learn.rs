@@ -69,11 +69,12 @@ impl<A: Attribute> Celect<A> {
             && leader.lease == Span::ZERO
         {
             leader.lost = false;
-            let ballot = leader.ballot;
+            let leader = *leader;
             cx.disarm(Timer::Start);
+            self.rejoin(leader, cx);
             cx.event(Event::Regained {
                 leader: member,
-                ballot,
+                ballot: leader.ballot,
             });
         }
         if was_listed {

@@ -54,14 +54,17 @@ impl<A: Attribute> Celect<A> {
                 y,
                 want,
                 exclude,
-            } => self.on_query(from, ballot, (x, y, want), &exclude, cx),
+                few,
+            } => self.on_query(from, (ballot, few), (x, y, want), &exclude, cx),
             Message::Response {
                 ballot,
                 candidates,
                 unhealthy,
                 known,
             } => self.on_response(from, ballot, [&candidates, &unhealthy, &known], cx),
-            Message::Appoint { ballot, life } => self.on_appoint(from, ballot, life, cx),
+            Message::Appoint { ballot, life, few } => {
+                self.on_appoint(from, (ballot, few), life, cx);
+            }
             Message::Leader {
                 ballot,
                 leader,

@@ -16,8 +16,8 @@ pub const KIND: u8 = 5;
 /// nothing.
 pub type Members = List<Member, 5>;
 
-/// The length of the longest QUERY or RESPONSE without its lists: a ballot, and the lengths of up
-/// to three lists.
+/// The length of the longest QUERY or RESPONSE without its lists: a ballot, and two numbers and a
+/// flag or the lengths of up to three lists.
 pub(crate) const ASKED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 3 * 3;
 
 /// How many names the shortest RESPONSE holds, whatever the names are.
@@ -64,6 +64,9 @@ pub enum Message {
         want: u16,
         /// Nodes not to name: they did not answer when they were appointed.
         exclude: Members,
+        /// Whether the sender has no majority of the nodes that it knows, or follows a leader that
+        /// has none ([`Config::keep_leader`](crate::Config::keep_leader)).
+        few: bool,
     },
     /// Nodes that the sender knows.
     Response {
@@ -83,6 +86,8 @@ pub enum Message {
         /// The incarnation of the receiver that is meant: a message reaches a node in whichever
         /// life the node is.
         life: u32,
+        /// As in [`Message::Query`].
+        few: bool,
     },
     /// Says which node leads. Answered by [`Message::LeaderAck`].
     Leader {
@@ -164,7 +169,7 @@ impl Message {
                 want,
                 exclude,
                 ..
-            } => ballot.encoded_len() + 2 + varint_len((*want).into()) + members_len(exclude),
+            } => ballot.encoded_len() + 3 + varint_len((*want).into()) + members_len(exclude),
             Self::Response {
                 ballot,
                 candidates,
@@ -176,7 +181,9 @@ impl Message {
                     + members_len(unhealthy)
                     + members_len(known)
             }
-            Self::Appoint { ballot, life } => ballot.encoded_len() + varint_len((*life).into()),
+            Self::Appoint { ballot, life, .. } => {
+                ballot.encoded_len() + varint_len((*life).into()) + 1
+            }
             Self::Leader {
                 ballot,
                 leader,

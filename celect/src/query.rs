@@ -25,7 +25,10 @@ impl<A: Attribute> Celect<A> {
         if let Some(leader) = &mut self.leader {
             leader.asked = false;
         }
-        self.run = Some(Run::new(ballot, (x, y), self.tolerates()));
+        self.run = Some(Run {
+            few: self.is_of_few(),
+            ..Run::new(ballot, (x, y), self.tolerates())
+        });
         self.awaited = None;
         cx.disarm(Timer::Watch);
         cx.disarm(Timer::Start);
@@ -144,6 +147,7 @@ impl<A: Attribute> Celect<A> {
                     y: run.y,
                     want,
                     exclude: exclude.clone(),
+                    few: run.few,
                 },
             );
         }

@@ -46,6 +46,8 @@ pub(crate) struct Run {
     pub(crate) agreed: u16,
     /// How often answers were overdue since the round began, or since others were met.
     pub(crate) overdue: u8,
+    /// This node was one of few when the run began, or has been since.
+    pub(crate) few: bool,
 }
 
 /// The node that we appointed.
@@ -83,6 +85,7 @@ impl Run {
             tolerates,
             agreed: 0,
             overdue: 0,
+            few: false,
         }
     }
 

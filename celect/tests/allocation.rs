@@ -85,6 +85,7 @@ impl<H: Host<Celect>> Lone<H> {
                 y,
                 want: 0,
                 exclude: Members::new(),
+                few: false,
             };
             count += self.hear(id, message);
             assert!(matches!(self.sent[..], [(_, Message::Response { .. })]));
@@ -140,7 +141,11 @@ impl<H: Host<Celect>> Lone<H> {
     /// We are appointed, are told so again, and all acknowledge. Returns how often each allocated.
     fn leadership(&mut self, epoch: u64) -> [u64; 3] {
         let ballot = ballot(epoch, 1);
-        let message = Message::Appoint { ballot, life: 0 };
+        let message = Message::Appoint {
+            ballot,
+            life: 0,
+            few: false,
+        };
         let appointed = self.hear(1, message.clone());
         assert_eq!(self.host.machine().leads(), Some(ballot));
         let again = self.hear(1, message);
@@ -258,7 +263,11 @@ fn what_a_member_takes() {
     }
     let suspected = more(&mut host, &mut before);
     let (from, ballot) = (member(1), ballot(1, 1));
-    let message = Message::Appoint { ballot, life: 0 };
+    let message = Message::Appoint {
+            ballot,
+            life: 0,
+            few: false,
+        };
     step(&mut host, Input::Message { from, message });
     let told = more(&mut host, &mut before);
     println!("bytes a member: listed {listed}, suspected {suspected}, to be told {told}");

@@ -437,6 +437,7 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
         y: 0,
         want: 0,
         exclude: Members::new(),
+        few: false,
     };
     let has_answered = |effects: &Effects| {
         matches!(

@@ -37,6 +37,7 @@ fn samples() -> Vec<Message> {
             y: 4,
             want: 200,
             exclude: members(&[7]),
+            few: true,
         },
         Message::Response {
             ballot,
@@ -44,7 +45,11 @@ fn samples() -> Vec<Message> {
             unhealthy: members(&[7]),
             known: members(&[]),
         },
-        Message::Appoint { ballot, life: 200 },
+        Message::Appoint {
+            ballot,
+            life: 200,
+            few: false,
+        },
         Message::Leader {
             ballot,
             leader: Member::new(1, 1),
@@ -83,9 +88,9 @@ fn samples() -> Vec<Message> {
 #[test]
 fn the_format_stays_as_it_is() {
     let golden = [
-        "01050100 00 ac02090203 05 04 c801 01 0701",
+        "01050100 00 ac02090203 05 04 c801 01 0701 01",
         "01050100 01 ac02090203 02 0101 c80101 01 0701 00",
-        "01050100 02 ac02090203 c801",
+        "01050100 02 ac02090203 c801 00",
         "01050100 03 ac02090203 0101 8001 ac02 00 02 0201 0301",
         "01050100 04 ac02090203 01",
         "01050100 05 ac02 c801",

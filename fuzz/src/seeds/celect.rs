@@ -190,6 +190,7 @@ fn messages(
                 y: few,
                 want: number as u16,
                 exclude: list(0),
+                few: number % 2 == 1,
             },
         ),
         (
@@ -206,6 +207,7 @@ fn messages(
             Message::Appoint {
                 ballot,
                 life: number as u32,
+                few: number % 2 == 0,
             },
         ),
         (

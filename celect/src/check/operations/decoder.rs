@@ -15,6 +15,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             y: bytes.take(),
             want: u16::from(bytes.take()) * 257,
             exclude: members(bytes, first),
+            few: bytes.take() > 127,
         },
         2 | 3 => Message::Response {
             ballot: ballot(bytes, from, first),
@@ -25,6 +26,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
         4 => Message::Appoint {
             ballot: ballot(bytes, from, first),
             life: member(bytes, first).incarnation.0,
+            few: bytes.take() > 127,
         },
         5 | 6 => Message::Leader {
             ballot: ballot(bytes, from, first),

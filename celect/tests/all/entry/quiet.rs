@@ -17,6 +17,7 @@ fn query(initiator: u64, x: u8, y: u8, want: u16) -> Message {
         y,
         want,
         exclude: [].into_iter().collect(),
+        few: false,
     }
 }
 

@@ -47,7 +47,11 @@ fn a_message_to_a_former_life_appoints_nobody() {
         step: 1,
     };
     let from = member(2);
-    let message = Message::Appoint { ballot, life: 7 };
+    let message = Message::Appoint {
+        ballot,
+        life: 7,
+        few: false,
+    };
     mesh.step(1, Input::Message { from, message }).unwrap();
     assert_eq!(mesh.leader(1), None);
     assert_eq!(mesh.nodes[0].machine().counters().stale, 1);
@@ -66,7 +70,11 @@ fn peers_that_misbehave_are_refused() {
             Err(Reject::Misbehaviour(it)) => it,
             other => panic!("{other:?}"),
         };
-    let notify = Message::Appoint { ballot, life: 0 };
+    let notify = Message::Appoint {
+        ballot,
+        life: 0,
+        few: false,
+    };
     let found = refusal(member(2), notify.clone());
     assert_eq!(found, Misbehaviour::Initiator(member(3)));
     let found = refusal(Member::new(1, 4), notify);
