@@ -108,7 +108,7 @@ impl<A: Attribute> Celect<A> {
             lease: self.config.lease.unwrap_or_default(),
             lost: false,
             few: few || self.lacks_majority(),
-            asked: false,
+            asked: 0,
             firm: false,
         };
         let led = self.leads().is_some();
@@ -168,7 +168,7 @@ impl<A: Attribute> Celect<A> {
             && known.ballot == ballot
             && known.member == member
         {
-            let answers = known.asked && from == member;
+            let answers = known.asked > 0 && from == member;
             if member != self.me
                 && !gone
                 && (answers || serial_newer(renewal, known.renewal))
@@ -289,6 +289,7 @@ impl<A: Attribute> Celect<A> {
             && !leader.lost
         {
             leader.lost = true;
+            leader.asked = 0;
             let event = Event::Lost {
                 leader: leader.member,
                 ballot: leader.ballot,
@@ -305,7 +306,7 @@ impl<A: Attribute> Celect<A> {
 
     /// Whether a leader is missing: no node leads, or the leader is believed to be gone, or a later
     /// leader was promised.
-    fn misses_leader(&self) -> bool {
+    pub(crate) fn misses_leader(&self) -> bool {
         let is_gone = |it: Leadership| it.lost || self.peers.is_gone(it.member);
         self.leader.is_none_or(is_gone) || self.awaited.is_some()
     }
@@ -314,16 +315,21 @@ impl<A: Attribute> Celect<A> {
     /// may make it unnecessary.
     pub(crate) fn begin_soon(&mut self, cx: &mut Context<'_, Self>) {
         const SLOTS: u64 = 16;
-        let answer = match self.leader {
-            Some(leader) if leader.asked => self.config.timeout,
-            Some(_) | None => Span::ZERO,
+        let (timeout, attempts) = (self.config.timeout, self.config.attempts);
+        let asked = self.leader.map_or(0, |it| it.asked);
+        // All questions together take one timeout.
+        let answer = if asked > 0 {
+            Span((timeout.0 / u64::from(attempts)).max(1))
+        } else {
+            Span::ZERO
         };
         if self.config.spread == Span::ZERO && answer == Span::ZERO {
             self.begin_if_missed(cx);
             return;
         }
         let mut after = answer;
-        if self.config.spread > Span::ZERO {
+        let is_last = asked == 0 || asked >= attempts;
+        if self.config.spread > Span::ZERO && is_last {
             let slot = cx.below(SLOTS);
             after = answer + Span(self.config.spread.0.saturating_mul(slot) / SLOTS);
         }

@@ -40,7 +40,7 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn keeps_leader(&self, from: Member, other: Ballot) -> bool {
         let is_kept = |it: Leadership| {
             let is_of_other_run = it.ballot < other && !it.ballot.same_run(other);
-            !it.few && (!it.lost || it.asked) && is_of_other_run
+            !it.few && (!it.lost || it.asked > 0) && is_of_other_run
         };
         // A leader that speaks of another one follows it. Who elects, or gave way to a node that does,
         // awaits a later leader.
@@ -93,7 +93,7 @@ impl<A: Attribute> Celect<A> {
         let Some(leader) = self.leader.as_mut().filter(is_open).filter(|_| waits) else {
             return false;
         };
-        leader.asked = true;
+        leader.asked = leader.asked.saturating_add(1);
         let question = Leadership {
             lost: true,
             ..*leader
@@ -108,7 +108,19 @@ impl<A: Attribute> Celect<A> {
         let is_gone = |it: Leadership| !it.lost && self.peers.is_gone(it.member);
         let is_idle = self.run.is_none() && self.awaited.is_none();
         if is_idle && self.leader.is_some_and(is_gone) && self.ask_leader(cx) {
-            cx.arm(Timer::Start, self.config.timeout);
+            self.begin_soon(cx);
+        } else {
+            self.begin_if_missed(cx);
+        }
+    }
+
+    /// It is time to elect, unless the leader is to be asked once more.
+    pub(crate) fn on_start(&mut self, cx: &mut Context<'_, Self>) {
+        let is_open = |it: Leadership| (1..self.config.attempts).contains(&it.asked);
+        let is_idle = self.run.is_none() && self.awaited.is_none();
+        let asks = is_idle && self.misses_leader() && self.leader.is_some_and(is_open);
+        if asks && self.ask_leader(cx) {
+            self.begin_soon(cx);
         } else {
             self.begin_if_missed(cx);
         }

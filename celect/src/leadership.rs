@@ -16,8 +16,8 @@ pub(crate) struct Leadership {
     pub(crate) lost: bool,
     /// The leader has no majority of the nodes that it knows, as it said last.
     pub(crate) few: bool,
-    /// It was declared failed, and is asked whether it leads.
-    pub(crate) asked: bool,
+    /// How often it was asked whether it leads since it was declared failed.
+    pub(crate) asked: u8,
     /// This node leads, and a majority has acknowledged that.
     pub(crate) firm: bool,
 }

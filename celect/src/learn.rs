@@ -69,6 +69,7 @@ impl<A: Attribute> Celect<A> {
             && leader.lease == Span::ZERO
         {
             leader.lost = false;
+            leader.asked = 0;
             let leader = *leader;
             cx.disarm(Timer::Start);
             self.rejoin(leader, cx);

@@ -80,7 +80,7 @@ impl<A: Attribute> Celect<A> {
                     lease,
                     lost: false,
                     few: state == LeaderState::Few,
-                    asked: false,
+                    asked: 0,
                     firm: false,
                 };
                 let gone = state == LeaderState::Gone;
@@ -149,7 +149,7 @@ impl<A: Attribute> Celect<A> {
         match timer {
             Timer::Answer => self.on_overdue(cx),
             Timer::Watch => self.on_watch(cx),
-            Timer::Start => self.begin_if_missed(cx),
+            Timer::Start => self.on_start(cx),
             Timer::Resend => self.on_resend(cx),
             Timer::Majority => self.on_few(cx),
             Timer::Renew => self.on_renew(cx),

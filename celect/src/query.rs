@@ -23,7 +23,7 @@ impl<A: Attribute> Celect<A> {
             (1, 0)
         };
         if let Some(leader) = &mut self.leader {
-            leader.asked = false;
+            leader.asked = 0;
         }
         self.run = Some(Run {
             few: self.is_of_few(),

@@ -102,7 +102,7 @@ impl<A: Attribute> Celect<A> {
             lease: self.config.lease.unwrap_or_default(),
             lost: false,
             few: false,
-            asked: false,
+            asked: 0,
             firm: false,
         });
     }

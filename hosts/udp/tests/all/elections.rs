@@ -210,3 +210,37 @@ async fn two_elections_at_once_no_elections_and_a_stopped_node_are_refused() {
     }
     assert_eq!(nodes[0].elect().await, Err(Error::Closed));
 }
+
+/// The others hear of a later ballot when the node comes back, and follow nobody else meanwhile.
+#[tokio::test]
+async fn a_leader_stays_when_a_node_comes_back_that_led_itself() {
+    let bench = Bench::new();
+    let paced = Election::paced(bench::config().period, 1, 1);
+    let mut hosts = bench
+        .start_as(4, |setup| setup.election(paced.clone()))
+        .await;
+    bench::until(|| hosts.iter().all(|it| it.live() == 4)).await;
+    let (first, _) = agreed(&hosts).await;
+    let at = hosts.iter().position(|it| it.id() != first.id).unwrap();
+    let lone = hosts.remove(at);
+    let address = lone.address();
+    bench.faults.change(|it| it.cut_off = [address].into());
+    let leads_itself = || lone.leader().is_some_and(|(it, _)| it.id == lone.id());
+    bench::until(|| lone.live() == 1 && leads_itself()).await;
+    bench::until(|| hosts.iter().all(|it| it.live() == 3)).await;
+    let (kept, before) = agreed(&hosts).await;
+    let (_, later) = lone.leader().unwrap();
+    assert!(later > before, "the other ballot would lead");
+    hosts.iter_mut().for_each(|it| drop(it.passed()));
+    bench.faults.change(|it| it.cut_off.clear());
+    hosts.push(lone);
+    bench::until(|| hosts.iter().all(|it| it.live() == 4)).await;
+    let (after, ballot) = agreed(&hosts).await;
+    assert!(after == kept && ballot > later);
+    let (_, rest) = hosts.split_last_mut().unwrap();
+    for event in rest.iter_mut().flat_map(Node::passed) {
+        if let NodeEvent::Election(Event::Elected { leader, .. }) = event {
+            assert_eq!(leader, kept);
+        }
+    }
+}
