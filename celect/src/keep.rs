@@ -86,9 +86,8 @@ impl<A: Attribute> Celect<A> {
     /// Our leader was declared failed, perhaps by a node that comes back and thinks so of all: it is
     /// asked before another one is elected. Returns whether there is an answer to wait for.
     pub(crate) fn ask_leader(&mut self, cx: &mut Context<'_, Self>) -> bool {
-        let waits = self.config.keeps_leader()
-            && self.config.reelect
-            && self.config.patience > Span::ZERO;
+        let waits =
+            self.config.keeps_leader() && self.config.reelect && self.config.patience > Span::ZERO;
         let is_open = |it: &&mut Leadership| !it.few && !self.peers.is_over(it.member);
         let Some(leader) = self.leader.as_mut().filter(is_open).filter(|_| waits) else {
             return false;

@@ -107,6 +107,18 @@ impl<A: Attribute> Celect<A> {
         });
     }
 
+    /// Leads itself as a node that was cut off does, by a later ballot than that of
+    /// [`follow`](Self::follow).
+    #[cfg(feature = "check")]
+    pub(crate) fn lead_alone(&mut self) {
+        self.follow(self.me);
+        if let Some(leader) = &mut self.leader {
+            leader.ballot.epoch = 1;
+            leader.few = true;
+        }
+        self.epoch = 1;
+    }
+
     /// What matters of a machine that has crashed: which node it was.
     #[cfg(feature = "check")]
     pub(crate) fn remains(&self) -> Self {

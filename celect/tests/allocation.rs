@@ -264,10 +264,10 @@ fn what_a_member_takes() {
     let suspected = more(&mut host, &mut before);
     let (from, ballot) = (member(1), ballot(1, 1));
     let message = Message::Appoint {
-            ballot,
-            life: 0,
-            few: false,
-        };
+        ballot,
+        life: 0,
+        few: false,
+    };
     step(&mut host, Input::Message { from, message });
     let told = more(&mut host, &mut before);
     println!("bytes a member: listed {listed}, suspected {suspected}, to be told {told}");

@@ -78,6 +78,13 @@ pub struct Setup {
     pub peers: u32,
     /// The node that leads before anything happens, by id, and all follow it.
     pub led_by: Option<u64>,
+    /// The node that was cut off, by id: it leads itself by a later ballot, and takes all others for
+    /// failed, as these take it. Each may learn at any time that it is wrong.
+    pub alone: Option<u64>,
+    /// Whether [`alone`](Self::alone) has met the first of the others again, and elects.
+    pub alone_elects: bool,
+    /// See [`Config::keep_leader`].
+    pub keep_leader: bool,
     /// See [`Config::lease`].
     pub lease: bool,
     /// See [`Config::reelect`].
@@ -116,6 +123,10 @@ pub enum Promise {
     /// No node goes back to a smaller ballot, no two leaders have the same one, and none follows a
     /// former life of itself.
     Ballots,
+    /// The nodes that were not cut off follow their leader at each moment.
+    Stays,
+    /// So they do, and there is a way to a state in which the node that was cut off does, too.
+    Kept,
     /// What is measured is the largest number of lists that lack one node. From every state there
     /// is a way to one in which a node knows it.
     Measured,
@@ -163,6 +174,9 @@ impl Setup {
             frame: 1_400,
             peers: 16,
             led_by: None,
+            alone: None,
+            alone_elects: false,
+            keep_leader: false,
             lease: false,
             reelect: true,
             estimation: None,
@@ -188,6 +202,7 @@ impl Setup {
             spread: Span::ZERO,
             lease: self.lease.then(|| Span::secs(9)),
             reelect: self.reelect,
+            keep_leader: self.keep_leader,
             estimation: self.estimation,
             frame_budget: self.frame,
             peer_limit: self.peers,
@@ -221,8 +236,21 @@ impl Setup {
                 if self.lists == Lists::Any(me) {
                     machine.follow(FORMER);
                 }
-                if let Some(leader) = self.led_by {
+                if let Some(leader) = self.led_by.filter(|_| self.alone != Some(me)) {
                     machine.follow(Member::new(leader, 0));
+                }
+                let is_wrong = |id: &u64| self.alone.is_some_and(|it| it == me || it == *id);
+                for id in (1..=self.nodes).filter(|&id| id != me).filter(is_wrong) {
+                    let failed = Delta::Failed(Member::new(id, 0));
+                    machine.handle(Input::Membership(failed), cx)?;
+                }
+                if self.alone == Some(me) {
+                    machine.lead_alone();
+                    if self.alone_elects {
+                        let first = Member::new(if me == 1 { 2 } else { 1 }, 0);
+                        machine.handle(Input::Membership(Delta::Refuted(first)), cx)?;
+                        machine.handle(Input::Command(Command::Elect), cx)?;
+                    }
                 }
                 for &(_, delta) in self.told.iter().filter(|(id, _)| *id == me) {
                     machine.handle(Input::Membership(delta), cx)?;
@@ -269,6 +297,21 @@ impl Setup {
                 })
             });
         }
+        if matches!(self.only, Some(Promise::Kept | Promise::Stays)) {
+            let follows = move |it: &Celect<ById>| {
+                let leader = it.leader.map(|it| it.member.id.0);
+                leader == self.led_by
+            };
+            model = model.always("the leader stays", move |state| {
+                let mut rest = state.machines().filter(|it| Some(it.me.id.0) != self.alone);
+                rest.all(follows)
+            });
+            if self.only == Some(Promise::Kept) {
+                model = model.progress("the node that comes back follows it", move |state| {
+                    state.machines().all(follows)
+                });
+            }
+        }
         if self.only == Some(Promise::Measured) {
             model = model.always("what is measured is right", move |state| {
                 let measured = state.observer().measured;
@@ -293,6 +336,12 @@ impl Setup {
             if let Some(told) = told.get_mut((id as usize).saturating_sub(1)) {
                 told.push(delta);
             }
+        }
+        for (node, told) in told.iter_mut().enumerate() {
+            let me = node as u64 + 1;
+            let is_wrong = |id: &u64| self.alone.is_some_and(|it| it == me || it == *id);
+            let wrong = (1..=self.nodes).filter(|&id| id != me).filter(is_wrong);
+            told.extend(wrong.map(|id| Delta::Refuted(Member::new(id, 0))));
         }
         if let Lists::Any(id) = self.lists
             && let Some(told) = told.get_mut((id as usize).saturating_sub(1))

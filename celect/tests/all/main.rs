@@ -22,6 +22,7 @@ mod measuring;
 mod mesh;
 mod model;
 mod props;
+mod returns;
 mod sleep;
 mod traces;
 mod wire;

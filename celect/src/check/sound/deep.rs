@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::{Bounds, Scenario};
 
+use super::narrow::{electing, returning, with_a_loss};
 use super::{SUSPECTED, TWO, any, crashes, on_lease_over};
 use crate::Protocol::{Base, Hybrid, Lean, Optimistic, Preferred};
 use crate::check::{Leads, Setup, holds};
@@ -11,7 +12,33 @@ use crate::check::{Leads, Setup, holds};
 pub(in crate::check) fn deep() -> Vec<Scenario> {
     let mut all = lists();
     all.extend(troubles());
+    all.extend(returns());
     all
+}
+
+/// A node that was cut off comes back to nodes that keep their leader.
+fn returns() -> Vec<Scenario> {
+    let lean = Setup {
+        protocol: Lean,
+        ..returning(1)
+    };
+    alloc::vec![
+        holds(
+            "3 nodes, the last comes back, a loss",
+            133_179,
+            with_a_loss(returning(3))
+        ),
+        holds(
+            "3 nodes, the last comes back and elects",
+            440_269,
+            electing(returning(3))
+        ),
+        holds(
+            "3 nodes, the lowest comes back and elects, Lean",
+            198_064,
+            electing(lean)
+        ),
+    ]
 }
 
 /// Two initiators, and what may go wrong meanwhile; leases.

@@ -6,11 +6,12 @@ use selvedge_sim::check::{Bounds, Scenario};
 
 use super::{JOINS, SECOND, TWO, crashes, measured};
 use crate::Command::{self, Elect};
-use crate::check::{Lists, Promise, Setup, holds};
+use crate::check::{Lists, Promise, Setup, breaks, holds};
 
 pub(super) fn narrow() -> Vec<Scenario> {
     let mut all = unheard();
     all.extend(little_room());
+    all.extend(returns());
     all
 }
 
@@ -61,6 +62,63 @@ fn unheard() -> Vec<Scenario> {
             }
         ),
     ]
+}
+
+/// A node that was cut off comes back to nodes that have a leader.
+fn returns() -> Vec<Scenario> {
+    let published = Setup {
+        keep_leader: false,
+        ..returning(1)
+    };
+    let lowest = "3 nodes, the lowest comes back";
+    alloc::vec![
+        holds(lowest, 5_364, returning(1)),
+        breaks(lowest, 2, published, &[], Promise::Kept),
+        holds("3 nodes, the last comes back", 33_921, returning(3)),
+        holds(
+            "3 nodes, the lowest comes back, a loss",
+            22_340,
+            with_a_loss(returning(1))
+        ),
+        holds(
+            "3 nodes, the lowest comes back and elects",
+            46_870,
+            electing(returning(1))
+        ),
+    ]
+}
+
+/// So few ticks do not mend every loss.
+pub(super) const fn with_a_loss(setup: Setup) -> Setup {
+    Setup {
+        bounds: Bounds {
+            drops: 1,
+            ticks: Some(2),
+            ..Setup::CALM
+        },
+        only: Some(Promise::Stays),
+        ..setup
+    }
+}
+
+pub(super) const fn electing(setup: Setup) -> Setup {
+    Setup {
+        alone_elects: true,
+        ..setup
+    }
+}
+
+/// Node 2 leads, and the others keep it when this node comes back.
+pub(super) const fn returning(alone: u64) -> Setup {
+    Setup {
+        led_by: Some(2),
+        alone: Some(alone),
+        keep_leader: true,
+        retries: 1,
+        patience: true,
+        only: Some(Promise::Kept),
+        ..Setup::full(3, 0, 0)
+    }
 }
 
 /// Few places on a list, and short frames.
