@@ -93,8 +93,8 @@ pub struct Config {
     /// of no leader for `patience`. Default true.
     pub reelect: bool,
     /// True if nodes keep a leader that has a majority of the nodes that it knows, the failed ones
-    /// included, when they meet a leader that has none, as one that was alone for a while: the leader
-    /// that stays takes a ballot above the other's. A leader that was declared failed is asked, and
+    /// included, when they meet a leader that has none, as one that was alone for a while, or an
+    /// election of such a node: the leader that stays takes a ballot above the other's. A leader that was declared failed is asked, and
     /// has [`timeout`](Self::timeout) to answer before another one is elected. Also a node that is
     /// elected as the lowest is not followed where a majority of the nodes that it knows failed. With
     /// `false` the larger ballot leads, whichever nodes are behind it. Without effect where `retries`

@@ -16,12 +16,16 @@
 //!    it heard. That leader, if it is not `few`, takes a later ballot; else it follows, says so by an
 //!    acknowledgement, and the follower follows too. If it answers nothing it is lost like any
 //!    leader, or the other leader says again that it leads.
-//! 3. Only a leader that is not `few` takes a ballot so, only above one that is `few` or gone, and
+//! 3. A node that elects is of few when its list has no such majority at any moment of the run, or the
+//!    leader that it followed was `few`. QUERY and APPOINT say so, and a node that keeps its leader
+//!    answers both with LEADER, whatever the ballots. The initiator answers that with its own leader,
+//!    where that has the later ballot, and so comes to point 2; it ends its run when it follows.
+//! 4. Only a leader that is not `few` takes a ballot so, only above one that is `few` or gone, and
 //!    there are no more of these than elections. So ballots come to rest, and the largest leads.
 //!
 //! A node that comes back may also make others believe that the leader failed. So a node asks a leader
-//! that was declared failed whether it leads, and elects when no answer comes within
-//! [`Config::timeout`](crate::Config::timeout).
+//! that was declared failed whether it leads, [`Config::attempts`](crate::Config::attempts) times, and
+//! elects when no answer comes within [`Config::timeout`](crate::Config::timeout).
 //!
 //! Where both are `few`, or neither is, the larger ballot leads. An election that begins in the group
 //! ends with the lowest node as before.

@@ -73,7 +73,7 @@ fn returns() -> Vec<Scenario> {
     let lowest = "3 nodes, the lowest comes back";
     alloc::vec![
         holds(lowest, 5_364, returning(1)),
-        breaks(lowest, 2, published, &[], Promise::Kept),
+        breaks(lowest, 2, published, &[], Promise::Stays),
         holds("3 nodes, the last comes back", 33_921, returning(3)),
         holds(
             "3 nodes, the lowest comes back, a loss",
