@@ -143,7 +143,7 @@ impl History {
             // Refused where one is under way, or too few are known.
             let machine = self.mesh.machine(side[0]).unwrap();
             if machine.leader().is_none_or(|(it, _)| it != leader) {
-                let _ = self.mesh.command(side[0], Command::Elect);
+                drop(self.mesh.command(side[0], Command::Elect));
             }
         }
         self.pass(Span::secs(60));
