@@ -149,8 +149,7 @@ impl Mesh {
             matches!(event, celect::Event::Elected { leader, .. } if other(*leader))
         };
         // Not even for a moment.
-        let is_kept = after == before && !self.events.iter().any(is_other);
-        is_kept
+        after == before && !self.events.iter().any(is_other)
     }
 }
 
