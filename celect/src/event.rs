@@ -18,7 +18,8 @@ pub enum Command {
     /// feature `estimate`.
     Measure,
     /// Sets another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), at once: a
-    /// run that waits for answers ends by them, and [`Event::Concluded`] says what it rested on. An
+    /// run that waits for answers ends by them, and [`Event::Concluded`] has the numbers that it used. A
+    /// [lease](crate::Config::lease) is judged by them from its next renewal or acknowledgement on. An
     /// estimate that is known stays in force.
     Tolerate {
         /// From how many lists a live node may be missing.

@@ -205,7 +205,8 @@ fn election(nodes: u64, period: Span, first: u64) -> Election {
             .with_attempts(6)
             .with_resend(short)
             .with_spread(short)
-            .with_patience(period * 10),
+            .with_patience(period * 10)
+            .with_keep_leader(true),
         label: (0_u32..)
             .map(|draw| format!("leader {draw}"))
             .find(|label| {
