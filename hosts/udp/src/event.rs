@@ -98,7 +98,8 @@ pub struct NodeState {
     pub leader: Option<(Member, Ballot)>,
     /// Until when this node leads, by its clock.
     pub leads_until: Option<Time>,
-    /// True while all its sends fail ([`NodeEvent::Unsent`]): a leader leads itself alone then.
+    /// True while all its sends fail, also where a [`NodeEvent::Unsent`] was less than a minute ago:
+    /// a leader leads itself alone then.
     pub is_mute: bool,
 }
 

@@ -18,8 +18,6 @@ pub(crate) struct Publisher {
     version: u64,
     /// Whether the list is to be made anew.
     is_stale: bool,
-    /// True between [`NodeEvent::Unsent`] and [`NodeEvent::SentAgain`].
-    is_mute: bool,
     events: Vec<Observed>,
 }
 
@@ -30,7 +28,6 @@ impl Publisher {
             published,
             version: 0,
             is_stale: true,
-            is_mute: false,
             events: Vec::new(),
         }
     }
@@ -43,14 +40,12 @@ impl Publisher {
     /// An event of this step.
     pub(crate) fn push(&mut self, at: Time, node: NodeId, event: NodeEvent) {
         self.is_stale |= matches!(event, NodeEvent::Membership(_));
-        let is_sound = matches!(event, NodeEvent::SentAgain);
-        self.is_mute = matches!(event, NodeEvent::Unsent(_)) || (self.is_mute && !is_sound);
         self.events.push(Observed { at, node, event });
     }
 
     /// Publishes, if anything has changed. O(members) where the list or an address in it has, else
     /// O(1).
-    pub(crate) fn publish(&mut self, node: &Node, directory: &Directory) {
+    pub(crate) fn publish(&mut self, node: &Node, directory: &Directory, is_mute: bool) {
         let membership = node.membership();
         let is_stale = self.is_stale || self.version != directory.version();
         let mut state = NodeState {
@@ -59,7 +54,7 @@ impl Publisher {
             members: std::sync::Arc::clone(&self.published.members),
             leader: node.leader(),
             leads_until: node.leads_until(),
-            is_mute: self.is_mute,
+            is_mute,
         };
         if is_stale {
             let members = membership.members().map(|view| MemberInfo {
@@ -70,7 +65,7 @@ impl Publisher {
             state.members = members.collect();
             (self.version, self.is_stale) = (directory.version(), false);
         }
-        let standing = |it: &NodeState| (it.me, it.is_in, it.leader, it.leads_until);
+        let standing = |it: &NodeState| (it.me, it.is_in, it.leader, it.leads_until, it.is_mute);
         let has_changed = is_stale || standing(&state) != standing(&self.published);
         if has_changed || !self.events.is_empty() {
             self.published = state.clone();

@@ -114,7 +114,7 @@ impl Seed {
     {
         Self {
             name: name.to_owned(),
-            addresses,
+            addresses: addresses.into_iter().map(address::canonical).collect(),
             lookup: Some(Arc::new(move || Box::pin(lookup()))),
             is_itself: false,
         }
@@ -148,7 +148,7 @@ impl From<SocketAddr> for Seed {
     fn from(address: SocketAddr) -> Self {
         Self {
             name: address.to_string(),
-            addresses: vec![address],
+            addresses: vec![address::canonical(address)],
             lookup: None,
             is_itself: false,
         }

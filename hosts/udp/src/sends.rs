@@ -21,6 +21,8 @@ pub(crate) struct Sends {
     in_a_row: u64,
     reported: Option<Time>,
     is_failing: bool,
+    /// True if the present run of failures was reported.
+    is_reported: bool,
 }
 
 impl Sends {
@@ -31,30 +33,37 @@ impl Sends {
             in_a_row: 0,
             reported: None,
             is_failing: false,
+            is_reported: false,
         }
     }
 
     /// Counts a success. Returns true if it ends a reported run of failures.
     pub(crate) const fn succeeded(&mut self, now: Time) -> bool {
         (self.succeeded, self.in_a_row) = (now, 0);
-        core::mem::replace(&mut self.is_failing, false)
+        self.is_failing = false;
+        core::mem::replace(&mut self.is_reported, false)
     }
 
     /// Counts a failure. Returns a report, if one is due.
     pub(crate) fn failed(&mut self, error: &io::Error, now: Time) -> Option<Unsent> {
         self.in_a_row += 1;
-        if self.is_failing
-            || self.in_a_row < FAILURES
-            || now.since(self.succeeded) < self.patience
+        self.is_failing |= self.in_a_row >= FAILURES && now.since(self.succeeded) >= self.patience;
+        if !self.is_failing
+            || self.is_reported
             || self.reported.is_some_and(|at| now.since(at) < EVERY)
         {
             return None;
         }
-        (self.reported, self.is_failing) = (Some(now), true);
+        (self.reported, self.is_reported) = (Some(now), true);
         Some(Unsent {
             in_a_row: self.in_a_row,
             error: error.to_string(),
         })
+    }
+
+    /// True while all sends fail, whether that was reported or not.
+    pub(crate) const fn is_failing(&self) -> bool {
+        self.is_failing
     }
 }
 
@@ -79,6 +88,29 @@ mod tests {
         assert!(sends.succeeded(at(100)) && !sends.succeeded(at(100)));
         let mut fails = (101..200).map(|it| sends.failed(&error, at(it)));
         assert_eq!(fails.position(|it| it.is_some()), Some(2));
+    }
+
+    #[test]
+    fn a_second_failure_within_a_minute_is_known_at_once() {
+        let at = |seconds| Time::ZERO + Span::secs(seconds);
+        let error = io::Error::other("no network");
+        let mut sends = Sends::new(Span::secs(1), at(0));
+        let mut fail = |sends: &mut Sends, seconds: core::ops::RangeInclusive<u64>| {
+            let mut reports = 0;
+            for second in seconds {
+                reports += u32::from(sends.failed(&error, at(second)).is_some());
+            }
+            reports
+        };
+        assert_eq!((fail(&mut sends, 1..=3), sends.is_failing()), (1, true));
+        assert!(sends.succeeded(at(4)) && !sends.is_failing());
+        assert_eq!((fail(&mut sends, 5..=7), sends.is_failing()), (0, true));
+        // What was not reported has no end to report.
+        assert!(!sends.succeeded(at(8)) && !sends.is_failing());
+        // It is reported when the minute is over.
+        assert_eq!((fail(&mut sends, 9..=62), sends.is_failing()), (0, true));
+        assert_eq!(fail(&mut sends, 63..=63), 1);
+        assert!(sends.succeeded(at(64)));
     }
 
     #[test]

@@ -313,20 +313,19 @@ impl Task {
 
     /// The outcome of a look-up: addresses of other nodes, of this node alone, or no usable one.
     fn found(&self, found: Found) -> SeedFound {
-        let all = match found {
-            Ok(all) => all,
+        let mut all = match found {
+            Ok(all) => all.into_iter().map(address::canonical),
             Err(error) => return SeedFound::Nothing(error.to_string()),
         };
         let is_own = |address| self.own.is(address, &*self.socket);
         let is_usable = |address| {
             address::reachable(address) && self.socket.reaches(address) && !is_own(address)
         };
-        let mut others = all.clone();
-        others.retain(|&address| is_usable(address));
-        others.truncate(seeds::ADDRESSES);
+        let others = all.clone().filter(|&address| is_usable(address));
+        let others: Vec<_> = others.take(seeds::ADDRESSES).collect();
         if !others.is_empty() {
             SeedFound::Others(others)
-        } else if all.into_iter().any(is_own) {
+        } else if all.any(is_own) {
             SeedFound::Itself
         } else {
             SeedFound::Nothing("it has no address that this node can send to".to_owned())

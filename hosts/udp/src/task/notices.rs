@@ -16,8 +16,12 @@ impl Task {
     /// A datagram of an earlier start of `sender` came from `source`: sends that process a notice
     /// of the later one.
     pub(super) async fn notify(&mut self, sender: NodeId, source: SocketAddr) {
+        let me = self.driver.machine().membership().me().id;
         let latest = self.sealing.as_ref().and_then(|it| it.latest(sender));
+        // What this node sent may have come back to it. A notice about its own start, sealed by
+        // itself, would say that there is another process.
         if let Some(epoch) = latest
+            && sender != me
             && self.paces.send(self.clock.now())
         {
             let notice = Notice {

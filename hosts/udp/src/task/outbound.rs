@@ -60,8 +60,9 @@ impl Task {
             }
         }
         self.effects = effects;
+        let is_mute = self.sends.is_failing();
         self.publisher
-            .publish(self.driver.machine(), &self.directory);
+            .publish(self.driver.machine(), &self.directory, is_mute);
     }
 
     /// An event of a step, which a datagram from `source` caused, if any did.

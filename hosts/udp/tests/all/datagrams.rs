@@ -194,6 +194,29 @@ async fn what_another_node_has_sealed_is_not_taken() {
     assert_eq!((counts.wrong_sender, counts.twins), (2, 1));
 }
 
+/// A process without the key can send a node what the node sent, and that again with an earlier start
+/// in its head. No notice comes of it, so none comes back that says that there is another process.
+#[tokio::test(start_paused = true)]
+async fn what_comes_back_to_a_node_is_no_sign_of_a_twin() {
+    let network = Network::default();
+    let seal = Seal::new(Keyring::of(Key::random().unwrap()), GROUP);
+    let mut outsider = network.open(at(9));
+    let node = Node::start(setup(&network, 1, &[9]).seal(seal)).await;
+    sleep(Duration::from_secs(1)).await;
+    let (mut sent, _) = outsider.heard().remove(0);
+    outsider.send(&sent, at(1));
+    // The id takes one byte, and the epoch is behind it.
+    sent[4] -= 1;
+    outsider.send(&sent, at(1));
+    let counts = report(&node).await;
+    assert_eq!(counts.old_epoch, 1);
+    for (datagram, _) in outsider.heard() {
+        outsider.send(&datagram, at(1));
+    }
+    let counts = report(&node).await;
+    assert_eq!((counts.notices, counts.twins), (0, 0));
+}
+
 /// A node that is refused passes the notice on to where its later start is, where that is one place
 /// that it can send to, and not its own.
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,7 @@
 //! What a node starts from: its addresses and its seeds, in a network in memory.
 
-use std::net::SocketAddr;
+use core::future::ready;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use selvedge_core::NodeId;
@@ -46,6 +47,19 @@ async fn a_node_announces_what_it_advertises_and_else_where_it_listens() {
     let list = one.members();
     let of = |id| list.iter().find(|it| it.member.id == NodeId(id)).unwrap();
     assert_eq!(of(2).address, Some(at(7)));
+}
+
+/// A socket for IPv4 cannot send to such an address as it is written.
+#[tokio::test]
+async fn a_seed_of_ipv4_may_be_written_as_an_address_of_ipv6() {
+    let one = Node::start(bench::setup(1, &[])).await;
+    let ip = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+    let mapped = SocketAddr::from((ip, one.address().port()));
+    let later = Seed::found_by("one:7001", Vec::new(), move || ready(Ok(vec![mapped])));
+    for (id, seed) in [(2, Seed::from(mapped)), (3, later)] {
+        let node = Node::start(bench::setup(id, &[]).seeds([seed])).await;
+        until(|| node.state().is_in).await;
+    }
 }
 
 /// A node that is its own seed begins a mesh, by whatever address it is named.
