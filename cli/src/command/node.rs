@@ -59,7 +59,7 @@ pub(crate) struct Node {
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     /// Take a key file that its group may read, too (mode 0440 or 0640)
-    #[arg(long, requires = "key")]
+    #[arg(long)]
     group_reads_key: bool,
     /// Send in the clear, and listen to anyone
     #[arg(long, conflicts_with = "key")]
@@ -119,6 +119,7 @@ impl Node {
             let flags = [
                 ("--group", self.group.is_some()),
                 ("--rate", self.rate.is_some()),
+                ("--group-reads-key", self.group_reads_key),
             ];
             return match flags.into_iter().find(|(_, is_given)| *is_given) {
                 _ if !self.plain => Err(Failure::NoKey),
@@ -285,8 +286,6 @@ async fn say_goodbye(
     signals: &mut Signals,
 ) -> Result<(), Failure> {
     log.say("saying good-bye; Ctrl-C again to go at once");
-    let members = node.members();
-    let known = members.iter().filter(|it| it.status.is_live()).count();
     tokio::select! {
         left = node.leave() => left?,
         asked = signals.recv() => {
@@ -298,7 +297,7 @@ async fn say_goodbye(
     while let Ok(Some(event)) = events.try_recv() {
         log.event(&event);
     }
-    log.say(&format!("left; others here: {}", known.saturating_sub(1)));
+    log.say(&format!("left; others here: {}", log.others()));
     Ok(())
 }
 

@@ -95,7 +95,7 @@ mod tests {
         let at = |seconds| Time::ZERO + Span::secs(seconds);
         let error = io::Error::other("no network");
         let mut sends = Sends::new(Span::secs(1), at(0));
-        let mut fail = |sends: &mut Sends, seconds: core::ops::RangeInclusive<u64>| {
+        let fail = |sends: &mut Sends, seconds: core::ops::RangeInclusive<u64>| {
             let mut reports = 0;
             for second in seconds {
                 reports += u32::from(sends.failed(&error, at(second)).is_some());

@@ -144,6 +144,11 @@ impl Log {
         self.write("says", &Line::new(line.to_owned()));
     }
 
+    /// How many others are here, by the lines so far.
+    pub(super) fn others(&self) -> usize {
+        self.here.len()
+    }
+
     /// The node had more to say than was taken in time.
     pub(super) fn missed(&mut self, events: u64) {
         let text = format!("{events} events of the node are missing here: the machine is busy");

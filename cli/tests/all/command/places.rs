@@ -87,13 +87,41 @@ fn a_name_that_is_the_node_itself_is_reported_and_the_node_begins() {
 
 #[test]
 fn what_needs_a_key_is_refused_in_the_clear() {
-    for flag in [["--group", "kitchen"], ["--rate", "100"]] {
-        let (status, complaint) = refused(&["--plain", flag[0], flag[1]]);
+    let flags: [&[&str]; 3] = [
+        &["--group", "kitchen"],
+        &["--rate", "100"],
+        &["--group-reads-key"],
+    ];
+    for flag in flags {
+        let (status, complaint) = refused(&[&["--plain"], flag].concat());
         assert_eq!(status, Some(2));
         assert!(
             complaint.contains(flag[0]) && complaint.contains("--key FILE"),
             "{complaint}"
         );
+    }
+}
+
+/// Nodes that are asked to go at once may hear of one another's end while they leave.
+#[test]
+fn a_node_that_has_left_counts_the_others_as_its_lines_do() {
+    for _ in 0..4 {
+        let (mut one, port) = start("1", LOOPBACK, &[]);
+        let (mut two, _) = start("2", LOOPBACK, &["--join", &format!("127.0.0.1:{port}")]);
+        for node in [&mut one, &mut two] {
+            node.wait_for("2 here");
+        }
+        for signal in ["STOP", "INT", "CONT"] {
+            one.signal(signal);
+            two.signal(signal);
+        }
+        for mut node in [one, two] {
+            let last = node.wait_for("others here");
+            let said = node.said_by_now();
+            let is_alone = said.iter().any(|it| it.contains("left: 1 here"));
+            let others = format!("others here: {}", u8::from(!is_alone));
+            assert!(last.ends_with(&others), "{said:#?}");
+        }
     }
 }
 
