@@ -1,8 +1,5 @@
 //! Sockets that fail, for good or for a while.
 
-use core::task::{Context, Poll};
-use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,111 +9,25 @@ use selvedge::Election;
 use selvedge_celect::Event;
 use selvedge_core::Span;
 use selvedge_core::shared::block_on;
-use selvedge_udp::{Datagrams, Host, NodeEvent, Transport};
+use selvedge_udp::{Host, NodeEvent};
 use tokio::time::sleep;
 
-use crate::bench::{Node, setup, until};
-use crate::datagrams;
-use crate::network::{Network, Socket};
-
-#[derive(Debug)]
-struct Broken;
-
-impl Transport for Broken {
-    fn bind(self: Box<Self>, _: SocketAddr) -> io::Result<Box<dyn Datagrams>> {
-        Ok(self)
-    }
-}
-
-fn down() -> io::Error {
-    io::Error::other("the interface is down")
-}
-
-impl Datagrams for Broken {
-    fn local(&self) -> SocketAddr {
-        ([127, 0, 0, 1], 7_001).into()
-    }
-
-    fn reaches(&self, _: SocketAddr) -> bool {
-        true
-    }
-
-    fn poll_recv(
-        &mut self,
-        _: &mut Context<'_>,
-        _: &mut [u8],
-    ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        Poll::Ready(Err(down()))
-    }
-
-    fn try_recv(&mut self, _: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        Err(down())
-    }
-
-    fn poll_send(
-        &mut self,
-        _: &mut Context<'_>,
-        _: &[u8],
-        _: SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        Poll::Ready(Err(down()))
-    }
-}
+use crate::bench::{Node, until};
+use crate::datagrams::setup;
+use crate::network::{Network, Quirk};
 
 /// The node counts the errors, goes on, and leaves the processor to others meanwhile.
 #[test]
 fn an_error_that_stays_does_not_take_the_processor() {
-    let node = Host::blocking_start(setup(1, &[]).transport(Broken)).unwrap();
+    let network = Network::default();
+    let broken = setup(&network, 1, &[]).transport(network.odd(Quirk::Down));
+    let node = Host::blocking_start(broken).unwrap();
     thread::sleep(Duration::from_millis(300));
     let errors = node.traffic().report().network_errors;
     assert!(node.state().is_in);
     block_on(node.kill());
     // One a millisecond, some at once, and those that are found before a timer is obeyed.
     assert!((17..2_000).contains(&errors), "{errors} errors");
-}
-
-/// A socket of which the sends fail for as long as the switch is on.
-#[derive(Debug)]
-struct Mute<T>(T, Arc<AtomicBool>);
-
-impl Transport for Mute<Network> {
-    fn bind(self: Box<Self>, listen: SocketAddr) -> io::Result<Box<dyn Datagrams>> {
-        Ok(Box::new(Mute(self.0.open(listen), self.1)))
-    }
-}
-
-impl Datagrams for Mute<Socket> {
-    fn local(&self) -> SocketAddr {
-        self.0.local()
-    }
-
-    fn reaches(&self, address: SocketAddr) -> bool {
-        self.0.reaches(address)
-    }
-
-    fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        self.0.poll_recv(cx, buffer)
-    }
-
-    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.try_recv(buffer)
-    }
-
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        datagram: &[u8],
-        to: SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        if self.1.load(Ordering::Relaxed) {
-            return Poll::Ready(Err(down()));
-        }
-        self.0.poll_send(cx, datagram, to)
-    }
 }
 
 /// It leads itself alone, and its application knows that before it leads.
@@ -126,9 +37,9 @@ async fn a_node_whose_sends_all_fail_reports_it_before_it_leads() {
     let switches = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     let start = |id: u16, seeds: &[u16]| {
         let is_mute = Arc::clone(&switches[usize::from(id) - 1]);
-        let setup = datagrams::setup(&network, id, seeds)
+        let setup = self::setup(&network, id, seeds)
             .election(Election::paced(Span::millis(200), 1, 1))
-            .transport(Mute(network.clone(), is_mute));
+            .transport(network.odd(Quirk::Mute(is_mute)));
         Node::start(setup)
     };
     let nodes = [start(1, &[]).await, start(2, &[1]).await];

@@ -1,6 +1,5 @@
 //! What a node takes from datagrams and sends, in a network in memory and in virtual time.
 
-use core::task::{Context, Poll};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,12 +9,12 @@ use selvedge_core::wire::{self, VERSION};
 use selvedge_core::{Incarnation, Member, NodeId};
 use selvedge_membership::{Body, Command, Config, Event, Message};
 use selvedge_seal::{Epoch, Key, Keyring, Seal, Sealer, since_1970};
-use selvedge_udp::{Datagrams, NodeEvent, Setup, TrafficReport, Transport, Twin};
+use selvedge_udp::{NodeEvent, Setup, TrafficReport, Twin};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::bench::{Node, PATIENCE, config, is_failure, until};
-use crate::network::{Network, Socket, at};
+use crate::network::{Network, Quirk, Socket, at};
 
 const GROUP: &str = "datagrams";
 
@@ -77,53 +76,12 @@ impl wire::Message for Notice {
     }
 }
 
-/// A socket that wakes no reader, as on a machine that is busy elsewhere.
-#[derive(Debug)]
-struct Busy<T>(T);
-
-impl Transport for Busy<Network> {
-    fn bind(self: Box<Self>, listen: SocketAddr) -> io::Result<Box<dyn Datagrams>> {
-        Ok(Box::new(Busy(self.0.open(listen))))
-    }
-}
-
-impl Datagrams for Busy<Socket> {
-    fn local(&self) -> SocketAddr {
-        self.0.local()
-    }
-
-    fn reaches(&self, address: SocketAddr) -> bool {
-        self.0.reaches(address)
-    }
-
-    fn poll_recv(
-        &mut self,
-        _: &mut Context<'_>,
-        _: &mut [u8],
-    ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        Poll::Pending
-    }
-
-    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.try_recv(buffer)
-    }
-
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        datagram: &[u8],
-        to: SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        self.0.poll_send(cx, datagram, to)
-    }
-}
-
 /// Answers that lie in the socket are heard before a timer is obeyed, also behind an error; but not
 /// more than 64 of them.
 #[tokio::test(start_paused = true)]
 async fn a_timer_waits_for_what_has_arrived_but_not_for_ever() {
     let network = Network::default();
-    let node = Node::start(setup(&network, 1, &[]).transport(Busy(network.clone()))).await;
+    let node = Node::start(setup(&network, 1, &[]).transport(network.odd(Quirk::Busy))).await;
     let down = io::ErrorKind::ConnectionRefused.into();
     network.put(at(1), Err(down));
     for _ in 0..100 {

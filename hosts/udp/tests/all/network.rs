@@ -3,7 +3,8 @@
 use core::task::{Context, Poll, Waker};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use selvedge_udp::{Datagrams, Transport};
@@ -25,7 +26,28 @@ struct Inbox {
 pub(crate) struct Socket {
     network: Network,
     local: SocketAddr,
+    quirk: Quirk,
 }
+
+/// What is odd about a socket.
+#[derive(Clone, Debug)]
+pub(crate) enum Quirk {
+    None,
+    /// It wakes no reader, as on a machine that is busy elsewhere.
+    Busy,
+    /// All fails.
+    Down,
+    /// Sends fail for as long as the switch is on.
+    Mute(Arc<AtomicBool>),
+    /// It is at all addresses of its host, and sends to others from the returned one.
+    Anywhere(Source),
+}
+
+pub(crate) type Source = fn(SocketAddr) -> Option<SocketAddr>;
+
+/// A transport to this network with an odd socket.
+#[derive(Debug)]
+pub(crate) struct Odd(Network, Quirk);
 
 /// An address of this network, that is none of this machine.
 pub(crate) fn at(port: u16) -> SocketAddr {
@@ -36,8 +58,15 @@ impl Network {
     pub(crate) fn open(&self, local: SocketAddr) -> Socket {
         let former = self.lock().insert(local, Inbox::default());
         assert!(former.is_none(), "{local} is taken");
-        let network = self.clone();
-        Socket { network, local }
+        Socket {
+            network: self.clone(),
+            local,
+            quirk: Quirk::None,
+        }
+    }
+
+    pub(crate) fn odd(&self, quirk: Quirk) -> Odd {
+        Odd(self.clone(), quirk)
     }
 
     /// A datagram, or an error, comes to this address.
@@ -62,6 +91,18 @@ impl Transport for Network {
     }
 }
 
+impl Transport for Odd {
+    fn bind(self: Box<Self>, listen: SocketAddr) -> io::Result<Box<dyn Datagrams>> {
+        let mut socket = self.0.open(listen);
+        socket.quirk = self.1;
+        Ok(Box::new(socket))
+    }
+}
+
+fn down() -> io::Error {
+    io::Error::other("the interface is down")
+}
+
 impl Drop for Socket {
     fn drop(&mut self) {
         self.network.lock().remove(&self.local);
@@ -83,11 +124,23 @@ impl Socket {
 
 impl Datagrams for Socket {
     fn local(&self) -> SocketAddr {
-        self.local
+        match self.quirk {
+            Quirk::Anywhere(_) => (Ipv4Addr::UNSPECIFIED, self.local.port()).into(),
+            _ => self.local,
+        }
     }
 
     fn reaches(&self, address: SocketAddr) -> bool {
         address.is_ipv4() == self.local.is_ipv4()
+    }
+
+    fn source(&self, address: SocketAddr) -> Option<SocketAddr> {
+        let Quirk::Anywhere(source) = self.quirk else {
+            return None;
+        };
+        let mut source = source(address)?;
+        source.set_port(self.local.port());
+        Some(source)
     }
 
     fn poll_recv(
@@ -95,6 +148,9 @@ impl Datagrams for Socket {
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        if matches!(self.quirk, Quirk::Busy) {
+            return Poll::Pending;
+        }
         match self.try_recv(buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let mut all = self.network.lock();
@@ -106,6 +162,9 @@ impl Datagrams for Socket {
     }
 
     fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        if matches!(self.quirk, Quirk::Down) {
+            return Err(down());
+        }
         let mut all = self.network.lock();
         let inbox = all.get_mut(&self.local).unwrap();
         let next = inbox.waiting.pop_front();
@@ -121,6 +180,14 @@ impl Datagrams for Socket {
         datagram: &[u8],
         to: SocketAddr,
     ) -> Poll<io::Result<usize>> {
+        let fails = match &self.quirk {
+            Quirk::Down => true,
+            Quirk::Mute(switch) => switch.load(Ordering::Relaxed),
+            Quirk::None | Quirk::Busy | Quirk::Anywhere(_) => false,
+        };
+        if fails {
+            return Poll::Ready(Err(down()));
+        }
         self.send(datagram, to);
         Poll::Ready(Ok(datagram.len()))
     }

@@ -1,20 +1,19 @@
 //! Where nodes are found: by names, and at addresses that they were not given.
 
 use core::future::ready;
-use core::task::{Context, Poll};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use selvedge_core::NodeId;
-use selvedge_udp::{Datagrams, NodeEvent, Seed, SeedFound, SeedNews, Setup, Transport};
+use selvedge_udp::{NodeEvent, Seed, SeedFound, SeedNews, Setup};
 use tokio::time::sleep;
 
 use crate::bench::{Node, config, is_failure, until};
 use crate::datagrams::setup;
-use crate::network::{Network, Socket, at};
+use crate::network::{Network, Quirk, Source, at};
 
 const SERVICE: &str = "service.example:7001";
 
@@ -113,72 +112,9 @@ async fn a_node_that_is_one_of_its_seeds_waits_for_the_other() {
     assert!(!node.state().is_in);
 }
 
-/// A socket at all addresses of its host, which sends to others from `source`.
-#[derive(Clone, Debug)]
-struct Any<T> {
-    inner: T,
-    port: u16,
-    source: fn(SocketAddr) -> Option<SocketAddr>,
-}
-
-impl Transport for Any<Network> {
-    fn bind(self: Box<Self>, _: SocketAddr) -> io::Result<Box<dyn Datagrams>> {
-        Ok(Box::new(Any {
-            inner: self.inner.open(at(self.port)),
-            port: self.port,
-            source: self.source,
-        }))
-    }
-}
-
-impl Datagrams for Any<Socket> {
-    fn local(&self) -> SocketAddr {
-        (Ipv4Addr::UNSPECIFIED, self.port).into()
-    }
-
-    fn reaches(&self, address: SocketAddr) -> bool {
-        address.is_ipv4()
-    }
-
-    fn source(&self, address: SocketAddr) -> Option<SocketAddr> {
-        let mut source = (self.source)(address)?;
-        source.set_port(self.port);
-        Some(source)
-    }
-
-    fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<(usize, SocketAddr)>> {
-        self.inner.poll_recv(cx, buffer)
-    }
-
-    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.inner.try_recv(buffer)
-    }
-
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        datagram: &[u8],
-        to: SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        self.inner.poll_send(cx, datagram, to)
-    }
-}
-
-fn anywhere(
-    network: &Network,
-    id: u16,
-    seeds: &[u16],
-    source: fn(SocketAddr) -> Option<SocketAddr>,
-) -> Setup {
-    setup(network, id, seeds).transport(Any {
-        inner: network.clone(),
-        port: id,
-        source,
-    })
+/// A node at all addresses of its host.
+fn anywhere(network: &Network, id: u16, seeds: &[u16], source: Source) -> Setup {
+    setup(network, id, seeds).transport(network.odd(Quirk::Anywhere(source)))
 }
 
 /// A host with this one address.
