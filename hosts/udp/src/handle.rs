@@ -231,6 +231,9 @@ impl Handle {
     /// its port is free. Gates admit no more users. A guard is waited for, because the others take
     /// the announcement for the end of what is held.
     ///
+    /// No answer is waited for: where the announcement reaches no other node, as in a cut, the end is
+    /// the same to them as a crash ([What if the holder dies](crate#what-if-the-holder-dies)).
+    ///
     /// # Errors
     /// When the node has stopped already, or is [killed](Self::kill) meanwhile. A node that has not
     /// joined has nothing to announce, and stops.

@@ -18,7 +18,7 @@ use crate::{Clock, Seed, Udp};
 /// | [`life`](Self::life) | a number that this id never had before | drawn from the system's clock |
 /// | [`transport`](Self::transport) | | [`Udp`] |
 /// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens; where these are all, those from which it answers others |
-/// | [`seeds`](Self::seeds) | up to 65,535 | none: it begins a mesh |
+/// | [`seeds`](Self::seeds) | the first 65,535 are asked | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
 /// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | a dead holder is waited for |
@@ -119,7 +119,8 @@ impl Setup {
 
     /// The nodes through which it joins. Its own addresses are passed over. A name that has no other
     /// is looked up again while the node knows no other node; without other seeds, the node begins a
-    /// mesh meanwhile. A name without an address is looked up until it has one. 16 are asked at a time: more take turns, each period of membership 16 others.
+    /// mesh meanwhile. A name without an address is looked up until it has one. 16 are asked at a
+    /// time: more take turns, each period of membership 16 others.
     #[must_use]
     pub fn seeds(mut self, seeds: impl IntoIterator<Item: Into<Seed>>) -> Self {
         self.seeds = seeds.into_iter().map(Into::into).collect();
