@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((fail(&mut sends, 1..=3), sends.is_failing()), (1, true));
         assert!(sends.succeeded(at(4)) && !sends.is_failing());
         assert_eq!((fail(&mut sends, 5..=7), sends.is_failing()), (0, true));
-        // What was not reported has no end to report.
+        // The end of a run that was not reported is not reported.
         assert!(!sends.succeeded(at(8)) && !sends.is_failing());
         // It is reported when the minute is over.
         assert_eq!((fail(&mut sends, 9..=62), sends.is_failing()), (0, true));

@@ -144,7 +144,7 @@ impl Log {
         self.write("says", &Line::new(line.to_owned()));
     }
 
-    /// How many others are here, by the lines so far.
+    /// The number of other nodes, by the lines up to now.
     pub(super) fn others(&self) -> usize {
         self.here.len()
     }

@@ -102,7 +102,7 @@ fn what_needs_a_key_is_refused_in_the_clear() {
     }
 }
 
-/// Nodes that are asked to go at once may hear of one another's end while they leave.
+/// Two nodes that leave at one moment: each may receive the announcement of the other one.
 #[test]
 fn a_node_that_has_left_counts_the_others_as_its_lines_do() {
     for _ in 0..4 {

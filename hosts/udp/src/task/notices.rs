@@ -18,8 +18,8 @@ impl Task {
     pub(super) async fn notify(&mut self, sender: NodeId, source: SocketAddr) {
         let me = self.driver.machine().membership().me().id;
         let latest = self.sealing.as_ref().and_then(|it| it.latest(sender));
-        // What this node sent may have come back to it. A notice about its own start, sealed by
-        // itself, would say that there is another process.
+        // Datagrams of this node may be sent back to it. A notice about its own start under its own
+        // seal would be a sign of another process.
         if let Some(epoch) = latest
             && sender != me
             && self.paces.send(self.clock.now())

@@ -70,7 +70,7 @@ async fn a_node_whose_sends_all_fail_reports_it_before_it_leads() {
     two.wait_for(|it| *it == NodeEvent::SentAgain).await;
     assert!(!two.state().is_mute);
     until(|| two.live() == 2).await;
-    // Within a minute there is no second report, and its state has it all the same.
+    // Within a minute no second report is emitted; the state is right all the same.
     is_mute.store(true, Ordering::Relaxed);
     sleep(Duration::from_secs(5)).await;
     assert!(two.state().is_mute);

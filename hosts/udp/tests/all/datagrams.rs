@@ -152,8 +152,8 @@ async fn what_another_node_has_sealed_is_not_taken() {
     assert_eq!((counts.wrong_sender, counts.twins), (2, 1));
 }
 
-/// A process without the key can send a node what the node sent, and that again with an earlier start
-/// in its head. No notice comes of it, so none comes back that says that there is another process.
+/// A process without the key can send a node its own datagrams, also with an earlier start in their
+/// head. The node sends no notice of its own start, which could come back as a sign of another process.
 #[tokio::test(start_paused = true)]
 async fn what_comes_back_to_a_node_is_no_sign_of_a_twin() {
     let network = Network::default();

@@ -29,7 +29,7 @@ pub(crate) struct Socket {
     quirk: Quirk,
 }
 
-/// What is odd about a socket.
+/// A property of an odd socket.
 #[derive(Clone, Debug)]
 pub(crate) enum Quirk {
     None,
