@@ -21,7 +21,7 @@
 //! | a group that does not answer says so: [`Event::Unavailable`] | something was asked of this member |
 //! | a leader that fails is replaced one round trip after its failure is told | it is told to the most preferred member that is here, and to a quorum |
 //! | an update costs at most 2(n - 1) messages among n members; what is committed is told with the next one, or after [`Config::commit_delay`] | it is proposed at the leader, and nothing is lost |
-//! | a group that is asked nothing sends nothing | no fault for a while; the members that are not reported as failed answer, can hold the state ([`Config::state_limit`]), and one of them can lead. Else the leader sends to the others every [`Config::resend`], and members of the previous configuration invite the present ones every 64th |
+//! | a group that is asked nothing sends nothing | no fault for a while; the members that are not reported as failed answer, can hold the state ([`Config::state_limit`]), and one of them can lead. Else the leader sends to the others every [`Config::resend`], and members of the previous configuration send to the present ones, and to the other nodes that are here, every 64th |
 //! | no answer causes the question that it answers to be sent again: timers, commands and messages of other nodes bound the number of messages a second | |
 //! | memory is bounded; no frame is longer than [`Configuration::frame_budget`]; nothing panics | the state is bounded; a state that is sent whole is held a second time meanwhile |
 //!
@@ -153,7 +153,9 @@
 //! A node that is no member any more, and gave the state up, may drop the replica. It keeps its
 //! [`mark`](Replica::mark), the number of the last configuration that it knew, and begins again with
 //! [`Replica::newcomer_behind`]. Without the mark it could be taught an old configuration that names
-//! it in its present life, and vote there a second time.
+//! it in its present life, and vote there a second time. A node that was restored since its memory began
+//! uses [`Replica::newcomer_since`] with the life of [`voter`](Replica::voter): a group that names it
+//! in a former life, while it is down or cut off, may need its vote to go on.
 //!
 //! A node that stores facts of many groups may be named in one before it has anything of that group to
 //! store. With [`Replica::newcomer_since`] its later lives, which have all that was stored, answer to
