@@ -21,7 +21,8 @@ pub enum Command {
     Reported {
         /// The device.
         device: NodeId,
-        /// What it says it is; nothing where that did not change.
+        /// The state that it reports; nothing where it answers without one. Then the last state that the
+        /// group knows stands, which may differ from what this host reported before: leaders change.
         value: Option<State>,
     },
     /// What became of a command to a device.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | each group decides one history, whatever lists, clocks and hashes say | those of [`selvedge_replica`]; [`Begin::First`] is said once in a generation of the plan |
 //! | groups of two plans never mix | their digests differ (32 bits) |
-//! | a group gets a leader, and a question from any node reaches it, where it is asked again | a quorum of it is here; messages get through now and then; lists become alike; a founder, or a node that both lists name, knows the group |
+//! | a group gets a leader, and a question from any node reaches it, where it is asked again | a quorum of it is here; messages get through now and then; lists become alike, and have nodes that fail no longer; a founder, or a node that both lists name, knows the group |
 //! | a group whose members fail one after another goes on | fewer than a quorum fail, or begin again, before the next ones have the state |
 //! | a link names nodes in lives that just said that they are here, while a quorum of the group answers | |
 //! | a member that slept or was cut off gives up what is over | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |

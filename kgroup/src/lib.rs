@@ -13,7 +13,7 @@
 //! | promise | under which assumption |
 //! |---|---|
 //! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`], which is alike on all nodes, and no message of a command is under way for longer |
-//! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run of theirs that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through infinitely often; epochs are long enough for a group to elect a leader and decide; devices have room for the routines that name them ([`devices::Limits`]), and nodes for their groups ([`groups::Config::groups`]) |
+//! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run of theirs that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through infinitely often; membership reports a leader that fails; epochs are long enough for a group to elect a leader and decide; devices have room for the routines that name them ([`devices::Limits`]), frames for decisions ([`Site::with_frame_budget`]), and nodes for their groups ([`groups::Config::groups`]) |
 //! | a new leader goes on from exactly what the group decided (lemmas 1 and 2): another epoch, another leader, a new life of all members one after another | the same |
 //! | a clause that becomes true triggers, whoever leads (erratum G8) | it stays true until it is observed |
 //! | a command reaches its device at least once, or at most once, as it says (erratum G7) | see [`Delivery`] |
@@ -175,6 +175,7 @@
 //! | a lock, a release, a command, a status to a routine | a message and its answer, and a decision of the cluster's group |
 //! | a trigger, the beginning and the end of a run, a step | a decision of the routine's group |
 //! | a quiet device | a ping a period, and no message between nodes |
+//! | a group that has lost f members, where no other node is here | a round among its members in each quarter of [`patience`](groups::Config::patience) |
 //!
 //! # Features
 //!

@@ -121,7 +121,17 @@ impl Kgroup {
             }
             said.push_back(event);
         };
-        Ok(self.groups.step(cx, input, |it| it, Timer::Groups, hear)?)
+        let call = |groups: &mut Inner, cx: &mut Context<'_, Inner>| groups.take(input, cx);
+        Ok((self.groups).with(cx, call, |it| it, Timer::Groups, hear)?)
+    }
+
+    /// Sends the messages of a step, behind all its facts. Items to one node share frames.
+    fn flush(&mut self, cx: &mut Context<'_, Self>) {
+        let call = |groups: &mut Inner, cx: &mut Context<'_, Inner>| {
+            groups.flush(cx);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = (self.groups).with(cx, call, |it| it, Timer::Groups, |_, _| {});
     }
 
     /// The leader of a group asks: where it is, is known now.
@@ -445,6 +455,7 @@ impl Machine for Kgroup {
             Input::Tick(timer) => self.on_tick(timer, cx)?,
         }
         self.settle(cx);
+        self.flush(cx);
         Ok(())
     }
 }

@@ -137,7 +137,8 @@ impl Handle {
     }
 
     /// A device answered a ping ([`devices::Event::Ping`](kgroup::devices::Event::Ping)), or spoke
-    /// unasked: what it is, or nothing where that did not change.
+    /// unasked: its state, or nothing where it answers without one. Then the last state that the
+    /// cluster's group knows stands, which may differ from what this node reported before.
     ///
     /// # Errors
     /// When this node does not lead the device's cluster; as [`Map::get`].

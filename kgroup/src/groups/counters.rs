@@ -15,6 +15,7 @@ pub struct Counters {
     pub silent: u64,
     /// Questions that came to a node that does not lead.
     pub elsewhere: u64,
-    /// Messages that were longer than a frame, and not sent: the application asks with less.
+    /// Messages and proposals that were longer than a frame, and not sent: the application asks with less,
+    /// or the site has longer frames.
     pub too_long: u64,
 }

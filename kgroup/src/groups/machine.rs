@@ -336,7 +336,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 Ok(())
             }
             Command::Propose { group, update } => {
-                self.step(group, Input::Command(replica::Command::Propose(update)), cx)
+                let propose = Input::Command(replica::Command::Propose(update));
+                let proposed = self.step(group, propose, cx);
+                if let Err(Reject::Replica(replica::Reject::TooLong { .. })) = proposed {
+                    self.counters.0.too_long += 1;
+                }
+                proposed
             }
             Command::Read { group, read } => {
                 self.step(group, Input::Command(replica::Command::Read(read)), cx)
@@ -375,8 +380,27 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Sends what this step posted: what goes to one node shares frames, as far as it fits. O(n log n).
-    fn flush(&mut self, cx: &mut Context<'_, Self>) {
+    /// Takes a step, and sends nothing yet. A layer above that takes several in one step of its own calls
+    /// [`flush`](Self::flush) once, behind them.
+    pub(crate) fn take(
+        &mut self,
+        input: Input<Self>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => self.receive(from, message, cx)?,
+            Input::Membership(delta) => self.learn(delta, cx)?,
+            Input::Command(command) => self.command(command, cx)?,
+            Input::Tick(timer) => self.on_tick(timer, cx),
+        }
+        if !self.has_begun {
+            self.begin(cx);
+        }
+        Ok(())
+    }
+
+    /// Sends the posted items: those to one node share frames, up to the frame budget. O(n log n).
+    pub(crate) fn flush(&mut self, cx: &mut Context<'_, Self>) {
         let plan = self.plan.digest();
         let budget = self.plan.frame_budget();
         let mut posted = core::mem::take(&mut self.posted.0);
@@ -449,15 +473,7 @@ impl<S: Begins, P: Carried> Machine for Groups<S, P> {
     type Reject = Reject;
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        match input {
-            Input::Message { from, message } => self.receive(from, message, cx)?,
-            Input::Membership(delta) => self.learn(delta, cx)?,
-            Input::Command(command) => self.command(command, cx)?,
-            Input::Tick(timer) => self.on_tick(timer, cx),
-        }
-        if !self.has_begun {
-            self.begin(cx);
-        }
+        self.take(input, cx)?;
         self.flush(cx);
         Ok(())
     }

@@ -3,15 +3,19 @@
 use alloc::vec::Vec;
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
-use selvedge_core::{NodeId, Sha256Sortition};
+use selvedge_core::{Incarnation, Member, NodeId, Sha256Sortition};
+use selvedge_replica::Configuration;
 use thiserror::Error;
 
 use super::message::{FIXED_LEN, ITEM_LEN};
 use crate::draw::mix;
 use crate::{Chooser, GroupId, Node, Policy, Selection, Target, Unplaceable};
 
+/// What stands before a replica's message.
+const AROUND: u16 = (FIXED_LEN + ITEM_LEN) as u16;
+
 /// The shortest frame: what a replica needs at least, and what stands before its message.
-const FRAME_MIN: u64 = 127 + (FIXED_LEN + ITEM_LEN) as u64;
+const FRAME_MIN: u64 = 127 + AROUND as u64;
 
 /// What all nodes are given alike: which nodes can be members of groups, and how they are chosen. Its
 /// digest stands in each message, so that nodes with different plans refuse each other.
@@ -43,6 +47,16 @@ pub enum PlanError {
         found: usize,
         /// How many a group needs.
         needed: usize,
+    },
+    /// Frames have no room for the members of a group, whichever life each is in.
+    #[error(
+        "frames have {found} bytes, and the names of a group's members need {needed}: set the frame budget to {needed} or more"
+    )]
+    Frame {
+        /// The frame budget.
+        found: u16,
+        /// The lowest that works.
+        needed: u16,
     },
 }
 
@@ -76,10 +90,11 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same plan with frames of so many bytes at most, header and sender included: from 145.
+    /// The same plan with frames of so many bytes at most, header and sender included: from 145, and
+    /// as many as the names of a group's members need.
     ///
     /// # Errors
-    /// The number is out of its range.
+    /// The number is out of its range, or [`PlanError::Frame`].
     pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, PlanError> {
         settings::check(&[Setting::number(
             "frame_budget",
@@ -89,6 +104,12 @@ impl Plan {
         )
         .counts("bytes")])?;
         self.frame_budget = frame_budget;
+        let needed = (frame_budget..u16::MAX).find(|it| self.members_fit(*it));
+        let needed = needed.unwrap_or(u16::MAX);
+        if frame_budget < needed {
+            let found = frame_budget;
+            return Err(PlanError::Frame { found, needed });
+        }
         Ok(self.with(frame_budget.into()))
     }
 
@@ -126,7 +147,23 @@ impl Plan {
 
     /// The longest frame of a replica, so that it fits with what stands before it.
     pub(super) const fn replica_budget(&self) -> u16 {
-        self.frame_budget - (FIXED_LEN + ITEM_LEN) as u16
+        self.frame_budget - AROUND
+    }
+
+    /// Whether a link fits into such frames whichever members it names. Founders are named in life 0;
+    /// a link that named later lives and did not fit would never be decided.
+    fn members_fit(&self, frame_budget: u16) -> bool {
+        let longest = self.nodes.iter().rev().take(self.selection.members());
+        let members = longest.map(|it| Member {
+            id: it.id,
+            incarnation: Incarnation(u32::MAX),
+        });
+        let configuration = Configuration {
+            number: Configuration::NUMBER_MAX,
+            frame_budget: frame_budget.saturating_sub(AROUND),
+            ..Configuration::of(members)
+        };
+        configuration.check().is_ok()
     }
 
     pub(super) fn place(&self, id: NodeId) -> Option<usize> {

@@ -61,7 +61,11 @@ impl Alone {
     }
 
     fn trigger(&mut self) {
-        let (routine, id) = (ROUTINE, TRIGGER);
+        self.trigger_as(TRIGGER);
+    }
+
+    fn trigger_as(&mut self, id: TriggerId) {
+        let routine = ROUTINE;
         let input = Input::Command(Command::Trigger { routine, id });
         let sent = &mut self.sent;
         let take = |effect| {
@@ -140,4 +144,44 @@ fn a_routine_whose_leader_asks_something_is_asked_where_that_leader_is() {
     node.with(|node, cx| node.on_said(said, cx));
     node.trigger();
     assert_eq!(node.asked(), BTreeSet::from([3]));
+}
+
+/// A node that waits for many answers asks for all of them in few frames.
+#[test]
+fn questions_of_one_step_share_frames() {
+    let mut node = Alone::new();
+    (0..20).for_each(|it| node.trigger_as(TriggerId(it)));
+    node.sent.clear();
+    node.expire(node.due().unwrap());
+    let sent = (node.sent.iter()).map(|(to, it)| (to.id.0, it.items.len()));
+    assert_eq!(sent.collect::<Vec<_>>(), [(2, 20), (3, 20)]);
+}
+
+#[test]
+fn a_proposal_that_is_too_long_is_counted() {
+    let nodes = [Node::new(1, Place([0; 3]))];
+    let lamp = NodeId(7);
+    let selection = Selection::new().with_failures(0);
+    let site = Site::new(selection, nodes, [(lamp, Place([0; 3]))], 1).unwrap();
+    let site = site.with_frame_budget(145).unwrap();
+    let site = Arc::new(site.with_limits(crate::devices::Limits::new().with_word(200)));
+    let me = Member::new(1, 0);
+    let node = Kgroup::new(me, Config::new(), site, groups::Begin::First).unwrap();
+    let mut driver = Driver::new(node);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut now = Time::ZERO;
+    let input = Input::Command(Command::Epoch(1));
+    driver.step(now, &mut rng, input, |_| ()).unwrap();
+    while driver.machine().leads().next().is_none() {
+        now = driver.deadline().unwrap();
+        driver.expire(now, &mut rng, |_| ());
+    }
+    for (len, too_long) in [(60, 0), (120, 1)] {
+        let value = Some("x".repeat(len).as_str().into());
+        let device = lamp;
+        let input = Input::Command(Command::Reported { device, value });
+        driver.step(now, &mut rng, input, |_| ()).unwrap();
+        let counters = driver.machine().groups().counters();
+        assert_eq!(counters.too_long, too_long, "{len}");
+    }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::wire::Message as _;
-use selvedge_core::{Driver, Input, Member, NodeId, Time};
+use selvedge_core::{Driver, Input, Member, NodeId, Span, Time};
+use selvedge_kgroup::devices::{self, Devices, Limits};
 use selvedge_kgroup::groups::{Begin, Item, Message, Misbehaviour, Reject};
-use selvedge_kgroup::routines::Definition;
+use selvedge_kgroup::routines::{self, Definition};
 use selvedge_kgroup::{
-    Claim, Config, GroupId, Kgroup, Node, Parcel, Patience, Place, Request, Selection, Site,
-    Status, Update,
+    Claim, Config, Delivery, GroupId, Kgroup, Node, Outcome, Parcel, Patience, Place, Request,
+    Selection, Site, Status, Update,
 };
-use selvedge_replica::Body;
-use selvedge_routine::{Routine, Step};
+use selvedge_replica::{Body, State as _};
+use selvedge_routine::{Routine, State, Step};
 
 type Sent = Message<Update, Parcel>;
 
@@ -99,6 +100,159 @@ fn the_bytes_of_a_message_stay_the_same() {
     assert_eq!(postcard::from_bytes::<Sent>(&bytes).unwrap(), message);
 }
 
+/// Every update of a cluster, and the hold of a routine's step.
+#[test]
+fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
+    let (device, claim, number) = (NodeId(101), CLAIM, 5);
+    let by = Member::new(7, 3);
+    let outcome = Outcome::Done;
+    let waited = Span::secs(3);
+    let value = || State::from("on");
+    let updates: [(devices::Update, &[u8]); 9] = [
+        (
+            devices::Update::Lock {
+                device,
+                claim,
+                patience: Patience::Queues,
+            },
+            &[0, 101, 13, 172, 2, 1, 0],
+        ),
+        (
+            devices::Update::Release { device, claim },
+            &[1, 101, 13, 172, 2, 1],
+        ),
+        (
+            devices::Update::Act {
+                device,
+                claim,
+                step: 2,
+                value: value(),
+                delivery: Delivery::AtMostOnce,
+                by,
+            },
+            &[2, 101, 13, 172, 2, 1, 2, 1, 2, b'o', b'n', 1, 7, 3],
+        ),
+        (
+            devices::Update::Acted {
+                device,
+                number,
+                outcome,
+                turn: 1,
+            },
+            &[3, 101, 5, 0, 1],
+        ),
+        (
+            devices::Update::Observed {
+                device,
+                after: 3,
+                is_up: true,
+                value: Some(value()),
+            },
+            &[4, 101, 3, 1, 1, 1, 2, b'o', b'n'],
+        ),
+        (
+            devices::Update::Watch {
+                device,
+                routine: CLAIM.routine,
+            },
+            &[5, 101, 13],
+        ),
+        (
+            devices::Update::TakeOver {
+                device,
+                number,
+                after: 1,
+                by,
+            },
+            &[6, 101, 5, 1, 7, 3],
+        ),
+        (
+            devices::Update::Settled {
+                device,
+                number,
+                turn: 2,
+            },
+            &[7, 101, 5, 2],
+        ),
+        (
+            devices::Update::Waited {
+                device,
+                number,
+                turn: 2,
+                waited,
+            },
+            &[8, 101, 5, 2, 192, 141, 183, 1],
+        ),
+    ];
+    for (update, expected) in updates {
+        let update = Update::Devices(update);
+        let bytes = postcard::to_allocvec(&update).unwrap();
+        assert_eq!(bytes, [&[0], expected].concat(), "{update:?}");
+        assert_eq!(postcard::from_bytes::<Update>(&bytes).unwrap(), update);
+    }
+    let held = Update::Routine(routines::Update::Held {
+        instance: 300,
+        step: 2,
+        held: waited,
+    });
+    let bytes = postcard::to_allocvec(&held).unwrap();
+    assert_eq!(bytes, [1, 8, 172, 2, 2, 192, 141, 183, 1]);
+}
+
+/// A state is sent whole to new members, with the command that is under way, its turn and its hold.
+#[test]
+fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
+    let (device, claim, number) = (NodeId(101), CLAIM, 1);
+    let mut state = Devices::new([device], Limits::new());
+    let updates = [
+        devices::Update::Lock {
+            device,
+            claim,
+            patience: Patience::Queues,
+        },
+        devices::Update::Act {
+            device,
+            claim,
+            step: 2,
+            value: "on".into(),
+            delivery: Delivery::AtLeastOnce,
+            by: Member::new(7, 3),
+        },
+        devices::Update::TakeOver {
+            device,
+            number,
+            after: 0,
+            by: Member::new(8, 0),
+        },
+        devices::Update::Waited {
+            device,
+            number,
+            turn: 1,
+            waited: Span::secs(3),
+        },
+        devices::Update::Acted {
+            device,
+            number,
+            outcome: Outcome::Failed,
+            turn: 1,
+        },
+    ];
+    for update in updates {
+        state.apply(&update);
+    }
+    let bytes = postcard::to_allocvec(&state).unwrap();
+    let limits = [64, 128, 2, 64, 64];
+    let lock = [1, 13, 172, 2, 1, 0, 1, 13, 172, 2, 1, 0];
+    let status = [0, 0, 0];
+    let act = [1, 1, 13, 172, 2, 1, 2, 1, 2, b'o', b'n', 0, 8, 0, 1];
+    let settles = [192, 141, 183, 1, 1, 1, 0];
+    let device = [1, 101];
+    let watchers = [0];
+    let parts: [&[u8]; 7] = [&limits, &device, &lock, &status, &act, &settles, &watchers];
+    assert_eq!(bytes, parts.concat());
+    assert_eq!(postcard::from_bytes::<Devices>(&bytes).unwrap(), state);
+}
+
 #[test]
 fn a_message_of_another_site_or_of_nobody_is_refused() {
     let me = Member::new(1, 0);
@@ -158,7 +312,7 @@ fn the_digest_tells_sites_apart() {
         site().with_generation(1),
         site().with_routine(step("on")).unwrap(),
         site().with_routine(step("off")).unwrap(),
-        site().with_limits(selvedge_kgroup::devices::Limits::new().with_queue(3)),
+        site().with_limits(Limits::new().with_queue(3)),
     ];
     let mut digests: Vec<u32> = sites.iter().map(digest).collect();
     assert_eq!(digests[0], digest(&site()));

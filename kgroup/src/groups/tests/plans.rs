@@ -1,5 +1,8 @@
 //! What all nodes are given alike.
 
+use selvedge_core::Incarnation;
+use selvedge_replica::Configuration;
+
 use super::*;
 use crate::groups::PlanError;
 use crate::groups::plan::stagger;
@@ -76,6 +79,32 @@ fn a_plan_that_cannot_work_is_refused() {
     let plan = Plan::new(uniform, nodes()).unwrap();
     assert!(plan.clone().with_frame_budget(145).is_ok());
     assert!(plan.with_frame_budget(144).is_err());
+}
+
+/// Founders are named in life 0. Later members have lives of any length, and then they have to fit, too.
+#[test]
+fn a_plan_whose_frames_have_no_room_for_the_names_of_later_members_is_refused() {
+    let nodes = (0..5).map(|it| Node {
+        id: NodeId(u64::MAX - it),
+        place: None,
+    });
+    let plan = Plan::new(Selection::new(), nodes).unwrap();
+    let refused = plan.clone().with_frame_budget(160).unwrap_err();
+    let PlanError::Frame { found: 160, needed } = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(plan.clone().with_frame_budget(needed - 1).is_err());
+    let plan = plan.with_frame_budget(needed).unwrap();
+    let members = plan.nodes().iter().map(|it| Member {
+        id: it.id,
+        incarnation: Incarnation(u32::MAX),
+    });
+    let longest = Configuration {
+        number: Configuration::NUMBER_MAX,
+        frame_budget: plan.replica_budget(),
+        ..Configuration::of(members)
+    };
+    assert_eq!(longest.check(), Ok(()));
 }
 
 #[test]
