@@ -22,7 +22,7 @@ pub enum Command {
         /// The device.
         device: NodeId,
         /// The state that it reports; nothing where it answers without one. Then the last state that the
-        /// group knows stands, which may differ from what this host reported before: leaders change.
+        /// group knows stands, which may differ from the last report of this host: leaders change.
         value: Option<State>,
     },
     /// What became of a command to a device.

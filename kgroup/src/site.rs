@@ -157,11 +157,11 @@ impl Site {
         self
     }
 
-    /// The same site, with frames of so many bytes at most, header and sender included: from 145, and
-    /// as many as the names of a group's members need. Default 1,400.
+    /// The same site with this limit in bytes for a frame, header and sender included: from 145, and no
+    /// less than the names of a group's members need. Default 1,400.
     ///
     /// Decisions have to fit as well. A frame has room for a state of a device that is 130 bytes
-    /// shorter where the ids of nodes and devices are below 128, and 190 bytes shorter whatever ids are. A
+    /// shorter where the ids of nodes and devices are below 128, and 190 bytes shorter for any ids. A
     /// longer one may never be decided: [`too_long`](crate::groups::Counters::too_long) counts it, and its
     /// routine waits.
     ///

@@ -138,7 +138,7 @@ impl Handle {
 
     /// A device answered a ping ([`devices::Event::Ping`](kgroup::devices::Event::Ping)), or spoke
     /// unasked: its state, or nothing where it answers without one. Then the last state that the
-    /// cluster's group knows stands, which may differ from what this node reported before.
+    /// cluster's group knows stands, which may differ from the last report of this node.
     ///
     /// # Errors
     /// When this node does not lead the device's cluster; as [`Map::get`].

@@ -11,7 +11,7 @@ use super::message::{FIXED_LEN, ITEM_LEN};
 use crate::draw::mix;
 use crate::{Chooser, GroupId, Node, Policy, Selection, Target, Unplaceable};
 
-/// What stands before a replica's message.
+/// The length in bytes of all that precedes a replica's message.
 const AROUND: u16 = (FIXED_LEN + ITEM_LEN) as u16;
 
 /// The shortest frame: what a replica needs at least, and what stands before its message.
@@ -90,8 +90,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same plan with frames of so many bytes at most, header and sender included: from 145, and
-    /// as many as the names of a group's members need.
+    /// The same plan with this limit in bytes for a frame, header and sender included: from 145, and no
+    /// less than the names of a group's members need.
     ///
     /// # Errors
     /// The number is out of its range, or [`PlanError::Frame`].
@@ -150,7 +150,7 @@ impl Plan {
         self.frame_budget - AROUND
     }
 
-    /// Whether a link fits into such frames whichever members it names. Founders are named in life 0;
+    /// Returns true if a link fits into such frames for all members that it may name. Founders are named in life 0;
     /// a link that named later lives and did not fit would never be decided.
     fn members_fit(&self, frame_budget: u16) -> bool {
         let longest = self.nodes.iter().rev().take(self.selection.members());
