@@ -182,6 +182,12 @@ impl<S: State> Replica<S> {
             if may_have_state {
                 self.ask_for_missing(from, cx);
             }
+            // Of two witnesses that lack the state, one behind the other, each may name the other one:
+            // only a later configuration causes questions before the next tick.
+            if other.number < self.heard {
+                return;
+            }
+            self.heard = other.number;
             for voter in other.members().filter(|it| !it.is_witness) {
                 let to = voter.member;
                 if to.id != from.id && to.id != self.me.id {

@@ -347,6 +347,7 @@ impl<S: State> Replica<S> {
     }
 
     fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+        self.heard = 0;
         match timer {
             Timer::Resend => self.on_resend_tick(cx),
             Timer::Commit => self.on_commit_tick(cx),

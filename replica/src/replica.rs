@@ -64,6 +64,8 @@ pub struct Replica<S: State> {
     pub(crate) is_active: bool,
     /// How often this member has told others that there is this configuration, while it does.
     pub(crate) invited: Option<u8>,
+    /// The latest configuration that another node has named since the last tick here; 0 without one.
+    pub(crate) heard: u64,
     /// Whether the lease that this member acknowledged may run.
     pub(crate) is_tied: bool,
     /// Whether it was tied when its former life ended, and no input has come since.
@@ -222,6 +224,7 @@ impl<S: State> Replica<S> {
             serving: [None, None],
             is_active: false,
             invited: None,
+            heard: 0,
             is_tied: false,
             is_restored: false,
             waits_to_stand: false,

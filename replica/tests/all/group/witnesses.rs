@@ -172,6 +172,49 @@ fn a_member_tells_that_its_configuration_is_active_once_it_follows_a_leader() {
     }
 }
 
+/// Nodes 1 and 3 changed places: each is the witness of the configuration that it knows, and node 1 is behind.
+/// Node 2 knows neither configuration.
+#[test]
+fn two_witnesses_that_name_each_other_are_not_asked_in_turn() {
+    let first = Configuration::of([1, 2, 3].map(member));
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    let named = |number: u64, holder: u64, witness: u64| {
+        let voters = [Voter::new(member(holder)), Voter::witness(member(witness))];
+        let mut configuration = Configuration::new(voters);
+        configuration.number = number;
+        Body::Current {
+            configuration: Box::new(configuration),
+            is_active: true,
+        }
+    };
+    let asked = |group: &mut Group, number: u64, from: u64, holder: u64| {
+        let body = named(number, holder, from);
+        group.judged(2, member(from), number, body).unwrap();
+        let is_question = |it: &(u64, Body<u16>)| matches!(it.1, Body::Lacking { .. });
+        let taken = group.taken().into_iter().filter(is_question);
+        taken.map(|it| it.0).collect::<Vec<u64>>()
+    };
+    assert_eq!(asked(&mut group, 3, 1, 3), [3]);
+    assert_eq!(asked(&mut group, 4, 3, 1), [1]);
+    assert_eq!(asked(&mut group, 3, 1, 3), [], "node 3 has answered");
+    assert_eq!(
+        asked(&mut group, 4, 3, 1),
+        [1],
+        "the latest configuration may be named again"
+    );
+    group.command(2, Command::Propose(7));
+    for _ in 0..10 {
+        group.taken();
+        group.slow_round(Span::secs(1));
+    }
+    group.taken();
+    assert_eq!(
+        asked(&mut group, 3, 1, 3),
+        [3],
+        "its answer may have been lost"
+    );
+}
+
 /// No state arrives at node 2 once it knows of the change.
 fn drop_states(group: &mut Group) {
     let lacks = group.node(2).configuration().number == 2;
