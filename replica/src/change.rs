@@ -86,6 +86,7 @@ impl<S: State> Replica<S> {
         self.lead = None;
         self.deferred = None;
         self.seen = 0;
+        self.heard = 0;
         self.is_active = false;
         if self.invited.take().is_some() {
             cx.disarm(Timer::Invite);

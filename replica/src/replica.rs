@@ -64,7 +64,8 @@ pub struct Replica<S: State> {
     pub(crate) is_active: bool,
     /// How often this member has told others that there is this configuration, while it does.
     pub(crate) invited: Option<u8>,
-    /// The latest configuration that another node has named since the last tick here; 0 without one.
+    /// The latest configuration that another node has named since the last tick here, or since this
+    /// member has the present one; 0 without one.
     pub(crate) heard: u64,
     /// Whether the lease that this member acknowledged may run.
     pub(crate) is_tied: bool,
