@@ -117,7 +117,7 @@ fn cases() -> Vec<Case> {
                 sees: &[AllApplied(1), Configured(2)],
                 ..Setup::of(THREE, &[])
             },
-            states: 2_255,
+            states: 2_295,
             rule: &[Published::SeparateSuccessors],
             steps: 4,
         },

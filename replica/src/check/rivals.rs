@@ -154,10 +154,10 @@ fn changes() -> Vec<Scenario> {
         ..RIVALS
     };
     vec![
-        holds("a change, another one stands before it", 2_612, change),
+        holds("a change, another one stands before it", 2_632, change),
         holds(
             "a change that the leader stays in, another one stands before it",
-            49_885,
+            49_935,
             Setup {
                 first: &[(1, Configure(&[1, 3])), (2, Propose(22))],
                 ..change
@@ -165,7 +165,7 @@ fn changes() -> Vec<Scenario> {
         ),
         holds(
             "a change, another one stands before it, the leader crashes",
-            11_884,
+            12_052,
             Setup {
                 ends: &[1],
                 bounds: A_CRASH,

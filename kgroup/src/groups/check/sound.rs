@@ -205,7 +205,7 @@ fn changes() -> Vec<Scenario> {
         holds("an epoch", 23_630, epoch),
         holds(
             "the leader fails during an epoch, and another member is down",
-            78_970,
+            79_194,
             Setup {
                 ends: &[1],
                 down: &[3],
@@ -222,7 +222,7 @@ fn changes() -> Vec<Scenario> {
         holds("a member that left is chosen anew", 2_337, chosen_anew),
         holds(
             "a member that left is chosen anew, a loss",
-            32_720,
+            33_804,
             Setup {
                 bounds: a_loss,
                 ends_within: Some(2),
@@ -401,7 +401,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     };
     let name = "a node that missed a link asks a member that left it";
     vec![
-        holds(name, 121, setup),
+        holds(name, 147, setup),
         breaks(name, 9, setup, &[Published::NoMark]),
     ]
 }
