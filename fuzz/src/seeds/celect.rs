@@ -207,7 +207,7 @@ fn messages(
             Message::Appoint {
                 ballot,
                 life: number as u32,
-                few: number % 2 == 0,
+                few: number.is_multiple_of(2),
             },
         ),
         (
