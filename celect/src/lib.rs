@@ -144,7 +144,7 @@
 //! | `std` | std in `selvedge-core` |
 //!
 //! On a Cortex-M4F a device's program with elections alone takes 44 KB of flash, the encoding of
-//! frames and the allocator included, and 62 KB with `estimate` (`no_std/flash`), ranked by SipHash.
+//! frames and the allocator included, and 62 KB with `estimate` (`verify/no_std/flash`), ranked by SipHash.
 
 #![no_std]
 #![forbid(unsafe_code)]

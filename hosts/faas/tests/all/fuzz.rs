@@ -12,8 +12,8 @@ use crate::support::{arguments, wasm};
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     inputs(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus"),
-        target,
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/hosts/corpus"),
+        &format!("faas_{target}"),
     )
 }
 

@@ -15,8 +15,8 @@ use corpus::changed;
 
 fn inputs(target: &str) -> Vec<Vec<u8>> {
     corpus::inputs(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus"),
-        target,
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/hosts/corpus"),
+        &format!("hub_{target}"),
     )
 }
 

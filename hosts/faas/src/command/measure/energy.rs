@@ -1,6 +1,6 @@
 //! The paper's model of energy (section 5): an ESP32 takes power while it is awake, and next to none while
 //! it sleeps; a Raspberry Pi 3B as gateway always takes as much. The figures are those of the paper, as in
-//! `lab/src/claims/pcm/energy.rs`; no power is measured.
+//! `verify/lab/src/claims/pcm/energy.rs`; no power is measured.
 
 use core::time::Duration;
 

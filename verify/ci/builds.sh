@@ -1,0 +1,112 @@
+# Steps that build and run no test. Read by `.ci/run`.
+# shellcheck shell=bash
+
+# The dependencies under "Embed it" in README build the program that it says to copy, in a crate of
+# its own.
+embed() {
+    local crate=$target/embed
+    mkdir -p "$crate/src"
+    cp membership/examples/smallest.rs "$crate/src/main.rs"
+    cp Cargo.lock "$crate"
+    {
+        printf '[package]\nname = "embed"\nversion = "0.1.0"\nedition = "2024"\n\n[workspace]\n\n'
+        sed -n '/^## Embed it/,/^## /{/^```toml/,/^```$/{/^```/!p}}' README.md |
+            sed "s#path = \"#path = \"$PWD/#"
+    } >"$crate/Cargo.toml"
+    grep -q '^selvedge-core = ' "$crate/Cargo.toml"
+    CARGO_TARGET_DIR=$target cargo check --quiet --manifest-path "$crate/Cargo.toml"
+}
+
+features_of() {
+    sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' "$1" | grep -vx default
+}
+
+# Each library with no feature, and with each of its features alone. One is checked after the other
+# that it needs, so two at a time, with a folder for each.
+features() {
+    local manifest package feature
+    local -a pairs=()
+    for manifest in $(git ls-files '*/Cargo.toml'); do
+        # Those in workspaces of their own have steps of their own.
+        [[ $manifest == fuzz/* || $manifest == */flash/* || $manifest == hosts/Cargo.toml ||
+            $manifest == hosts/faas/* || $manifest == hosts/hub/* || $manifest == hosts/door/* ||
+            $manifest == hosts/mqtt/* ]] && continue
+        grep -q '^\[features\]' "$manifest" || continue
+        package=$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)
+        for feature in '' $(features_of "$manifest"); do
+            pairs+=("$package:$feature")
+        done
+    done
+    local half=$((${#pairs[@]} / 2))
+    lint_each "${pairs[@]:0:half}" &
+    local first=$!
+    CARGO_TARGET_DIR=$target/features lint_each "${pairs[@]:half}"
+    wait "$first"
+}
+
+# Pairs of a package and one of its features, or none.
+lint_each() {
+    local pair
+    for pair in "$@"; do
+        echo "$pair"
+        cargo clippy --quiet -p "${pair%%:*}" --no-default-features --features "${pair#*:}" -- -D warnings || return
+    done
+}
+
+# The benches still build; nothing is measured.
+benches() {
+    (
+        cd verify/benches
+        export CARGO_TARGET_DIR=$target
+        cargo fmt --check
+        cargo clippy --locked --quiet --all-targets -- -D warnings
+    )
+}
+
+# The public API is equal to the files in verify/api.
+api() {
+    if ! has_nightly; then
+        echo "skipped: no nightly toolchain"
+        return
+    fi
+    (
+        cd verify/api
+        export CARGO_TARGET_DIR=$target/api
+        cargo fmt --check
+        cargo clippy --locked --quiet -- -D warnings
+        cargo run --locked --quiet
+    )
+}
+
+# The oldest compiler that the manifests promise, where it is installed. Elsewhere clippy's lint
+# `incompatible_msrv` has looked for what is newer in the standard library.
+oldest() {
+    local version
+    version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    if ! { rustup toolchain list 2>/dev/null || true; } | grep "^$version" >/dev/null; then
+        echo "skipped: no toolchain $version"
+        return
+    fi
+    cargo "+$version" check --locked --workspace --all-features --target-dir "$target/oldest"
+}
+
+# The lower bounds of the manifests are true: all is built with the lowest version of each package
+# that a manifest names. In a copy, since the lock files stay as they are.
+minimal() {
+    if ! has_nightly; then
+        echo "skipped: no nightly toolchain"
+        return
+    fi
+    local copy=$target/minimal/source workspace
+    rm -rf "$copy"
+    mkdir -p "$copy"
+    git ls-files -z -- ':!*Cargo.lock' ':!*/corpus/*' | tar -c --null -T - | tar -x -C "$copy"
+    for workspace in . hosts; do
+        (
+            cd "$copy/$workspace"
+            export CARGO_TARGET_DIR=$target/minimal
+            cargo +nightly -Z direct-minimal-versions generate-lockfile --quiet
+            cargo +nightly check --quiet --workspace --all-features
+        )
+    done
+}

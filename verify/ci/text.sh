@@ -1,0 +1,94 @@
+# Steps that read files: lists, links, lock files, the book. Read by `.ci/run`.
+# shellcheck shell=bash
+
+leftovers() {
+    local found
+    found=$(git grep -nE '\b(todo|unimplemented|dbg)!|#\[ignore' -- '*.rs' || true)
+    if [[ -n $found ]]; then
+        printf 'unfinished or switched off:\n%s\n' "$found"
+        return 1
+    fi
+}
+
+# Every relative link in the Markdown files leads to something, those of the book to a part of it.
+# What a chapter includes may lie anywhere in the repository.
+links() {
+    local file link bad=0
+    while IFS= read -r file; do
+        while IFS= read -r link; do
+            if [[ ! -e $(dirname "$file")/$link ]]; then
+                echo "$file: no such file: $link"
+                bad=1
+            elif [[ $file == docs/src/* && $link == *../* ]]; then
+                echo "$file: a link that leaves the book: $link"
+                bad=1
+            fi
+        done < <(grep -oE '\]\([^)#]+' "$file" | sed -E 's/^\]\(//' | grep -vE '^[a-z]+:' || true)
+        while IFS= read -r link; do
+            if [[ ! -e $(dirname "$file")/$link ]]; then
+                echo "$file: nothing to include: $link"
+                bad=1
+            fi
+        done < <(grep -oE '\{\{#include [^}:]+' "$file" | sed -E 's/^\{\{#include //' || true)
+    done < <(git ls-files '*.md')
+    return "$bad"
+}
+
+# The lists of folders are complete, and a protocol needs only the crates that ARCHITECTURE.md names.
+layout() {
+    local manifest folder below bad=0
+    while IFS= read -r manifest; do
+        folder=$(dirname "$manifest")
+        if ! grep -q "^${folder%%/*}/ " README.md; then
+            echo "${folder%%/*}/ is not listed in README.md (Layout)"
+            bad=1
+        fi
+        if grep -q '^\[package\]' "$manifest" && ! grep -q "^| .$folder/\`" ARCHITECTURE.md; then
+            echo "$folder/ is not listed in ARCHITECTURE.md (Packages)"
+            bad=1
+        fi
+    done < <(git ls-files '*/Cargo.toml')
+    for folder in membership camera celect replica safehome kgroup pcm; do
+        for below in $(sed -n '/^\[dependencies\]/,/^\[dev/s/^selvedge-\([a-z]*\).*/\1/p' "$folder/Cargo.toml"); do
+            if [[ ! " core sim replica routine " == *" $below "* ]]; then
+                echo "$folder depends on $below, on which no protocol may depend"
+                bad=1
+            fi
+        done
+    done
+    lints_of() { sed -n '/^\[workspace\.lints\./,/^\[profile/{/^\[profile/!p}' "$1" | grep -v '^#'; }
+    if ! diff <(lints_of Cargo.toml) <(lints_of hosts/Cargo.toml); then
+        echo "the lints of hosts/Cargo.toml differ from those of Cargo.toml: copy the table"
+        bad=1
+    fi
+    return "$bad"
+}
+
+# The lock file of each workspace is up to date.
+lock() {
+    local file
+    for file in $(git ls-files '*Cargo.lock'); do
+        cargo metadata --locked --quiet --format-version 1 \
+            --manifest-path "$(dirname "$file")/Cargo.toml" >/dev/null
+    done
+}
+
+# The book builds, and all its chapters are listed.
+book() {
+    export PATH=$target/tools/bin:$PATH
+    if ! command -v mdbook >/dev/null; then
+        install_tool mdbook --version '^0.4' --no-default-features
+    fi
+    local warnings=$target/book.log chapter
+    mdbook build docs --dest-dir "$target/book" 2>&1 | tee "$warnings"
+    if grep -E 'WARN|ERROR' "$warnings"; then
+        return 1
+    fi
+    for chapter in docs/src/*.md; do
+        chapter=$(basename "$chapter")
+        if [[ $chapter != SUMMARY.md ]] && ! grep -qF "($chapter)" docs/src/SUMMARY.md; then
+            echo "docs/src/SUMMARY.md does not list $chapter"
+            return 1
+        fi
+    done
+}

@@ -1,0 +1,35 @@
+# The tools that the steps need, and how they are installed. Read by `.ci/run`.
+# shellcheck shell=bash
+
+tools() {
+    command -v cargo >/dev/null || {
+        echo "cargo is missing: install Rust 1.88 or later" >&2
+        return 1
+    }
+    if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
+        rustup component add rustfmt clippy
+    fi
+    # libFuzzer, of which clippy's --all-features builds the runtime, is written in C++.
+    if ! command -v c++ >/dev/null; then
+        apt-get update -qq && apt-get install -y -qq g++
+    fi
+    # The tests of the page that `selvedge-faas` serves look at it in a browser.
+    if ! command -v chromium >/dev/null; then
+        { apt-get update -qq && apt-get install -y -qq chromium; } || echo "without Chromium"
+    fi
+    # Those of hosts over MQTT go to a broker that nobody here wrote.
+    if ! command -v mosquitto >/dev/null && [[ ! -x /usr/sbin/mosquitto ]]; then
+        { apt-get update -qq && apt-get install -y -qq mosquitto; } || echo "without mosquitto"
+    fi
+    cargo --version && rustc --version
+}
+
+# Unoptimised: what it takes to build a tool is more than what it takes to run it once.
+install_tool() {
+    CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
+        cargo install "$@" --debug --locked --quiet --root "$target/tools"
+}
+
+has_nightly() {
+    { rustup toolchain list 2>/dev/null || true; } | grep '^nightly' >/dev/null
+}
