@@ -1,6 +1,6 @@
 //! A short stand-in for a state.
 
-use core::hash::{BuildHasherDefault, Hash, Hasher};
+use core::hash::{Hash, Hasher};
 
 /// 128 bits of what a state's `Hash` writes. Two states of a billion share one with a probability
 /// of about 10^-21, so counts of unique states are taken as exact. What `Hash` passes over, as it
@@ -14,26 +14,9 @@ impl Fingerprint {
         value.hash(&mut lanes);
         Self(lanes.a, lanes.b)
     }
-}
 
-/// A hash map's hasher for keys that are hashes already.
-#[derive(Default)]
-pub(super) struct Passed(u64);
-
-pub(super) type BuildPassed = BuildHasherDefault<Passed>;
-
-impl Hasher for Passed {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 ^= value;
-    }
-
-    fn finish(&self) -> u64 {
+    /// The place in a hash table: it is a hash already.
+    pub(super) const fn as_u64(self) -> u64 {
         self.0
     }
 }
