@@ -7,7 +7,7 @@
 //! cargo run -- --write  # the files follow the code
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -34,10 +34,11 @@ fn main() -> ExitCode {
 /// Whether each file is what the code says, or is now.
 fn run(write: bool) -> Result<bool, Box<dyn Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = (here.parent().and_then(Path::parent)).ok_or("verify/api/ has no folder around it")?;
+    let root =
+        (here.parent().and_then(Path::parent)).ok_or("verify/api/ has no folder around it")?;
     let mut same = true;
-    for package in published(root)? {
-        let found = api_of(root, &package)?;
+    for (package, features) in published(root)? {
+        let found = api_of(root, &package, &features)?;
         let file = here.join(format!("{package}.txt"));
         if write {
             fs::write(&file, found)?;
@@ -50,9 +51,10 @@ fn run(write: bool) -> Result<bool, Box<dyn Error>> {
     Ok(same)
 }
 
-/// The names of the packages that can be published, from the manifests in `root` and in `hosts`.
-fn published(root: &Path) -> Result<BTreeSet<String>, Box<dyn Error>> {
-    let mut packages = BTreeSet::new();
+/// The packages that can be published, from the manifests in `root` and in `hosts`, each with its
+/// features.
+fn published(root: &Path) -> Result<BTreeMap<String, String>, Box<dyn Error>> {
+    let mut packages = BTreeMap::new();
     for folder in [root, &root.join("hosts")] {
         for entry in fs::read_dir(folder)? {
             let manifest = entry?.path().join("Cargo.toml");
@@ -68,20 +70,36 @@ fn published(root: &Path) -> Result<BTreeSet<String>, Box<dyn Error>> {
                 name.strip_suffix('"')
             });
             let name = name.ok_or_else(|| format!("{} names no package", manifest.display()))?;
-            packages.insert(name.to_owned());
+            packages.insert(name.to_owned(), features(&text));
         }
     }
     Ok(packages)
 }
 
-/// One line for each public item, with all features. Blanket and automatic implementations are
+/// The features of a manifest, separated by commas. `check` is left out: models change with the checks
+/// that they are for, and no application builds on them.
+fn features(manifest: &str) -> String {
+    let lines = manifest.lines().skip_while(|line| *line != "[features]");
+    let table = lines.skip(1).take_while(|line| !line.starts_with('['));
+    let names = table.filter_map(|line| line.split_once(" = ").map(|(name, _)| name));
+    let public = names.filter(|name| !name.starts_with('#') && *name != "check");
+    public.collect::<Vec<_>>().join(",")
+}
+
+/// One line for each public item, with these features. Blanket and automatic implementations are
 /// left out: they follow from the rest.
-fn api_of(root: &Path, package: &str) -> Result<String, Box<dyn Error>> {
+fn api_of(root: &Path, package: &str, features: &str) -> Result<String, Box<dyn Error>> {
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("verify/target"), PathBuf::from);
     let status = Command::new("cargo")
-        .args(["+nightly", "rustdoc", "--quiet", "--lib", "--all-features"])
-        .args(["-p", package, "--target-dir"])
+        .args([
+            "+nightly",
+            "rustdoc",
+            "--quiet",
+            "--lib",
+            "--no-default-features",
+        ])
+        .args(["--features", features, "-p", package, "--target-dir"])
         .arg(&target)
         .args(["--", "-Zunstable-options", "--output-format", "json"])
         .args(["--cap-lints", "allow"])
