@@ -27,7 +27,10 @@ mod membership_operations;
 mod own_operations;
 mod pcm_operations;
 mod replica_operations;
+mod sealed;
 mod seeds;
+mod site;
+mod stored_facts;
 
 pub use camera_operations::camera_operations;
 pub use celect_operations::celect_operations;
@@ -41,7 +44,10 @@ pub use membership_operations::membership_operations;
 pub use own_operations::own_operations;
 pub use pcm_operations::pcm_operations;
 pub use replica_operations::replica_operations;
+pub use sealed::sealed;
 pub use seeds::{Seed, seeds};
+pub use site::site;
+pub use stored_facts::stored_facts;
 
 /// A function that takes bytes and panics when a promise is broken.
 #[derive(Clone, Copy, Debug)]
@@ -101,5 +107,17 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "replica_operations",
         run: replica_operations,
+    },
+    Target {
+        name: "sealed",
+        run: sealed,
+    },
+    Target {
+        name: "site",
+        run: site,
+    },
+    Target {
+        name: "stored_facts",
+        run: stored_facts,
     },
 ];

@@ -12,6 +12,7 @@ mod own;
 mod pcm;
 mod pcm_operations;
 mod replica;
+mod stored;
 
 /// One input of one target's corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,4 +44,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(kgroup_operations::operation_seeds())
         .chain(pcm::decode_seeds())
         .chain(pcm_operations::operation_seeds())
+        .chain(stored::seeds())
 }

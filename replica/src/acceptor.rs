@@ -463,11 +463,7 @@ impl<S: State> Acceptor<S> {
     fn follows(&self, after: Version, entries: &[Entry<S::Update>]) -> bool {
         let end = after.saturating_add(entries.len() as Version);
         let next = self.configuration().number + 1;
-        let is_next = |it: &Entry<S::Update>| match it {
-            Entry::Configure(it) => it.number <= next && it.check().is_ok(),
-            Entry::Update(_) | Entry::Elided => true,
-        };
-        end <= VERSION_MAX && entries.iter().all(is_next)
+        end <= VERSION_MAX && Entry::are_of_one_configuration(entries, next)
     }
 
     fn note_part(&mut self) {

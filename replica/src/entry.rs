@@ -62,6 +62,19 @@ impl<U> Entry<U> {
     pub(crate) const fn seals(&self) -> bool {
         matches!(self, Self::Configure(_))
     }
+
+    /// Returns true if entries, read from storage, can be of one configuration: only the last one names
+    /// the next, with this number at most.
+    pub(crate) fn are_of_one_configuration(entries: &[Self], next: u64) -> bool {
+        let Some((last, before)) = entries.split_last() else {
+            return true;
+        };
+        let is_next = match last {
+            Self::Configure(it) => it.number <= next && it.check().is_ok(),
+            Self::Update(_) | Self::Elided => true,
+        };
+        is_next && !before.iter().any(Self::seals)
+    }
 }
 
 /// Entries in a message; one allocates nothing.

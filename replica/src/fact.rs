@@ -123,6 +123,7 @@ impl<S: State> Stored<S> {
             && self.accepted <= self.promised
             && self.snapshot.version <= VERSION_MAX
             && self.snapshot.sessions.is_sound()
+            && Entry::are_of_one_configuration(&self.tail, configuration.number.saturating_add(1))
             && self.origin.mark <= NUMBER_MAX
             && (knows_none || self.origin.takes(configuration.number))
             && (!knows_none || *configuration == Configuration::none() && self.tail.is_empty());

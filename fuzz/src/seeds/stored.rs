@@ -1,0 +1,63 @@
+//! Stored facts, datagrams and sites.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::SeedableRng;
+use selvedge_core::{Driver, Effect, Input, Time};
+use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, Stored};
+
+use super::Seed;
+use crate::stored_facts::{FIRST, Sum};
+
+pub(super) fn seeds() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    let Some((base, facts)) = stored() else {
+        return seeds;
+    };
+    for (name, kept) in [("all", facts.len()), ("some", facts.len() / 2), ("none", 0)] {
+        let facts = facts.get(..kept).unwrap_or_default();
+        let bytes = postcard::to_allocvec(&(&base, facts)).unwrap_or_default();
+        seeds.push(seed("stored_facts", name, bytes));
+    }
+    // Each operation, at each datagram.
+    let all = (0..48_u8).flat_map(|it| [it / 12, it % 12, it.wrapping_mul(7), it]);
+    seeds.push(seed("sealed", "all", all.collect()));
+    for step in [1_u8, 37, 101] {
+        let bytes = (0..=u8::MAX)
+            .cycle()
+            .take(1_024)
+            .map(|at| at.wrapping_mul(step));
+        seeds.push(seed("site", &format!("step-{step}"), bytes.collect()));
+    }
+    seeds
+}
+
+fn seed(target: &'static str, name: &str, bytes: Vec<u8>) -> Seed {
+    let name = name.into();
+    Seed {
+        target,
+        name,
+        bytes,
+    }
+}
+
+/// What a member alone in its group stores while it proposes, changes its configuration, and proposes.
+fn stored() -> Option<(Stored<Sum>, Vec<Fact<Sum>>)> {
+    let first = Configuration::of([FIRST]);
+    let machine = Replica::new(FIRST, Config::new(), first.clone(), Sum(0)).ok()?;
+    let base = machine.stored();
+    let mut driver = Driver::new(machine);
+    let mut rng = ChaCha8Rng::seed_from_u64(0);
+    let mut facts = Vec::new();
+    for command in [
+        Command::Propose(1),
+        Command::Configure(first),
+        Command::Propose(2),
+    ] {
+        let _refused = driver.step(Time::ZERO, &mut rng, Input::Command(command), |effect| {
+            if let Effect::Event(Event::Fact(fact)) = effect {
+                facts.push(fact);
+            }
+        });
+    }
+    Some((base, facts))
+}

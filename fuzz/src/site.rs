@@ -1,0 +1,128 @@
+//! Sites of any size and shape, and the groups that are chosen from their nodes.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use selvedge_core::{NodeId, Sha256Sortition};
+use selvedge_kgroup::{Chooser, Leader, Locality, Node, Place, Policy, Selection, Site};
+
+/// The most nodes, and the most devices: a list may be long, and an input should be short.
+const MOST: usize = 64;
+
+/// Reads `data` as a site: settings, nodes and devices with places, and how many devices share a group.
+///
+/// Whatever they are, the site is refused with an error, or it has a plan, and:
+/// - each device is in one group of the site;
+/// - a group that can be chosen has 2f + 1 different nodes of the site, and the order of the nodes does not
+///   change it.
+///
+/// # Panics
+/// When one of these does not hold.
+pub fn site(data: &[u8]) {
+    let _short = read(&mut Unstructured::new(data));
+}
+
+fn read(bytes: &mut Unstructured<'_>) -> Result<()> {
+    let selection = selection(bytes)?;
+    let count = bytes.int_in_range(0..=MOST)?;
+    let nodes = (0..count)
+        .map(|_| node(bytes))
+        .collect::<Result<Vec<_>>>()?;
+    let count = bytes.int_in_range(0..=MOST)?;
+    let devices = (0..count)
+        .map(|_| Ok((NodeId(number(bytes)?), place(bytes)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let cluster = usize::arbitrary(bytes)?;
+    let budget = u16::arbitrary(bytes)?;
+    let site = Site::new(
+        selection,
+        nodes.iter().copied(),
+        devices.iter().copied(),
+        cluster,
+    )
+    .and_then(|it| it.with_frame_budget(budget));
+    let Ok(site) = site else {
+        return Ok(());
+    };
+    assert!(site.plan().is_ok(), "a site without a plan");
+    for (device, _) in devices {
+        let group = site.cluster_of(device);
+        let is_known = group.is_some_and(|it| site.groups().any(|known| known == it));
+        assert!(is_known, "{device} is in no group");
+    }
+    let epoch = u64::arbitrary(bytes)?;
+    let chooser = |nodes: Vec<Node>| Chooser::new(selection, &Sha256Sortition, epoch, nodes);
+    let mut backwards = site.nodes().to_vec();
+    backwards.reverse();
+    let choosers = [chooser(site.nodes().to_vec()), chooser(backwards)];
+    assert!(
+        choosers.iter().all(core::result::Result::is_ok),
+        "settings that a site accepted"
+    );
+    let [Ok(one), Ok(other)] = choosers else {
+        return Ok(());
+    };
+    for group in site.groups() {
+        let chosen = one.choose(site.target(group));
+        assert_eq!(
+            chosen,
+            other.choose(site.target(group)),
+            "the order of nodes counts"
+        );
+        let Ok(mut members) = chosen else {
+            continue;
+        };
+        let count = members.len();
+        members.sort_unstable();
+        members.dedup();
+        assert_eq!(count, members.len(), "a node is in a group twice");
+        assert_eq!(count, 2 * usize::from(selection.failures) + 1);
+        assert!(
+            members
+                .iter()
+                .all(|it| site.nodes().iter().any(|node| node.id == *it))
+        );
+    }
+    Ok(())
+}
+
+/// Settings of which about half are out of range.
+fn selection(bytes: &mut Unstructured<'_>) -> Result<Selection> {
+    let mut selection = Selection::new();
+    selection.failures = match bool::arbitrary(bytes)? {
+        true => bytes.int_in_range(0..=3)?,
+        false => u8::arbitrary(bytes)?,
+    };
+    if bool::arbitrary(bytes)? {
+        let mut locality = Locality::for_spacing(u32::arbitrary(bytes)?);
+        if bool::arbitrary(bytes)? {
+            locality.functions = u8::arbitrary(bytes)?;
+            locality.tables = u8::arbitrary(bytes)?;
+            locality.width = u32::arbitrary(bytes)?;
+        }
+        selection.policy = Policy::Near(locality);
+    }
+    if bool::arbitrary(bytes)? {
+        selection.leader = Leader::Nearest;
+    }
+    Ok(selection)
+}
+
+fn node(bytes: &mut Unstructured<'_>) -> Result<Node> {
+    let id = NodeId(number(bytes)?);
+    let place = bool::arbitrary(bytes)?.then(|| place(bytes)).transpose()?;
+    Ok(Node { id, place })
+}
+
+/// An id: near 0, where two are equal often, or anywhere.
+fn number(bytes: &mut Unstructured<'_>) -> Result<u64> {
+    match bool::arbitrary(bytes)? {
+        true => Ok(u8::arbitrary(bytes)?.into()),
+        false => u64::arbitrary(bytes),
+    }
+}
+
+fn place(bytes: &mut Unstructured<'_>) -> Result<Place> {
+    Ok(Place(match bool::arbitrary(bytes)? {
+        true => <[i8; 3]>::arbitrary(bytes)?.map(i32::from),
+        false => <[i32; 3]>::arbitrary(bytes)?,
+    }))
+}
