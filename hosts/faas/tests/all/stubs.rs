@@ -112,7 +112,10 @@ fn stubs_are_bounded_and_in_order_and_calls_without_any_keep_their_encoding() {
     assert_eq!(encoded, [&[2], &plain[1..], tail].concat());
     assert_eq!(Call::decode(&encoded), Ok(both));
     // The fuzzer begins with it.
-    assert_eq!(encoded, include_bytes!("../../../../fuzz/hosts/corpus/faas_call/seed-stubs"));
+    assert_eq!(
+        encoded,
+        include_bytes!("../../../../fuzz/hosts/corpus/faas_call/seed-stubs")
+    );
     assert_eq!(with(&["a.b", "a.b=0"]), Err(CallError::StubTwice));
     let wrong_order = [&[2], &plain[1..], b"\x02\x01b\x01a\x00\x01a\x01b\x01"].concat();
     assert_eq!(Call::decode(&wrong_order), Err(CallError::StubTwice));

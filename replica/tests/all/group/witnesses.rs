@@ -196,7 +196,11 @@ fn two_witnesses_that_name_each_other_are_not_asked_in_turn() {
     };
     assert_eq!(asked(&mut group, 3, 1, 3), [3]);
     assert_eq!(asked(&mut group, 4, 3, 1), [1]);
-    assert_eq!(asked(&mut group, 3, 1, 3), [0_u64; 0], "node 3 has answered");
+    assert_eq!(
+        asked(&mut group, 3, 1, 3),
+        [0_u64; 0],
+        "node 3 has answered"
+    );
     assert_eq!(
         asked(&mut group, 4, 3, 1),
         [1],
