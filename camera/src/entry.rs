@@ -26,7 +26,7 @@ enum Outcome {
 }
 
 impl Camera {
-    /// Looks what the request that waits has come to, and goes on from there. This is the one place
+    /// Examines the waiting request, and continues it. This is the one place
     /// where a request enters. It is looked at after each input, because almost each can change
     /// what counts: answers, rivals, lists and bounds.
     pub(crate) fn look(&mut self, cx: &mut Context<'_, Self>) {

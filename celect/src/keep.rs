@@ -2,26 +2,27 @@
 //!
 //! # Argument
 //!
-//! A node that was alone elects itself, by a later ballot than that of the group that it was cut off
-//! from. When it comes back, the later ballot would lead. So a leader says in LEADER when it has no
-//! majority of the nodes that it knows, and a group whose leader has one does not follow it. The
-//! order of ballots stays what it is: the group's leader takes a ballot of its own above the other's,
-//! and tells all.
+//! A node that is cut off alone elects itself, by a later ballot than that of its former group. When it
+//! comes back, the later ballot would lead. So LEADER has a mark of leaders without a majority of
+//! the nodes that they know, and a group whose leader has a majority does not follow such a leader.
+//! The order of ballots stays the same: the group's leader takes a ballot above the other one, and
+//! announces it.
 //!
 //! 1. A leader is `few` from when its list has no majority of the nodes that are listed or declared
 //!    failed, itself included, or is empty, until a majority of them has acknowledged it. Nodes that
 //!    keep their leader do not acknowledge. So a leader that comes back stays `few`, however fast its
 //!    list fills.
-//! 2. A follower that hears of a later leader with few followers asks its own leader, by sending what
-//!    it heard. That leader, if it is not `few`, takes a later ballot; else it follows, says so by an
-//!    acknowledgement, and the follower follows too. If it answers nothing it is lost like any
-//!    leader, or the other leader says again that it leads.
-//! 3. A node that elects is of few when its list has no such majority at any moment of the run, or the
-//!    leader that it followed was `few`. QUERY and APPOINT say so, and a node that keeps its leader
-//!    answers both with LEADER, whatever the ballots. The initiator answers that with its own leader,
-//!    where that has the later ballot, and so comes to point 2; it ends its run when it follows.
-//! 4. Only a leader that is not `few` takes a ballot so, only above one that is `few` or gone, and
-//!    there are no more of these than elections. So ballots come to rest, and the largest leads.
+//! 2. A follower that receives a later ballot of a `few` leader forwards it to its own leader. That
+//!    leader, if it is not `few`, takes a later ballot; else it follows and acknowledges, and the
+//!    follower follows too. A leader that sends no answer is lost like any leader, or the other
+//!    leader repeats its announcement.
+//! 3. A node that elects is `few` if its list lacks such a majority at any moment of the run, or if its
+//!    former leader was `few`. QUERY and APPOINT have the mark, and a node that keeps its leader
+//!    answers both with LEADER, for any ballots. The initiator answers with its own leader if that
+//!    leader has the later ballot, as in point 2; it ends its run when it follows.
+//! 4. Only a leader that is not `few` takes a ballot in this way, and only above a ballot of a leader
+//!    that is `few` or has failed. There are no more of these than elections, so ballots stop
+//!    growing, and the largest leads.
 //!
 //! A node that comes back may also make others believe that the leader failed. So a node asks a leader
 //! that was declared failed whether it leads, [`Config::attempts`](crate::Config::attempts) times, and
@@ -39,15 +40,15 @@ use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Whether this node goes on with its leader, though a leader with few followers, or an election
+    /// Returns true if this node keeps its leader, although a leader with few followers, or an election
     /// of a node with few others, has a later ballot.
     pub(crate) fn keeps_leader(&self, from: Member, other: Ballot) -> bool {
         let is_kept = |it: Leadership| {
             let is_of_other_run = it.ballot < other && !it.ballot.same_run(other);
             !it.few && (!it.lost || it.asked > 0) && is_of_other_run
         };
-        // A leader that speaks of another one follows it. Who elects, or gave way to a node that does,
-        // awaits a later leader.
+        // A leader that names another leader follows it. A node that elects, or gave way to another
+        // initiator, awaits a later leader.
         self.config.keeps_leader()
             && self
                 .leader
@@ -57,7 +58,7 @@ impl<A: Attribute> Celect<A> {
             && self.epoch < u64::MAX
     }
 
-    /// Our leader is to say whether it goes on leading; if we lead, we do.
+    /// Asks our leader whether it still leads; if we lead, takes a later ballot.
     pub(crate) fn contest(&mut self, from: Member, heard: Leadership, cx: &mut Context<'_, Self>) {
         let Some(leader) = self.leader else {
             debug_assert!(false, "a leader is kept");
@@ -105,8 +106,8 @@ impl<A: Attribute> Celect<A> {
         true
     }
 
-    /// A leader that was promised is overdue, or the one that said that it leads is still declared
-    /// failed: that one is asked again.
+    /// Handles an overdue leader. A leader that has answered and is still declared failed is asked
+    /// again.
     pub(crate) fn on_watch(&mut self, cx: &mut Context<'_, Self>) {
         let is_gone = |it: Leadership| !it.lost && self.peers.is_gone(it.member);
         let is_idle = self.run.is_none() && self.awaited.is_none();
@@ -129,7 +130,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A node takes us for gone. Returns whether it was wrong, and is told.
+    /// Answers a node that believes us failed. Returns true if we lead.
     pub(crate) fn answer_that_we_lead(
         &self,
         to: Member,
@@ -143,7 +144,7 @@ impl<A: Attribute> Celect<A> {
         leader.is_some()
     }
 
-    /// Sends our leader what we believe of `heard`.
+    /// Sends our leader the announcement `heard`.
     fn ask_about(&self, heard: Leadership, cx: &mut Context<'_, Self>) {
         let Some(leader) = self.leader else {
             return; // No node leads.
@@ -154,13 +155,13 @@ impl<A: Attribute> Celect<A> {
             renewal: heard.renewal,
             lease: heard.lease,
             state: heard.state(),
-            // We told no node.
+            // We announced it to no node.
             covered: Arc::default(),
         };
         cx.send(leader.member, question);
     }
 
-    /// Our leader has acknowledged the other one: it leads no more.
+    /// Follows the other leader: our own has acknowledged it and no longer leads.
     pub(crate) fn give_up_contest(
         &mut self,
         from: Member,
@@ -227,7 +228,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Whether a majority of the nodes that we know has acknowledged us. O(n) where half of the list
+    /// Returns true if a majority of the nodes that we know has acknowledged us. O(n) if half of the list
     /// has.
     fn is_followed_by_majority(&self) -> bool {
         let awaited = self.announcement.as_ref().map_or(&[][..], |it| &it.awaited);
@@ -238,20 +239,20 @@ impl<A: Attribute> Celect<A> {
         self.config.keeps_leader() && self.is_majority(self.peers.iter().filter(follows).count())
     }
 
-    /// Whether this node is one of few: its list has no majority of the nodes that it knows, or its
-    /// leader had none, as it said last.
+    /// Returns true if the list of this node has no majority of the nodes that it knows, or its leader's
+    /// last announcement had the mark.
     pub(crate) fn is_of_few(&self) -> bool {
         let follows_few = self.leader.is_some_and(|it| it.few);
         self.lacks_majority() || self.config.keeps_leader() && follows_few
     }
 
-    /// Whether our list has no majority of the nodes that we know.
+    /// Returns true if our list has no majority of the nodes that we know.
     pub(crate) fn lacks_majority(&self) -> bool {
         self.config.keeps_leader() && !self.is_majority(self.peers.len())
     }
 
-    /// Whether so many others and this node are more than half of the nodes that are listed or failed,
-    /// and not this node alone.
+    /// Returns true if `others` other nodes and this one are more than half of the nodes that are listed
+    /// or failed, and not this node alone.
     fn is_majority(&self, others: usize) -> bool {
         let known = self.peers.len() + self.peers.failed() + 1;
         others > 0 && (others + 1) * 2 > known

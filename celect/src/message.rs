@@ -31,7 +31,7 @@ pub(crate) const LEADER_MAX_LEN: usize = 1 + (10 + 15 + 5) + 15 + 5 + 10 + 1 + 3
 /// The length of the longest part of a list without the list: two numbers, an id, one more number.
 pub(crate) const PART_MAX_LEN: usize = 1 + 5 + 5 + 10 + 1 + 3;
 
-/// How a leader stands, as the sender of LEADER knows it. The order is that of the wire.
+/// The state of a leader, as the sender of LEADER knows it. The order is that of the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

@@ -190,7 +190,7 @@ impl Peers {
         self.roster.listed_len()
     }
 
-    /// How many nodes were declared failed, and not heard of since. O(n).
+    /// The number of nodes that were declared failed and have sent nothing since. O(n).
     pub(crate) fn failed(&self) -> usize {
         let all = self.roster.iter();
         all.filter(|(_, it)| *it == Standing::Failed).count()

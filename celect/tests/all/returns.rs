@@ -23,7 +23,7 @@ struct History {
     rng: ChaCha8Rng,
     nodes: usize,
     c: u16,
-    /// What nodes are told, and when: each delta, and the c that fits the list behind it.
+    /// Reports of membership with their times: each delta, and the c that fits the list behind it.
     news: Vec<(Time, usize, Delta)>,
 }
 

@@ -40,7 +40,8 @@ fn seed(target: &'static str, name: &str, bytes: Vec<u8>) -> Seed {
     }
 }
 
-/// What a member alone in its group stores while it proposes, changes its configuration, and proposes.
+/// Returns the base and the facts of a member alone in its group, which proposes, changes its configuration, and
+/// proposes again.
 fn stored() -> Option<(Stored<Sum>, Vec<Fact<Sum>>)> {
     let first = Configuration::of([FIRST]);
     let machine = Replica::new(FIRST, Config::new(), first.clone(), Sum(0)).ok()?;

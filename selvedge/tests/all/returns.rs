@@ -23,7 +23,7 @@ struct Mesh {
     network: Network<Node>,
     rng: ChaCha8Rng,
     all: Vec<usize>,
-    /// What elections told since the last return.
+    /// Events of elections since the last return.
     events: Vec<(Time, usize, celect::Event)>,
     /// How many elections nodes began that came back.
     elections: usize,

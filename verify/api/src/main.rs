@@ -86,7 +86,7 @@ fn features(manifest: &str) -> String {
     public.collect::<Vec<_>>().join(",")
 }
 
-/// One line for each public item, with these features. Blanket and automatic implementations are
+/// Returns one line for each public item, with these features. Blanket and automatic implementations are
 /// left out: they follow from the rest.
 fn api_of(root: &Path, package: &str, features: &str) -> Result<String, Box<dyn Error>> {
     let target =

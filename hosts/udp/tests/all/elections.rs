@@ -211,7 +211,7 @@ async fn two_elections_at_once_no_elections_and_a_stopped_node_are_refused() {
     assert_eq!(nodes[0].elect().await, Err(Error::Closed));
 }
 
-/// The others hear of a later ballot when the node comes back, and follow nobody else meanwhile.
+/// The others receive a later ballot when the node comes back, and follow no other node meanwhile.
 #[tokio::test]
 async fn a_leader_stays_when_a_node_comes_back_that_led_itself() {
     let bench = Bench::new();
