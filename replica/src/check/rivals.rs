@@ -266,7 +266,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a change behind an update, another one stands before it",
-            203_295,
+            203_647,
             Setup {
                 asks: &[&[Propose(11), Configure(&[3])], &[Propose(22)]],
                 sees: &[Configured(2), Leaders(2), AllApplied(2)],
