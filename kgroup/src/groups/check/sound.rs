@@ -305,7 +305,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     let mut all = vec![
         holds(
             "an epoch, a loss",
-            84_084,
+            84_469,
             Setup {
                 asks: &[(1, Epoch(&[1, 2, 4]))],
                 down: &[3],
@@ -335,7 +335,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a member that left is chosen anew, a loss and a copy",
-            68_466,
+            69_255,
             Setup {
                 before: LEFT,
                 asks: &[(1, Epoch(&[1, 3, 2]))],
