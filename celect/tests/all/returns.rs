@@ -100,7 +100,7 @@ impl History {
         leader.map(|(leader, _)| leader)
     }
 
-    /// In the next seconds each node of one side hears of each of the other what `delta` makes of it.
+    /// In the next seconds each node of one side receives for each node of the other side what `delta` makes of it.
     fn announce(&mut self, [one, other]: [&[usize]; 2], delta: fn(Member) -> Delta, most: u64) {
         for (&left, &right) in one
             .iter()
