@@ -22,7 +22,9 @@ const FRAMES: u8 = 4;
 /// # Panics
 /// When one of these does not hold.
 pub fn sealed(data: &[u8]) {
-    let Some(keyring) = keyring("07") else {
+    let keyring = keyring("07");
+    assert!(keyring.is_some(), "a key of 32 bytes");
+    let Some(keyring) = keyring else {
         return;
     };
     let sent: Vec<_> = (0..SENDERS)
@@ -31,6 +33,7 @@ pub fn sealed(data: &[u8]) {
     let mut opener = Opener::new(keyring, "mesh".into(), LIMIT);
     opener.set_clock(Time::ZERO, SINCE_1970);
     let mut opened = vec![false; sent.len()];
+    let mut ever_opened = opened.clone();
     let mut frame = Vec::new();
     for (now, chunk) in (0..).zip(data.chunks(4)) {
         let &[op, which, at, change] = chunk else {
@@ -53,6 +56,8 @@ pub fn sealed(data: &[u8]) {
             opened.fill(false); // The opener says that a forgotten sender is opened again.
         }
         let Ok(by) = result else {
+            let was_opened = ever_opened.get(place).is_some_and(|it| *it);
+            assert!(op % 4 != 0 || was_opened, "a sealed datagram is refused");
             assert!(frame.is_empty(), "a frame of a datagram that was refused");
             continue;
         };
@@ -63,6 +68,9 @@ pub fn sealed(data: &[u8]) {
             from.is_some_and(|it| (it.0, &it.1) == (by, &frame)),
             "it opened what was not sealed"
         );
+        if let Some(it) = place.and_then(|it| ever_opened.get_mut(it)) {
+            *it = true;
+        }
         let before = place.and_then(|it| opened.get_mut(it));
         assert_eq!(
             before.map(|it| core::mem::replace(it, true)),

@@ -30,7 +30,10 @@ fn read(bytes: &mut Unstructured<'_>) -> Result<()> {
     let devices = (0..count)
         .map(|_| Ok((NodeId(number(bytes)?), place(bytes)?)))
         .collect::<Result<Vec<_>>>()?;
-    let cluster = usize::arbitrary(bytes)?;
+    let cluster = match bool::arbitrary(bytes)? {
+        true => bytes.int_in_range(0..=8)?,
+        false => usize::arbitrary(bytes)?,
+    };
     let budget = u16::arbitrary(bytes)?;
     let site = Site::new(
         selection,
@@ -47,6 +50,9 @@ fn read(bytes: &mut Unstructured<'_>) -> Result<()> {
         let group = site.cluster_of(device);
         let is_known = group.is_some_and(|it| site.groups().any(|known| known == it));
         assert!(is_known, "{device} is in no group");
+        let clusters = site.clusters().iter();
+        let holders = clusters.filter(|it| it.devices.contains(&device)).count();
+        assert_eq!(holders, 1, "{device} is in several groups");
     }
     let epoch = u64::arbitrary(bytes)?;
     let chooser = |nodes: Vec<Node>| Chooser::new(selection, &Sha256Sortition, epoch, nodes);
@@ -66,6 +72,10 @@ fn read(bytes: &mut Unstructured<'_>) -> Result<()> {
             chosen,
             other.choose(site.target(group)),
             "the order of nodes counts"
+        );
+        assert!(
+            chosen.is_ok(),
+            "a site with enough nodes has no group: {chosen:?}"
         );
         let Ok(mut members) = chosen else {
             continue;

@@ -7,8 +7,9 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Selection {
-    /// How many nodes may fail at once: from 0 to 31. A group has twice as many members and one
-    /// (section 2: the number of smart nodes in the largest power domain). Default 2.
+    /// The number of nodes that may fail at once: from 0 to 15, as a configuration has 32 members at
+    /// most. A group has twice as many members and one (section 2: the number of smart nodes in the
+    /// largest power domain). Default 2.
     pub failures: u8,
     /// Which nodes are taken.
     pub policy: Policy,
@@ -96,7 +97,7 @@ impl Selection {
     /// # Errors
     /// The first field that is out of its range.
     pub const fn check(&self) -> Result<(), OutOfRange> {
-        let failures = Setting::number("failures", self.failures as u64, 0, 31);
+        let failures = Setting::number("failures", self.failures as u64, 0, 15);
         match self.policy {
             Policy::Uniform => settings::check(&[failures]),
             Policy::Near(it) => settings::check(&[

@@ -80,6 +80,7 @@ hosts() {
         fi
         cargo fmt --all --check
         cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
+        cargo clippy --locked --quiet -p selvedge-hosts-fuzz --features libfuzzer -- -D warnings
         local package features
         for package in faas hub door; do
             cargo clippy --locked --quiet -p "selvedge-$package" --no-default-features -- -D warnings

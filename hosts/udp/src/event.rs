@@ -43,7 +43,7 @@ pub enum NodeEvent {
     /// A new outcome of looking up a seed's name.
     Seed(SeedNews),
     /// All sends of this node have failed for two periods: if it leads, it leads itself alone. At most
-    /// one event a minute; [`NodeState::is_mute`] has it at once.
+    /// one event a minute; [`NodeState::is_mute`] has it with the next step.
     Unsent(Unsent),
     /// A send succeeded after [`Unsent`](Self::Unsent).
     SentAgain,

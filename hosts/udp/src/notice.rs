@@ -10,8 +10,8 @@
 //! epoch. The later process believes that there is an earlier one when it opens a notice about its
 //! own epoch that is sealed under its own id: only a former process with that id sends it, and only
 //! after some node has opened a datagram of that epoch. So recordings of former lives prove nothing,
-//! and no node sends a notice about its own id. Notices are kind 6 and never sent in the clear. A
-//! node sends one a second at most.
+//! and no node begins a notice about its own id: it passes on those of other nodes. Notices are kind
+//! 6 and never sent in the clear. A node sends one a second at most.
 //!
 //! The later start may also be a former life of the node itself, under a clock that was ahead. When
 //! its clock has passed that one, or was set right, the node takes a new epoch and is heard again.

@@ -99,14 +99,14 @@ fn settings_out_of_range_are_refused() {
     };
     for good in [
         Selection::new().with_failures(0),
-        Selection::new().with_failures(31),
+        Selection::new().with_failures(15),
         with(1, 1, 1),
         with(16, 16, u32::MAX),
     ] {
         assert!(good.check().is_ok(), "{good:?}");
     }
     for bad in [
-        Selection::new().with_failures(32),
+        Selection::new().with_failures(16),
         with(0, 1, 1),
         with(17, 1, 1),
         with(1, 0, 1),

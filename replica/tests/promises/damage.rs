@@ -5,8 +5,8 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::durable::Durable;
 use selvedge_core::{Delta, Driver, Input, Member, Span, Time};
 use selvedge_replica::{
-    Body, Command, Config, Configuration, Damage, Event, Fact, Message, Reject, Replica, Stored,
-    Wants,
+    Body, Command, Config, Configuration, Damage, Entry, Event, Fact, Message, Reject, Replica,
+    Stored, Wants,
 };
 
 use crate::oracle::{Log, Op};
@@ -125,6 +125,28 @@ fn a_fact_that_is_missing_is_noticed() {
     }
     let mut machine = begin(base, &facts[..1]).unwrap();
     assert_eq!(machine.fold(facts.last().unwrap()), Err(Damage::Missing));
+}
+
+/// Nothing follows the entry that ends a configuration.
+#[test]
+fn stored_entries_behind_the_end_of_a_configuration_are_refused() {
+    let (base, facts) = stored();
+    let behind = |fact: &Fact<Log>| match fact {
+        Fact::Accepted { entries, .. } => entries.iter().next().cloned(),
+        _ => None,
+    };
+    let mut found = facts.iter().filter_map(behind);
+    let update = found.next().unwrap();
+    let end = found.find(|it| matches!(it, Entry::Configure(_))).unwrap();
+    let fact = |entries: [Entry<Op>; 2]| Fact::Learned {
+        after: 0,
+        entries: entries.into_iter().collect(),
+    };
+    let mut machine = begin(base.clone(), &[]).unwrap();
+    let wrong = fact([end.clone(), update.clone()]);
+    assert_eq!(machine.fold(&wrong), Err(Damage::Unsound));
+    let mut machine = begin(base, &[]).unwrap();
+    assert_eq!(machine.fold(&fact([update, end])), Ok(()));
 }
 
 #[test]
