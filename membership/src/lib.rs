@@ -146,6 +146,7 @@ mod bootstrap;
 pub mod check;
 mod command;
 mod config;
+mod counters;
 mod digest;
 mod event;
 mod feedback;
@@ -176,6 +177,7 @@ mod view;
 pub use config::{
     ActiveFeedback, Config, ConfigError, PassiveFeedback, Selection, SuspicionLength,
 };
+pub use counters::Counters;
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};
 pub use message::{
     Age, Body, Broadcast, Broadcasts, Claim, Digest, KIND, Key, Message, Metadata, Record, Records,
@@ -184,4 +186,4 @@ pub use presence::Phase;
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use state::Membership;
-pub use view::{Counters, MemberView, Status};
+pub use view::{MemberView, Status};

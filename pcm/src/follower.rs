@@ -42,12 +42,15 @@
 //! the function that runs, with up to [`Config::memory`].
 
 mod config;
+mod counters;
 mod cycle;
 mod event;
 mod job;
 mod machine;
+mod state;
 mod work;
 
 pub use config::Config;
-pub use event::{Command, Counters, Event, Misbehaviour, Phase, Reject, Timer};
-pub use machine::Follower;
+pub use counters::Counters;
+pub use event::{Command, Event, Misbehaviour, Phase, Reject, Timer};
+pub use state::Follower;

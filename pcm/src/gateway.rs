@@ -22,13 +22,16 @@
 
 mod clients;
 mod config;
+mod counters;
 mod event;
 mod heartbeat;
 mod machine;
 mod manager;
 mod outcomes;
+mod state;
 mod subnet;
 
 pub use config::{Config, Voting};
-pub use event::{Command, Counters, Event, Misbehaviour, Reject, Timer};
-pub use machine::Gateway;
+pub use counters::Counters;
+pub use event::{Command, Event, Misbehaviour, Reject, Timer};
+pub use state::Gateway;

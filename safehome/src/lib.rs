@@ -229,6 +229,7 @@ mod run;
 mod runs;
 mod save;
 mod schedule;
+mod state;
 mod turn;
 mod why;
 mod work;
@@ -241,7 +242,6 @@ pub use event::{
     AbortReason, Command, Event, Outcome, Placed, Reject, SkipReason, Timer, UndoStatus,
 };
 pub use id::RoutineId;
-pub use machine::Hub;
 pub use place::{Place, PlaceStage};
 pub use preview::Preview;
 #[cfg(feature = "check")]
@@ -251,4 +251,5 @@ pub use selvedge_routine::{
     Catalogue, Clause, Comparison, Condition, LONGEST_KEY, LONGEST_LATENESS, Mode, Priority,
     Routine, Series, Step, Terms, Urgency, Value,
 };
+pub use state::Hub;
 pub use why::{Wait, WaitCause};

@@ -1,152 +1,17 @@
-//! The state, and where each input goes.
+//! The place where each input goes.
 
-use alloc::collections::BTreeSet;
-#[cfg(feature = "check")]
-use alloc::vec::Vec;
 use core::convert::Infallible;
 
-use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Span, Untracked};
+use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Span};
 
-use crate::devices::Devices;
-use crate::join::Tally;
 use crate::lineage::{Device, Owner};
-use crate::published::Rules;
-use crate::run::{Run, Stage};
-use crate::runs::Runs;
-use crate::schedule::{Ranks, Waiting};
-use crate::work::{Task, Work};
+use crate::run::Stage;
+use crate::work::Task;
 use crate::{
-    AbortReason, Clause, Command, Config, ConfigError, Counters, Event, Outcome, Reject, Routine,
-    RoutineId, Terms, Timer, Value,
+    AbortReason, Clause, Command, Event, Hub, Outcome, Reject, Routine, Terms, Timer, Value,
 };
 
-/// The hub: it takes routines and decides which command goes to which device when.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Hub<V> {
-    pub(crate) config: Config,
-    pub(crate) rules: Rules,
-    pub(crate) devices: Devices<V>,
-    /// Those that are unfinished, or committed with an unfinished one before them.
-    pub(crate) runs: Runs<V>,
-    /// The last that was taken.
-    pub(crate) last: RoutineId,
-    /// The last that was given to a command.
-    pub(crate) token: u64,
-    /// How many steps it has taken, also before it was restored: the number of its state.
-    pub(crate) number: Untracked<u64>,
-    pub(crate) waiting: Untracked<Waiting>,
-    pub(crate) ranks: Untracked<Ranks>,
-    pub(crate) tally: Untracked<Tally>,
-    /// The routines that are held back: it follows from their stages.
-    pub(crate) held: Untracked<BTreeSet<RoutineId>>,
-    /// What is left to do before the step is over.
-    pub(crate) work: Untracked<Work>,
-    pub(crate) counters: Untracked<Counters>,
-}
-
 impl<V: Value> Hub<V> {
-    /// A hub without devices; the application tells it of them.
-    ///
-    /// # Errors
-    /// The first setting that cannot work.
-    pub fn new(config: Config) -> Result<Self, ConfigError> {
-        config.check()?;
-        Ok(Self::unchecked(config, Rules::default()))
-    }
-
-    /// A hub that follows these rules where they differ from ours.
-    ///
-    /// # Errors
-    /// The first setting that cannot work.
-    #[cfg(feature = "check")]
-    pub fn published(config: Config, rules: &[crate::Published]) -> Result<Self, ConfigError> {
-        config.check()?;
-        Ok(Self::unchecked(config, Rules::published(rules)))
-    }
-
-    pub(crate) fn unchecked(config: Config, rules: Rules) -> Self {
-        Self {
-            config,
-            rules,
-            devices: Devices::new(config.device_limit as usize),
-            runs: Runs::new(),
-            last: RoutineId(0),
-            token: 0,
-            number: Untracked::default(),
-            waiting: Untracked::default(),
-            ranks: Untracked::default(),
-            tally: Untracked::default(),
-            held: Untracked::default(),
-            work: Untracked::default(),
-            counters: Untracked::default(),
-        }
-    }
-
-    /// The settings.
-    #[must_use]
-    pub const fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// The state that a device is in, as far as is known.
-    #[must_use]
-    pub fn state(&self, device: NodeId) -> Option<&V> {
-        self.devices.get(&device)?.actual.as_ref()
-    }
-
-    /// Whether a device is up, as far as is known.
-    #[must_use]
-    pub fn is_up(&self, device: NodeId) -> bool {
-        self.devices.get(&device).is_some_and(|it| it.is_up)
-    }
-
-    /// The number of the command on its way to a device. After a restart, a command that was on
-    /// its way still is, until the device has been asked.
-    #[must_use]
-    pub fn in_flight(&self, device: NodeId) -> Option<u64> {
-        Some(self.devices.get(&device)?.flight.as_ref()?.token)
-    }
-
-    /// Whether nothing is on its way and no routine waits for a live device: all routines are
-    /// finished and all rollbacks done, but those of devices that are down or
-    /// [stuck](Event::Stuck).
-    #[must_use]
-    pub fn is_quiet(&self) -> bool {
-        let is_at_rest = |it: &Device<V>| {
-            let is_tried_again = it.is_up && it.rests && it.needs_rollback();
-            it.flight.is_none() && it.late.is_none() && !is_tried_again
-        };
-        self.runs.is_empty() && self.devices.iter().all(|(_, it)| is_at_rest(it))
-    }
-
-    /// The routines that are not finished, with the number of the next command.
-    pub fn unfinished(&self) -> impl Iterator<Item = (RoutineId, u16)> + '_ {
-        let open = |(_, run): &(&RoutineId, &Run<V>)| run.stage != Stage::Committed;
-        self.runs.iter().filter(open).map(|(&id, run)| (id, run.at))
-    }
-
-    /// What was counted.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.counters.0
-    }
-
-    /// The timers that may be armed.
-    #[cfg(feature = "check")]
-    pub(crate) fn timers(&self) -> Vec<Timer> {
-        let kinds = [
-            Timer::Timeout,
-            Timer::Hold,
-            Timer::Retry,
-            Timer::Lease,
-            Timer::Late,
-        ];
-        let devices = self.devices.iter().map(|(&id, _)| id);
-        let timers = devices.flat_map(|id| kinds.map(|kind| kind(id)));
-        let waiting = self.runs.keys().map(|&id| Timer::Patience(id));
-        timers.chain(waiting).collect()
-    }
-
     /// Goes on until nothing can be done without something from outside.
     fn pump(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(task) = self.work.next() {

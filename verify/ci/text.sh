@@ -56,6 +56,20 @@ layout() {
             fi
         done
     done
+    local file
+    # The rooms of ARCHITECTURE.md. A hub has no peers, and pcm's machines share its messages.
+    for file in {membership,camera,celect,replica,kgroup/src/groups,safehome,pcm,pcm/src/gateway,pcm/src/follower}/{config,counters,event,machine,message,state,check,published}.rs; do
+        case $file in
+            safehome/message.rs | pcm/src/*/{message,check,published}.rs) continue ;;
+            pcm/{config,counters,event,machine,state}.rs) continue ;;
+            */src/*) ;;
+            *) file=${file%/*}/src/${file##*/} ;;
+        esac
+        if [[ ! -e $file ]]; then
+            echo "$file is missing: ARCHITECTURE.md lists it under the rooms of a protocol crate"
+            bad=1
+        fi
+    done
     lints_of() { sed -n '/^\[workspace\.lints\./,/^\[profile/{/^\[profile/!p}' "$1" | grep -v '^#'; }
     if ! diff <(lints_of Cargo.toml) <(lints_of hosts/Cargo.toml); then
         echo "the lints of hosts/Cargo.toml differ from those of Cargo.toml: copy the table"

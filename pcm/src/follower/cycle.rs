@@ -2,9 +2,9 @@
 
 use selvedge_core::{Context, Member, Span};
 
+use super::Follower;
 use super::event::{Event, Phase, Timer};
 use super::job::Stage;
-use super::machine::Follower;
 use crate::Message;
 
 impl Follower {

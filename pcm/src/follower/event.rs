@@ -125,17 +125,3 @@ pub enum Misbehaviour {
     #[error("{0} says what a follower is not told")]
     Misdirected(Member),
 }
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Tasks that found no room.
-    pub no_room: u64,
-    /// Functions that were too long, took too long, or returned too much.
-    pub beyond_limits: u64,
-    /// What was said so often that it is not said any more.
-    pub given_up: u64,
-    /// Tasks that were given to a former life.
-    pub stale: u64,
-}

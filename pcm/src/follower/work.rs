@@ -2,9 +2,9 @@
 
 use selvedge_core::{Context, Member};
 
+use super::Follower;
 use super::event::{Event, Phase, Reject, Timer};
 use super::job::{Job, Stage};
-use super::machine::Follower;
 use crate::{Failure, Function, Library, Message, Returned, Run, TaskId};
 
 impl Follower {

@@ -4,7 +4,7 @@ use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN, varint_len};
 use selvedge_core::{Context, Member};
 use selvedge_replica::Reject as Refused;
 
-use super::machine::Gateway;
+use super::Gateway;
 use crate::{Function, Message, Outcome, Refusal, TaskId, Update};
 
 impl Gateway {

@@ -15,7 +15,7 @@ pub enum Command {
     /// Another gateway is so many links away. Without it, one. It may be lost: it is said now and then.
     ///
     /// It is dropped where the present configuration does not name both, for it would be forgotten at the
-    /// next review of the resource manager. [`no_room`](Counters::no_room) counts what goes beyond
+    /// next review of the resource manager. [`no_room`](super::Counters::no_room) counts what goes beyond
     /// [`Limits::gateways`](crate::Limits::gateways).
     Hops {
         /// The other gateway.
@@ -148,21 +148,4 @@ pub enum Misbehaviour {
     /// It speaks to a follower or a client.
     #[error("{0} says what a gateway is not told")]
     Misdirected(Member),
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counters {
-    /// Followers, tasks and distances of gateways that found no room.
-    pub no_room: u64,
-    /// Proposals that the replica did not take; they are made again when there is reason.
-    pub not_proposed: u64,
-    /// How often a unit did not answer in time.
-    pub retries: u64,
-    /// Verdicts whose voters, of the followers that have the task, cannot have made them. One that was purged
-    /// meanwhile may be among them: its orchestrator hears who is left, and counts again.
-    pub disbelieved: u64,
-    /// How often the resource manager had another gateway lead.
-    pub handed_over: u64,
 }

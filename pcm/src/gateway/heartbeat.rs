@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Delta, Input, Member, NodeId, Span};
 use selvedge_replica::Command;
 
+use super::Gateway;
 use super::event::{Event, Reject, Timer};
-use super::machine::Gateway;
 use crate::{Message, Tables};
 
 /// As many heartbeats in a row say that this gateway is gone, though it has answered, or as many

@@ -1,221 +1,20 @@
-//! Where each input goes.
+//! The place where each input goes.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use selvedge_core::durable::Durable;
-use selvedge_core::settings::{self, Setting};
-use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, NodeId, Untracked};
-use selvedge_replica::{Configuration, Replica, Stored};
+use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId};
+use selvedge_replica::Replica;
 
-use super::event::{Command, Counters, Event, Misbehaviour, Reject, Timer};
-use super::{Config, Voting};
-use crate::{Attachment, Hops, Limits, Message, Tables, TaskId, Update};
+use super::event::{Command, Event, Misbehaviour, Reject, Timer};
+use super::state::{Gateway, check_result};
+use crate::{Hops, Message, Tables, Update};
 
 /// So many gateways are known at most; former ones that are gone make room.
 const KNOWN_MOST: usize = 64;
 
-/// A gateway. See the [module](super).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Gateway {
-    pub(super) config: Config,
-    pub(super) me: Member,
-    pub(super) replica: Nested<Replica<Tables>>,
-    /// What the replica told in this step, and was not looked at.
-    told: Untracked<VecDeque<selvedge_replica::Event<Tables>>>,
-    /// Of all gateways the latest life that is known.
-    pub(super) gateways: BTreeMap<NodeId, Member>,
-    /// Those that failed or left.
-    pub(super) gone: BTreeSet<NodeId>,
-    /// What the followers of this gateway said last.
-    pub(super) own: BTreeMap<NodeId, Attachment>,
-    /// The tasks that clients wait for here.
-    pub(super) asked: BTreeSet<TaskId>,
-    pub(super) is_started: bool,
-    /// Whether this gateway acts as resource manager.
-    pub(super) manages: bool,
-    /// Whether the replica has asked for long, and no quorum answers.
-    pub(super) is_stalled: bool,
-    /// How many of the manager's heartbeats in a row said that this gateway is gone, or did not come.
-    pub(super) missed: u8,
-    /// Whether followers and clients are served here, as the host was told; it takes that for granted.
-    pub(super) is_available: bool,
-    /// Whether followers came or went since units were formed.
-    pub(super) has_changed: bool,
-    /// Whether units are about to be formed anew.
-    pub(super) is_cluster_due: bool,
-    pub(super) counters: Untracked<Counters>,
-}
-
 impl Gateway {
-    /// A gateway in its first life, in which `first` names it. All gateways begin with equal `first` and
-    /// `limits`. A later life is [restored](Self::restore), or is a [newcomer](Self::newcomer): made here,
-    /// it would have no vote after it folds the facts of a former life.
-    ///
-    /// # Errors
-    /// [`Reject::NotNamed`] in any other life. [`Reject::Config`], [`Reject::Replica`] and
-    /// [`Reject::NoRoomForResult`], if these cannot work; `replica.state_limit` has to let all in that
-    /// `limits` do.
-    pub fn new(
-        me: Member,
-        config: Config,
-        first: Configuration,
-        limits: Limits,
-    ) -> Result<Self, Reject> {
-        limits.check()?;
-        let least = limits.largest_state(first.frame_budget.into());
-        let size = u64::from(config.replica.state_limit);
-        settings::check(&[
-            Setting::number("replica.state_limit", size, least, u32::MAX.into()).counts("bytes"),
-        ])?;
-        let named = first.voter(me.id).map(|it| it.member);
-        if named != Some(me) {
-            return Err(Reject::NotNamed { me, named });
-        }
-        let gateways: Vec<Member> = first.members().map(|it| it.member).collect();
-        let replica = Replica::new(me, config.replica, first, Tables::new(limits))?;
-        check_result(&limits, replica.configuration())?;
-        Self::make(me, config, replica, gateways)
-    }
-
-    /// As [`new`](Self::new), with these tables.
-    #[cfg(feature = "check")]
-    pub(crate) fn with_tables(
-        me: Member,
-        config: Config,
-        first: Configuration,
-        tables: Tables,
-    ) -> Result<Self, Reject> {
-        let gateways: Vec<Member> = first.members().map(|it| it.member).collect();
-        let replica = Replica::new(me, config.replica, first, tables)?;
-        Self::make(me, config, replica, gateways)
-    }
-
-    /// A gateway that lost its memory, or never had one: it takes part when the others name it. These
-    /// are the others; each counts as failed until a message of it arrives.
-    ///
-    /// # Errors
-    /// [`Reject::Config`].
-    pub fn newcomer(
-        me: Member,
-        config: Config,
-        others: impl IntoIterator<Item = NodeId>,
-    ) -> Result<Self, Reject> {
-        let replica = Replica::newcomer(me, config.replica)?;
-        let others: Vec<NodeId> = others.into_iter().filter(|it| *it != me.id).collect();
-        let unheard = others.iter().map(|id| Member::new(id.0, 0));
-        let mut gateway = Self::make(me, config, replica, unheard.collect())?;
-        gateway.gone.extend(others);
-        Ok(gateway)
-    }
-
-    /// A gateway in a later life `me`, with what its former life stored. Facts that came after `stored` are
-    /// [folded](Durable::fold) before its first input. A host that has stored facts since the
-    /// first life, and no base, makes one: `Gateway::new(first_life, ..)?.replica().stored()`. `others` are all other gateways that there may
-    /// be; those that no longer decide count as gone until they are heard.
-    ///
-    /// # Errors
-    /// [`Reject::Config`], and [`Reject::Replica`] where `stored` was damaged.
-    pub fn restore(
-        me: Member,
-        config: Config,
-        stored: Stored<Tables>,
-        others: impl IntoIterator<Item = NodeId>,
-    ) -> Result<Self, Reject> {
-        let replica = Replica::restore(me, config.replica, stored)?;
-        let named: Vec<Member> = replica
-            .configuration()
-            .members()
-            .map(|it| it.member)
-            .collect();
-        let is_unnamed = |id: &NodeId| named.iter().all(|it| it.id != *id) && *id != me.id;
-        let others: Vec<NodeId> = others.into_iter().filter(is_unnamed).collect();
-        let unnamed = others.iter().map(|id| Member::new(id.0, 0));
-        let gateways = named.iter().copied().chain(unnamed).collect();
-        let mut gateway = Self::make(me, config, replica, gateways)?;
-        gateway.gone.extend(others);
-        Ok(gateway)
-    }
-
-    fn make(
-        me: Member,
-        config: Config,
-        replica: Replica<Tables>,
-        gateways: Vec<Member>,
-    ) -> Result<Self, Reject> {
-        config.check()?;
-        let mut gateways: BTreeMap<NodeId, Member> =
-            gateways.into_iter().map(|it| (it.id, it)).collect();
-        gateways.insert(me.id, me);
-        Ok(Self {
-            config,
-            me,
-            replica: Nested::new(replica),
-            told: Untracked::default(),
-            gateways,
-            gone: BTreeSet::new(),
-            own: BTreeMap::new(),
-            asked: BTreeSet::new(),
-            is_started: false,
-            manages: false,
-            is_stalled: false,
-            missed: 0,
-            is_available: true,
-            has_changed: false,
-            is_cluster_due: false,
-            counters: Untracked(Counters::default()),
-        })
-    }
-
-    /// This node in its present life.
-    #[must_use]
-    pub const fn me(&self) -> Member {
-        self.me
-    }
-
-    /// All gateways that this one knows, each in its latest life, and whether it counts as here.
-    pub fn gateways(&self) -> impl Iterator<Item = (Member, bool)> + '_ {
-        let all = self.gateways.values();
-        all.map(|it| (*it, !self.gone.contains(&it.id)))
-    }
-
-    /// The tables, as far as this gateway knows them; nothing where it holds none.
-    #[must_use]
-    pub fn tables(&self) -> Option<&Tables> {
-        self.replica.machine().state()
-    }
-
-    /// The replica of the tables, to read from.
-    #[must_use]
-    pub const fn replica(&self) -> &Replica<Tables> {
-        self.replica.machine()
-    }
-
-    /// Whether this gateway acts as resource manager.
-    #[must_use]
-    pub const fn manages(&self) -> bool {
-        self.manages
-    }
-
-    /// What is counted.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        &self.counters.0
-    }
-
-    /// How much this gateway keeps besides the tables: of followers, and of clients that wait.
-    #[cfg(feature = "check")]
-    pub(crate) fn kept(&self) -> (usize, usize) {
-        (self.own.len(), self.asked.len())
-    }
-
-    /// The settings of this gateway.
-    #[cfg(feature = "check")]
-    pub(crate) const fn config(&self) -> &Config {
-        &self.config
-    }
-
     /// One step of the replica. What it tells is looked at when this step's input is dealt with.
     pub(super) fn step(
         &mut self,
@@ -439,25 +238,6 @@ impl Gateway {
         }
         Ok(())
     }
-
-    /// Whether the voters follow the gateways that are connected.
-    pub(super) fn is_dynamic(&self) -> bool {
-        self.config.voting == Voting::Dynamic
-    }
-}
-
-/// Whether the longest result fits into what gateways of this configuration send each other.
-fn check_result(limits: &Limits, configuration: &Configuration) -> Result<(), Reject> {
-    let room = configuration.update_room();
-    let room = room.saturating_sub(limits.around_result());
-    if usize::from(limits.result) > room {
-        return Err(Reject::NoRoomForResult {
-            result: limits.result,
-            budget: configuration.frame_budget,
-            room,
-        });
-    }
-    Ok(())
 }
 
 impl Machine for Gateway {

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Input, Member, NodeId, Span};
 use selvedge_replica::{Command, Configuration, Voter};
 
+use super::Gateway;
 use super::event::{Event, Timer};
-use super::machine::Gateway;
 use crate::{Hops, Tables, TaskId, Update};
 
 impl Gateway {

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Member, NodeId};
 use selvedge_replica::Event as Told;
 
+use super::Gateway;
 use super::event::{Event, Timer};
-use super::machine::Gateway;
 use crate::{Assignment, Message, Outcome, Refusal, Tables, TaskId};
 
 impl Gateway {

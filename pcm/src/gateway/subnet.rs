@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Member, NodeId};
 
+use super::Gateway;
 use super::event::Timer;
-use super::machine::Gateway;
 use crate::{
     Answer, Attachment, DutyCycle, Library, Message, Outcome, Returned, Run, TaskId, Update, Voters,
 };

@@ -1,0 +1,161 @@
+//! The state of a follower, and its queries.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use selvedge_core::{Member, NodeId, Untracked};
+
+use super::job::Job;
+use super::{Config, Counters, Phase, Reject};
+use crate::gateway_list::GatewayList;
+use crate::published::Rules;
+use crate::{DutyCycle, Libraries, Library};
+
+/// A follower. See the [module](super).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Follower {
+    pub(super) config: Config,
+    pub(super) me: Member,
+    /// Where it can go, and where it is.
+    pub(super) gateways: GatewayList,
+    /// How many gateways turned it away in this period.
+    pub(super) refusals: u8,
+    /// Of its attachment.
+    pub(super) number: u32,
+    pub(super) duty: DutyCycle,
+    /// How it spends its time from the next period on, if that changes.
+    pub(super) next_duty: Option<DutyCycle>,
+    /// None before it is started.
+    pub(super) phase: Option<Phase>,
+    /// Whether the active phase goes on only because a function runs.
+    pub(super) is_late: bool,
+    /// In the order in which they came.
+    pub(super) jobs: Vec<Job>,
+    /// In the order in which they came.
+    pub(super) libraries: VecDeque<Library>,
+    /// As they were when its attachment got its number.
+    pub(super) told: Libraries,
+    /// Which library the host gets.
+    pub(super) loads: Option<Library>,
+    pub(super) counters: Untracked<Counters>,
+    pub(super) rules: Rules,
+}
+
+impl Follower {
+    /// A follower that can go to these gateways, the first one first.
+    ///
+    /// # Errors
+    /// [`Reject::Config`] and [`Reject::NoGateway`].
+    pub fn new(
+        me: Member,
+        config: Config,
+        gateways: impl IntoIterator<Item = NodeId>,
+    ) -> Result<Self, Reject> {
+        config.check()?;
+        let gateways = GatewayList::new(gateways).ok_or(Reject::NoGateway)?;
+        Ok(Self {
+            config,
+            me,
+            gateways,
+            refusals: 0,
+            number: 1,
+            duty: config.duty,
+            next_duty: None,
+            phase: None,
+            is_late: false,
+            jobs: Vec::new(),
+            libraries: VecDeque::new(),
+            told: Libraries::new(),
+            loads: None,
+            counters: Untracked(Counters::default()),
+            rules: Rules::default(),
+        })
+    }
+
+    /// The same follower under rules that break a promise.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[crate::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
+    /// What a task has come to here: what it returned, and what an orchestrator says.
+    #[cfg(feature = "check")]
+    pub(crate) fn work_on(
+        &self,
+        task: crate::TaskId,
+    ) -> Option<(Option<&crate::Returned>, Option<&crate::Answer>, &[Member])> {
+        let job = self.jobs.iter().find(|it| it.task == task)?;
+        Some((job.returned(), job.verdict.as_ref(), &job.electors))
+    }
+
+    /// The votes on a task that it has counted, in which attempt.
+    #[cfg(feature = "check")]
+    pub(crate) fn votes(&self, task: crate::TaskId) -> Option<crate::poll::Votes> {
+        let job = self.jobs.iter().find(|it| it.task == task)?;
+        Some((job.attempt, job.poll.votes()))
+    }
+
+    /// In which attempt, and under which orchestrator of it, it takes part in a task; and that orchestrator.
+    #[cfg(feature = "check")]
+    pub(crate) fn seat(&self, task: crate::TaskId) -> Option<((u16, u16), Member)> {
+        let job = self.jobs.iter().find(|it| it.task == task)?;
+        Some(((job.attempt, job.term), job.orchestrator()?))
+    }
+
+    /// How much it keeps: jobs, and the most votes of one of them.
+    #[cfg(feature = "check")]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        let votes = self.jobs.iter().map(|it| it.poll.len());
+        (self.jobs.len(), votes.max().unwrap_or_default())
+    }
+
+    /// Its settings.
+    #[cfg(feature = "check")]
+    pub(crate) const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The tasks that it knows, in a few lines.
+    #[cfg(feature = "check")]
+    pub(crate) fn show_jobs(&self) -> alloc::string::String {
+        let jobs = self.jobs.iter();
+        jobs.map(|it| alloc::format!("\n    {it:?}")).collect()
+    }
+
+    /// The tasks that it knows.
+    #[cfg(feature = "check")]
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = crate::TaskId> + '_ {
+        self.jobs.iter().map(|it| it.task)
+    }
+
+    /// This node in its present life.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// What it does with its time now; nothing before it is started.
+    #[must_use]
+    pub const fn phase(&self) -> Option<Phase> {
+        self.phase
+    }
+
+    /// The gateway that it is at.
+    #[must_use]
+    pub fn attached_to(&self) -> NodeId {
+        self.gateway().id
+    }
+
+    /// The libraries that it has, the one that goes first at first.
+    pub fn libraries(&self) -> impl Iterator<Item = Library> + '_ {
+        self.libraries.iter().copied()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
+    }
+}
