@@ -10,6 +10,8 @@
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -21,18 +23,18 @@ const LONGEST: u64 = 512;
 
 #[test]
 fn targets_hold_on_their_corpora() {
-    for &Target { name, run } in TARGETS {
+    each_target(|name, run| {
         let corpus = corpus(name);
         for (file, input) in &corpus {
             check(&format!("fuzz/corpus/{name}/{file}"), run, input);
         }
         println!("{name}: {} inputs of the corpus", corpus.len());
-    }
+    });
 }
 
 #[test]
 fn targets_hold_on_made_inputs() {
-    for &Target { name, run } in TARGETS {
+    each_target(|name, run| {
         let made = match name {
             // Each one heals a whole building, or all that there is.
             "kgroup_operations" | "pcm_operations" => MADE / 5,
@@ -57,7 +59,7 @@ fn targets_hold_on_made_inputs() {
                 &input,
             );
         }
-    }
+    });
 }
 
 #[test]
@@ -92,6 +94,22 @@ fn every_binary_is_a_target_and_has_seeds() {
             "{target} has no seed"
         );
     }
+}
+
+/// Calls `test` with each target, on as many threads as there are processors.
+fn each_target(test: impl Fn(&str, fn(&[u8])) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(&Target { name, run }) = TARGETS.get(next.fetch_add(1, Ordering::Relaxed)) {
+            test(name, run);
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
 }
 
 /// Runs a target, and on a panic says on which input.

@@ -9,10 +9,10 @@ use super::{Expected, Rules, Scenario, Surprise};
 
 /// The most states that a scenario should have to be verified in a debug build, which takes ten times
 /// as long as a release build.
-const DEBUG_STATES: usize = 40_000;
+const DEBUG_STATES: usize = 10_000;
 
 /// Verifies the quick scenarios under our rules, on as many threads as there are processors.
-/// Returns how many there are. A debug build leaves those that should have more than 40,000 states to
+/// Returns how many there are. A debug build leaves those that should have more than 10,000 states to
 /// release builds, such as that of `selvedge check`.
 ///
 /// # Errors
