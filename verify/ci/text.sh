@@ -11,7 +11,7 @@ leftovers() {
 }
 
 # Every relative link in the Markdown files leads to something, those of the book to a part of it.
-# What a chapter includes may lie anywhere in the repository.
+# What a chapter includes may lie anywhere in the repository. Paths that the text names are there.
 links() {
     local file link bad=0
     while IFS= read -r file; do
@@ -30,6 +30,15 @@ links() {
                 bad=1
             fi
         done < <(grep -oE '\{\{#include [^}:]+' "$file" | sed -E 's/^\{\{#include //' || true)
+        # Files and folders that the text names. The changelog names what was.
+        [[ $file == CHANGELOG.md ]] && continue
+        while IFS= read -r link; do
+            if [[ -d ${link%%/*} && ! -e $link && ! -e $(dirname "$file")/$link ]]; then
+                echo "$file: no such path: $link"
+                bad=1
+            fi
+        done < <(grep -oE '`[a-z_]+/[A-Za-z0-9_./-]+\.(rs|sh|md|toml|py)`|\bcd [a-z][A-Za-z0-9_./-]*' "$file" |
+            sed -E 's/^cd //; s/`//g' | sort -u || true)
     done < <(git ls-files '*.md')
     return "$bad"
 }
