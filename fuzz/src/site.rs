@@ -2,7 +2,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_kgroup::{Chooser, Leader, Locality, Node, Place, Policy, Selection, Site};
+use selvedge_groups::{Chooser, Leader, Locality, Node, Place, Policy, Selection};
+use selvedge_kgroup::Site;
 
 /// The most nodes, and the most devices: a list may be long, and an input should be short.
 const MOST: usize = 64;

@@ -3,7 +3,7 @@
 //! This crate's tests, `selvedge check`, and programs that compose groups with other machines run one
 //! list, [`scenarios`]. It has routines and the clusters of their devices over groups that are ideal:
 //! an atomic register each, that takes proposals of its present leader alone. That a group of replicas
-//! is as good as that is what `selvedge-replica` promises, and [groups](crate::groups::check) that move. Each scenario explores every order of
+//! is as good as that is what `selvedge-replica` promises, and [groups](selvedge_groups::check) that move. Each scenario explores every order of
 //! messages, losses, copies that come late, changes of leaders with former leaders that go on, and
 //! commands that devices do late. Where the paper's rule breaks a promise, the scenario comes twice
 //! under one name: with the published rule, which must break, and with ours, which must hold.
@@ -24,16 +24,16 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
 
-pub use setup::{Network, Plan, Promise, Rule, Setup, Who};
+pub use crate::Rule;
+pub use setup::{Network, Plan, Promise, Setup, Who};
 pub use world::World;
 
 /// What is checked: routines with their clusters, then [clusters alone](crate::devices::check), and
-/// [groups over real replicas](crate::groups::check).
+/// [groups over real replicas](selvedge_groups::check).
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = routines();
     all.extend(crate::devices::check::scenarios());
-    all.extend(crate::groups::check::scenarios());
     all
 }
 

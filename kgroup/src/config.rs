@@ -2,11 +2,12 @@
 //! [`Site`](crate::Site).
 
 use selvedge_core::settings::OutOfRange;
+use selvedge_groups as groups;
+use selvedge_groups::store::StoreConfig;
 use thiserror::Error;
 
+use crate::devices;
 use crate::routines::RoutineConfig;
-use crate::store::StoreConfig;
-use crate::{devices, groups};
 
 /// The settings of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -26,7 +26,7 @@
 //!   that it has seen no higher ticket, and executes it.
 //! - That a routine receives each status: of reports in close succession only the last one is certain to
 //!   arrive.
-
+//!
 //! # Why a device is held
 //!
 //! A leader may learn up to `act_timeout` late that its command was decided, and its host may carry the
@@ -51,8 +51,8 @@ mod config;
 mod decision;
 mod device;
 mod event;
-mod leader;
 mod lock;
+mod machine;
 mod probe;
 mod published;
 mod reports;
@@ -65,7 +65,7 @@ pub use act::{Act, Ticket};
 pub use config::{Config, ConfigError, Limits};
 pub use decision::{Decision, Verdict};
 pub use event::{Event, Refused, Timer};
-pub(crate) use leader::DeviceLeader;
+pub(crate) use machine::DeviceLeader;
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use state::Devices;

@@ -1,16 +1,19 @@
 //! What the application may ask and is told, timers, and the errors.
 
 use selvedge_core::NodeId;
+use selvedge_groups as groups;
+use selvedge_groups::{
+    GroupId,
+    store::{StoreCommand, StoreEvent, StoreReject},
+};
 use selvedge_routine::State;
 use thiserror::Error;
 
 use crate::devices::{self, Ticket};
-use crate::groups;
-use crate::held::Held;
 use crate::leading::{LeaderEvent, LeaderTimer};
-use crate::parcel::Parcel;
-use crate::store::{StoreCommand, StoreEvent, StoreReject};
-use crate::{ConfigError, GroupId, Outcome, SiteError, TriggerId};
+use crate::message::Parcel;
+use crate::state::Held;
+use crate::{ConfigError, Outcome, SiteError, TriggerId};
 
 /// What the application, or the host, may ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

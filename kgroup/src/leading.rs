@@ -1,18 +1,20 @@
 //! The leaders of the groups that a node leads, behind one face.
 
 use alloc::vec::Vec;
-use core::convert::Infallible;
 use core::mem;
 
 use selvedge_core::{Member, NodeId};
+use selvedge_groups::{
+    GroupId,
+    store::{self, StoreLeader, StoreTimer},
+};
 
 use crate::config::Config;
 use crate::devices::{self, DeviceLeader, Ticket};
-use crate::held::{Decided, Held, Update};
+use crate::effect::{Effect, Effects};
 use crate::routines::{self, RoutineEvent, RoutineLeader, RoutineTimer};
-use crate::store::{self, StoreLeader, StoreTimer};
-use crate::wish::{Wish, Wishes};
-use crate::{Answer, GroupId, Outcome, Request};
+use crate::state::{Decided, Held, Update};
+use crate::{Answer, Outcome, Request};
 
 /// Tag of a timer of a group's leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,19 +37,19 @@ pub enum LeaderEvent {
     Routine(RoutineEvent),
 }
 
-/// The wishes of one call, of a leader of some kind: rooms that are used again.
+/// The effects of one call, of a leader of some kind: rooms that are used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Out {
-    devices: Wishes<devices::Update, devices::Timer, devices::Event>,
-    routine: Wishes<routines::Update, RoutineTimer, RoutineEvent>,
-    map: Wishes<store::Change, StoreTimer, Infallible>,
+    devices: Effects<devices::Update, devices::Timer, devices::Event>,
+    routine: Effects<routines::Update, RoutineTimer, RoutineEvent>,
+    map: Vec<store::LeaderEffect>,
 }
 
 impl Out {
     /// Takes them out, in the words of the node.
     pub(crate) fn drain(
         &mut self,
-    ) -> impl Iterator<Item = Wish<Update, LeaderTimer, LeaderEvent>> + '_ {
+    ) -> impl Iterator<Item = Effect<Update, LeaderTimer, LeaderEvent>> + '_ {
         let devices = self
             .devices
             .drain(..)
@@ -56,17 +58,14 @@ impl Out {
             .routine
             .drain(..)
             .map(|it| it.map(Update::Routine, LeaderTimer::Routine, LeaderEvent::Routine));
-        let map = self
-            .map
-            .drain(..)
-            .map(|it| it.map(Update::Map, LeaderTimer::Map, |it| match it {}));
+        let map = self.map.drain(..).map(Effect::from);
         devices.chain(routine).chain(map)
     }
 }
 
 /// What happens to a leader.
 #[derive(Debug)]
-pub(crate) enum Occasion<'a> {
+pub(crate) enum LeaderInput<'a> {
     Leads,
     Applied(&'a Decided),
     Asked(Member, Request),
@@ -134,17 +133,17 @@ impl Leading {
     pub(crate) fn on(
         &mut self,
         held: &Held,
-        occasion: Occasion<'_>,
+        input: LeaderInput<'_>,
         out: &mut Out,
     ) -> Result<(), devices::Refused> {
         match (self, held) {
             (Self::Devices(leader), Held::Devices(state)) => {
-                on_devices(leader, state, occasion, &mut out.devices)?;
+                on_devices(leader, state, input, &mut out.devices)?;
             }
             (Self::Routine(leader), Held::Routine(state)) => {
-                on_routine(leader, state, occasion, &mut out.routine);
+                on_routine(leader, state, input, &mut out.routine);
             }
-            (Self::Map(leader), Held::Map(state)) => on_map(leader, state, occasion, &mut out.map),
+            (Self::Map(leader), Held::Map(state)) => on_map(leader, state, input, &mut out.map),
             (this, _) => {
                 debug_assert!(
                     false,
@@ -160,18 +159,18 @@ impl Leading {
 fn on_devices(
     leader: &mut DeviceLeader,
     state: &devices::Devices,
-    occasion: Occasion<'_>,
-    out: &mut Wishes<devices::Update, devices::Timer, devices::Event>,
+    input: LeaderInput<'_>,
+    out: &mut Effects<devices::Update, devices::Timer, devices::Event>,
 ) -> Result<(), devices::Refused> {
-    match occasion {
-        Occasion::Leads => leader.on_leads(state, out),
-        Occasion::Applied(Decided::Devices(verdict)) => leader.on_applied(state, verdict, out),
-        Occasion::Asked(from, request) => leader.on_asked(state, from, request, out),
-        Occasion::Readable(read) => leader.on_readable(state, read, out),
-        Occasion::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
-        Occasion::Reported(device, value) => leader.reported(state, device, value, out)?,
-        Occasion::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
-        Occasion::Applied(_) | Occasion::Told(..) | Occasion::Tick(_) => {} // Of another kind.
+    match input {
+        LeaderInput::Leads => leader.on_leads(state, out),
+        LeaderInput::Applied(Decided::Devices(verdict)) => leader.on_applied(state, verdict, out),
+        LeaderInput::Asked(from, request) => leader.on_asked(state, from, request, out),
+        LeaderInput::Readable(read) => leader.on_readable(state, read, out),
+        LeaderInput::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
+        LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
+        LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
+        LeaderInput::Applied(_) | LeaderInput::Told(..) | LeaderInput::Tick(_) => {} // Of another kind.
     }
     Ok(())
 }
@@ -179,42 +178,42 @@ fn on_devices(
 fn on_routine(
     leader: &mut RoutineLeader,
     state: &routines::RoutineState,
-    occasion: Occasion<'_>,
-    out: &mut Wishes<routines::Update, RoutineTimer, RoutineEvent>,
+    input: LeaderInput<'_>,
+    out: &mut Effects<routines::Update, RoutineTimer, RoutineEvent>,
 ) {
-    match occasion {
-        Occasion::Leads => leader.on_leads(state, out),
-        Occasion::Applied(Decided::Routine(decided)) => leader.on_applied(state, decided, out),
-        Occasion::Asked(from, request) => leader.on_asked(state, from, &request, out),
-        Occasion::Told(group, answer) => leader.on_told(state, group, answer, out),
-        Occasion::Tick(LeaderTimer::Routine(timer)) => leader.on_tick(state, timer, out),
-        Occasion::Applied(_)
-        | Occasion::Readable(_)
-        | Occasion::Tick(_)
-        | Occasion::Reported(..)
-        | Occasion::Acted(..) => {} // Of another kind.
+    match input {
+        LeaderInput::Leads => leader.on_leads(state, out),
+        LeaderInput::Applied(Decided::Routine(decided)) => leader.on_applied(state, decided, out),
+        LeaderInput::Asked(from, request) => leader.on_asked(state, from, &request, out),
+        LeaderInput::Told(group, answer) => leader.on_told(state, group, answer, out),
+        LeaderInput::Tick(LeaderTimer::Routine(timer)) => leader.on_tick(state, timer, out),
+        LeaderInput::Applied(_)
+        | LeaderInput::Readable(_)
+        | LeaderInput::Tick(_)
+        | LeaderInput::Reported(..)
+        | LeaderInput::Acted(..) => {} // Of another kind.
     }
 }
 
 fn on_map(
     leader: &mut StoreLeader,
     state: &store::Store,
-    occasion: Occasion<'_>,
-    out: &mut Wishes<store::Change, StoreTimer, Infallible>,
+    input: LeaderInput<'_>,
+    out: &mut Vec<store::LeaderEffect>,
 ) {
-    match occasion {
-        Occasion::Applied(Decided::Map(decided)) => leader.on_applied(state, decided, out),
-        Occasion::Asked(from, Request::Store(request)) => {
+    match input {
+        LeaderInput::Applied(Decided::Map(decided)) => leader.on_applied(state, decided, out),
+        LeaderInput::Asked(from, Request::Store(request)) => {
             leader.on_asked(state, from, request, out);
         }
-        Occasion::Readable(read) => leader.on_readable(state, read, out),
-        Occasion::Tick(LeaderTimer::Map(timer)) => leader.on_tick(state, timer, out),
-        Occasion::Leads
-        | Occasion::Applied(_)
-        | Occasion::Asked(..)
-        | Occasion::Told(..)
-        | Occasion::Tick(_)
-        | Occasion::Reported(..)
-        | Occasion::Acted(..) => {} // Of another kind.
+        LeaderInput::Readable(read) => leader.on_readable(state, read, out),
+        LeaderInput::Tick(LeaderTimer::Map(timer)) => leader.on_tick(state, timer, out),
+        LeaderInput::Leads
+        | LeaderInput::Applied(_)
+        | LeaderInput::Asked(..)
+        | LeaderInput::Told(..)
+        | LeaderInput::Tick(_)
+        | LeaderInput::Reported(..)
+        | LeaderInput::Acted(..) => {} // Of another kind.
     }
 }

@@ -183,7 +183,6 @@
 //! |---|---|
 //! | `arbitrary` | arbitrary values for fuzzing |
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |
-//! | `sha256` (default) | ranks by SHA-256, and all but the choice of members, which takes any [`Sortition`](selvedge_core::Sortition) |
 //! | `std` | std in `selvedge-core` |
 
 #![no_std]
@@ -195,52 +194,27 @@ extern crate std;
 
 #[cfg(feature = "check")]
 pub mod check;
-mod choose;
-mod cluster;
-#[cfg(feature = "sha256")]
 mod config;
-#[cfg(feature = "sha256")]
 pub mod devices;
-mod draw;
-#[cfg(feature = "sha256")]
+mod effect;
 mod event;
-#[cfg(feature = "sha256")]
-pub mod groups;
-#[cfg(feature = "sha256")]
-mod held;
-#[cfg(feature = "sha256")]
 mod leading;
-mod locality;
-#[cfg(feature = "sha256")]
 mod machine;
-#[cfg(feature = "sha256")]
-mod parcel;
-mod place;
-#[cfg(feature = "sha256")]
+mod message;
+#[cfg(feature = "check")]
+mod published;
 pub mod routines;
-mod selection;
-#[cfg(feature = "sha256")]
 mod site;
-#[cfg(feature = "sha256")]
-pub mod store;
-#[cfg(feature = "sha256")]
-mod wish;
+mod state;
 
-pub use choose::{Chooser, GroupId, Node, Target, Unplaceable};
-pub use cluster::{Cluster, clusters};
-#[cfg(feature = "sha256")]
 pub use config::{Config, ConfigError};
-#[cfg(feature = "sha256")]
 pub use event::{Command, Event, Reject, Timer};
-#[cfg(feature = "sha256")]
-pub use held::{Decided, Held, Update};
-#[cfg(feature = "sha256")]
 pub use leading::{LeaderEvent, LeaderTimer};
-#[cfg(feature = "sha256")]
-pub use machine::{Kgroup, Message};
-#[cfg(feature = "sha256")]
-pub use parcel::{Answer, Claim, Delivery, Outcome, Parcel, Patience, Request, Status, TriggerId};
-pub use place::Place;
-pub use selection::{Leader, Locality, Policy, Selection};
-#[cfg(feature = "sha256")]
+pub use machine::Kgroup;
+pub use message::{
+    Answer, Claim, Delivery, Message, Outcome, Parcel, Patience, Request, Status, TriggerId,
+};
+#[cfg(feature = "check")]
+pub use published::Rule;
 pub use site::{Site, SiteError};
+pub use state::{Decided, Held, Update};

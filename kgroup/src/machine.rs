@@ -7,21 +7,21 @@ use core::convert::Infallible;
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Context, Input, Machine, Member, Nested, NodeId, Span, Untracked};
+use selvedge_groups as groups;
+use selvedge_groups::{
+    GroupId, Groups,
+    store::{ClientEffect, StoreClient},
+};
 use selvedge_replica as replica;
 
 use crate::config::Config;
+use crate::effect::Effect;
 use crate::event::{Command, Event, Reject, Timer};
-use crate::groups::{self, Groups};
-use crate::held::{Held, Update};
-use crate::leading::{LeaderEvent, LeaderTimer, Leading, Occasion, Out};
-use crate::parcel::Parcel;
-use crate::site::Site;
-use crate::store::{StoreClient, StoreEvent};
-use crate::wish::{Wish, Wishes};
-use crate::{Answer, GroupId, Request, TriggerId};
-
-/// What nodes send each other.
-pub type Message = groups::Message<Update, Parcel>;
+use crate::leading::{LeaderEvent, LeaderInput, LeaderTimer, Leading, Out};
+use crate::message::{Message, Parcel};
+use crate::site::{self, Site};
+use crate::state::{Held, Update};
+use crate::{Answer, Request, TriggerId};
 
 /// The node's part in all groups.
 ///
@@ -40,7 +40,7 @@ pub struct Kgroup {
     /// What groups said in this step; empty between steps.
     said: Untracked<VecDeque<groups::Event<Held, Parcel>>>,
     /// Of the leader that is asked; empty between steps.
-    wishes: Untracked<Out>,
+    effects: Untracked<Out>,
 }
 
 type Inner = Groups<Held, Parcel>;
@@ -74,7 +74,7 @@ impl Kgroup {
             maps,
             triggers: BTreeSet::new(),
             said: Untracked(VecDeque::new()),
-            wishes: Untracked::default(),
+            effects: Untracked::default(),
         })
     }
 
@@ -150,6 +150,10 @@ impl Kgroup {
         }
     }
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "all others are the application's"
+    )]
     fn on_said(&mut self, event: groups::Event<Held, Parcel>, cx: &mut Context<'_, Self>) {
         match event {
             groups::Event::Replica { group, event } => self.on_replica(group, event, cx),
@@ -162,18 +166,15 @@ impl Kgroup {
                     if let Some(routine) = request.routine() {
                         self.heard(routine, from, cx);
                     }
-                    self.on(group, Occasion::Asked(from, request), cx);
+                    self.on(group, LeaderInput::Asked(from, request), cx);
                 }
-                Parcel::Answer { of, answer } => self.on(group, Occasion::Told(of, &answer), cx),
+                Parcel::Answer { of, answer } => self.on(group, LeaderInput::Told(of, &answer), cx),
             },
             groups::Event::Told { parcel, .. } => match parcel {
                 Parcel::Answer { of, answer } => self.on_told(of, &answer, cx),
                 Parcel::Request(_) => {} // Nobody tells a request.
             },
-            other @ (groups::Event::Fact(_)
-            | groups::Event::Entered(_)
-            | groups::Event::Left(_)
-            | groups::Event::Unplaceable { .. }) => cx.event(Event::Groups(other)),
+            other => cx.event(Event::Groups(other)),
         }
     }
 
@@ -197,10 +198,10 @@ impl Kgroup {
                 }
             }
             replica::Event::Applied { outcome, .. } => {
-                self.on(group, Occasion::Applied(outcome), cx);
+                self.on(group, LeaderInput::Applied(outcome), cx);
             }
             replica::Event::Readable { read, .. } => {
-                self.on(group, Occasion::Readable(*read), cx);
+                self.on(group, LeaderInput::Readable(*read), cx);
             }
             _ => cx.event(Event::Groups(groups::Event::Replica { group, event })),
         }
@@ -210,9 +211,9 @@ impl Kgroup {
     fn on_told(&mut self, of: GroupId, answer: &Answer, cx: &mut Context<'_, Self>) {
         match answer {
             Answer::Store(answer) => {
-                let mut wishes = Wishes::new();
-                self.maps.on_told(of, answer.clone(), &mut wishes);
-                self.on_maps(wishes, cx);
+                let mut effects = Vec::new();
+                self.maps.on_told(of, answer.clone(), &mut effects);
+                self.on_maps(effects, cx);
             }
             &Answer::Triggered(id) => {
                 let routine = of;
@@ -230,12 +231,12 @@ impl Kgroup {
             | Answer::Status { .. }
             | Answer::NoDevice { .. } => {
                 if let Some(routine) = answer.routine() {
-                    return self.on(routine, Occasion::Told(of, answer), cx);
+                    return self.on(routine, LeaderInput::Told(of, answer), cx);
                 }
                 // It names no routine: all that this node leads look.
                 let all: Vec<GroupId> = self.leads().collect();
                 for group in all {
-                    self.on(group, Occasion::Told(of, answer), cx);
+                    self.on(group, LeaderInput::Told(of, answer), cx);
                 }
             }
         }
@@ -252,7 +253,7 @@ impl Kgroup {
         let _led = self.stop_leading(group, cx);
         self.leading.insert(group, leader);
         cx.event(Event::Leads { group });
-        self.on(group, Occasion::Leads, cx);
+        self.on(group, LeaderInput::Leads, cx);
     }
 
     /// Ends the lead of a group here. Returns true if the lead had been reported to the host.
@@ -267,8 +268,8 @@ impl Kgroup {
     }
 
     /// Something happens to a group; only its leader does something about it.
-    fn on(&mut self, group: GroupId, occasion: Occasion<'_>, cx: &mut Context<'_, Self>) {
-        let _refused = self.try_on(group, occasion, cx).is_err();
+    fn on(&mut self, group: GroupId, input: LeaderInput<'_>, cx: &mut Context<'_, Self>) {
+        let _refused = self.try_on(group, input, cx).is_err();
     }
 
     /// # Errors
@@ -276,7 +277,7 @@ impl Kgroup {
     fn try_on(
         &mut self,
         group: GroupId,
-        occasion: Occasion<'_>,
+        input: LeaderInput<'_>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         let leader = self.leading.get_mut(&group);
@@ -284,46 +285,46 @@ impl Kgroup {
         let Some(held) = self.groups.machine().state(group) else {
             return Err(Reject::NotLeader(group));
         };
-        let mut wishes = core::mem::take(&mut self.wishes.0);
-        let taken = leader.on(held, occasion, &mut wishes);
-        for wish in wishes.drain() {
-            self.carry_out(group, wish, cx);
+        let mut effects = core::mem::take(&mut self.effects.0);
+        let taken = leader.on(held, input, &mut effects);
+        for effect in effects.drain() {
+            self.carry_out(group, effect, cx);
         }
-        self.wishes.0 = wishes; // Its room is used again.
+        self.effects.0 = effects; // Its room is used again.
         Ok(taken?)
     }
 
     fn carry_out(
         &mut self,
         group: GroupId,
-        wish: Wish<Update, LeaderTimer, LeaderEvent>,
+        effect: Effect<Update, LeaderTimer, LeaderEvent>,
         cx: &mut Context<'_, Self>,
     ) {
-        match wish {
-            // What is refused is wished again, on a tick or because it is asked again.
-            Wish::Propose(update) => {
+        match effect {
+            // What is refused is asked for again, on a tick or because it is asked again.
+            Effect::Propose(update) => {
                 self.command_groups(groups::Command::Propose { group, update }, cx);
             }
-            Wish::Read(read) => self.command_groups(groups::Command::Read { group, read }, cx),
-            Wish::Ask { group: to, request } => {
+            Effect::Read(read) => self.command_groups(groups::Command::Read { group, read }, cx),
+            Effect::Ask { group: to, request } => {
                 let parcel = Parcel::Request(request);
                 self.command_groups(groups::Command::Ask { group: to, parcel }, cx);
             }
-            Wish::Inform { group: to, answer } => {
+            Effect::Inform { group: to, answer } => {
                 let parcel = Parcel::Answer { of: group, answer };
                 self.command_groups(groups::Command::Ask { group: to, parcel }, cx);
             }
-            Wish::Tell { to, answer } => {
+            Effect::Tell { to, answer } => {
                 let parcel = Parcel::Answer { of: group, answer };
                 self.command_groups(groups::Command::Tell { to, group, parcel }, cx);
             }
-            Wish::Arm { timer, after } => cx.arm(Timer::Leader(group, timer), after),
-            Wish::ArmAbout { timer, after } => {
+            Effect::Arm { timer, after } => cx.arm(Timer::Leader(group, timer), after),
+            Effect::ArmAbout { timer, after } => {
                 let more = Span(after.0 / SLOTS * cx.below(SLOTS + 1));
                 cx.arm(Timer::Leader(group, timer), after + more);
             }
-            Wish::Disarm(timer) => cx.disarm(Timer::Leader(group, timer)),
-            Wish::Event(event) => cx.event(Event::Leader { group, event }),
+            Effect::Disarm(timer) => cx.disarm(Timer::Leader(group, timer)),
+            Effect::Event(event) => cx.event(Event::Leader { group, event }),
         }
     }
 
@@ -335,28 +336,17 @@ impl Kgroup {
         let _refused = self.ask_groups(Input::Command(command), cx).is_err();
     }
 
-    /// What this node's own questions to maps come to.
-    fn on_maps(
-        &mut self,
-        wishes: Wishes<(), GroupId, (GroupId, StoreEvent)>,
-        cx: &mut Context<'_, Self>,
-    ) {
-        for wish in wishes {
-            match wish {
-                Wish::Ask { group, request } => {
-                    let parcel = Parcel::Request(request);
+    /// Carries out what this node's own questions to maps need.
+    fn on_maps(&mut self, effects: Vec<ClientEffect>, cx: &mut Context<'_, Self>) {
+        for effect in effects {
+            match effect {
+                ClientEffect::Ask { map, request } => {
+                    let parcel = Parcel::Request(Request::Store(request));
+                    let group = map;
                     self.command_groups(groups::Command::Ask { group, parcel }, cx);
                 }
-                Wish::Arm { timer, after } => cx.arm(Timer::Map(timer), after),
-                Wish::Disarm(timer) => cx.disarm(Timer::Map(timer)),
-                Wish::Event((map, event)) => cx.event(Event::Map { map, event }),
-                Wish::Propose(())
-                | Wish::Read(_)
-                | Wish::Inform { .. }
-                | Wish::Tell { .. }
-                | Wish::ArmAbout { .. } => {
-                    debug_assert!(false, "a client asks, waits and tells its application");
-                }
+                ClientEffect::Arm { map, after } => cx.arm(Timer::Map(map), after),
+                ClientEffect::Event { map, event } => cx.event(Event::Map { map, event }),
             }
         }
     }
@@ -368,14 +358,14 @@ impl Kgroup {
             }
             Command::Reported { device, value } => {
                 let group = self.cluster_of(device)?;
-                self.try_on(group, Occasion::Reported(device, value), cx)
+                self.try_on(group, LeaderInput::Reported(device, value), cx)
             }
             Command::Acted { ticket, outcome } => {
                 let group = self.cluster_of(ticket.device)?;
-                self.try_on(group, Occasion::Acted(ticket, outcome), cx)
+                self.try_on(group, LeaderInput::Acted(ticket, outcome), cx)
             }
             Command::Trigger { routine, id } => {
-                if !routine.is_routine() {
+                if !site::is_routine(routine) {
                     return Err(Reject::OtherKind(routine, "routine"));
                 }
                 let is_known = self.triggers.contains(&(routine, id));
@@ -393,9 +383,9 @@ impl Kgroup {
                 if !map.is_map() {
                     return Err(Reject::OtherKind(map, "map"));
                 }
-                let mut wishes = Wishes::new();
-                self.maps.on_command(map, command, &mut wishes)?;
-                self.on_maps(wishes, cx);
+                let mut effects = Vec::new();
+                self.maps.on_command(map, command, &mut effects)?;
+                self.on_maps(effects, cx);
                 Ok(())
             }
         }
@@ -416,7 +406,7 @@ impl Kgroup {
         match timer {
             Timer::Groups(timer) => self.ask_groups(Input::Tick(timer), cx),
             Timer::Leader(group, timer) => {
-                self.on(group, Occasion::Tick(timer), cx);
+                self.on(group, LeaderInput::Tick(timer), cx);
                 Ok(())
             }
             Timer::Trigger => {
@@ -429,9 +419,9 @@ impl Kgroup {
                 Ok(())
             }
             Timer::Map(map) => {
-                let mut wishes = Wishes::new();
-                self.maps.on_tick(map, &mut wishes);
-                self.on_maps(wishes, cx);
+                let mut effects = Vec::new();
+                self.maps.on_tick(map, &mut effects);
+                self.on_maps(effects, cx);
                 Ok(())
             }
         }

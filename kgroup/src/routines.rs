@@ -21,20 +21,22 @@
 mod clause;
 mod config;
 mod definition;
+mod event;
 mod execute;
-mod leader;
 mod locks;
+mod machine;
 mod published;
 mod report;
 mod state;
 #[cfg(test)]
 mod tests;
 
-pub use config::{RoutineConfig, RoutineEvent, RoutineTimer};
+pub use config::RoutineConfig;
 pub use definition::{
     CLAUSE_MAX, DEVICES_MAX, Definition, DefinitionError, Locking, Retrigger, STEPS_MAX,
 };
-pub(crate) use leader::RoutineLeader;
+pub use event::{RoutineEvent, RoutineTimer};
+pub(crate) use machine::RoutineLeader;
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use report::{End, Report, StepOutcome};

@@ -3,57 +3,30 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{NodeId, Sortition};
+use selvedge_core::NodeId;
+use selvedge_groups::{
+    Begins, Cluster, GroupId, Node, Place, Plan, PlanError, Selection, Target, clusters,
+    store::Store,
+};
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::devices::{Devices, Limits};
-use crate::groups::{Begins, Plan, PlanError};
-use crate::held::Held;
 use crate::routines::{Definition, DefinitionError, RoutineState};
-use crate::store::Store;
-use crate::{Cluster, GroupId, Node, Place, Selection, Target, clusters};
+use crate::state::Held;
 
-/// The lowest bits of an id say what a group holds, so that ids of small sites are short in messages.
+/// The lowest bits of an id say what a group holds, as in [`GroupId`].
 const KIND_BITS: u32 = 2;
 const KIND: u64 = (1 << KIND_BITS) - 1;
 const CLUSTER: u64 = 0;
 const ROUTINE: u64 = 1;
-const MAP: u64 = 2;
 
-impl GroupId {
-    /// The group of a cluster, by its place in [`Site::clusters`].
-    #[must_use]
-    pub const fn cluster(number: u32) -> Self {
-        Self((number as u64) << KIND_BITS | CLUSTER)
-    }
+pub(crate) const fn is_routine(group: GroupId) -> bool {
+    group.0 & KIND == ROUTINE
+}
 
-    /// The group of a routine, by its place in [`Site::routines`].
-    #[must_use]
-    pub const fn routine(number: u32) -> Self {
-        Self((number as u64) << KIND_BITS | ROUTINE)
-    }
-
-    /// The group of a map of the application: the same name gives the same map on all nodes. Of a
-    /// thousand names two give the same one with a probability of one in 10^8.
-    #[must_use]
-    pub fn map(name: &str, hash: &impl Sortition) -> Self {
-        let rank = hash.rank(name.as_bytes(), NodeId(MAP));
-        // Seven bytes in a message.
-        Self(((rank.0 as u64) >> (64 - 47)) << KIND_BITS | MAP)
-    }
-
-    pub(crate) const fn is_routine(self) -> bool {
-        self.0 & KIND == ROUTINE
-    }
-
-    pub(crate) const fn is_map(self) -> bool {
-        self.0 & KIND == MAP
-    }
-
-    fn number(self) -> usize {
-        usize::try_from(self.0 >> KIND_BITS).unwrap_or(usize::MAX)
-    }
+fn number(group: GroupId) -> usize {
+    usize::try_from(group.0 >> KIND_BITS).unwrap_or(usize::MAX)
 }
 
 /// What all nodes are given alike. Nodes whose sites differ refuse each other's messages.
@@ -131,7 +104,19 @@ impl Site {
         })
     }
 
-    /// The same site with one more routine. Its group is [`GroupId::routine`] of its number, from 0.
+    /// The group of a cluster, by its place in [`clusters`](Self::clusters).
+    #[must_use]
+    pub const fn cluster(number: u32) -> GroupId {
+        GroupId((number as u64) << KIND_BITS | CLUSTER)
+    }
+
+    /// The group of a routine, by its place in [`routines`](Self::routines).
+    #[must_use]
+    pub const fn routine(number: u32) -> GroupId {
+        GroupId((number as u64) << KIND_BITS | ROUTINE)
+    }
+
+    /// The same site with one more routine. Its group is [`Site::routine`] of its number, from 0.
     ///
     /// # Errors
     /// It cannot work, or needs a device that is not there.
@@ -162,7 +147,7 @@ impl Site {
     ///
     /// Decisions have to fit as well. A frame has room for a state of a device that is 130 bytes
     /// shorter where the ids of nodes and devices are below 128, and 190 bytes shorter for any ids. A
-    /// longer one may never be decided: [`too_long`](crate::groups::Counters::too_long) counts it, and its
+    /// longer one may never be decided: [`too_long`](selvedge_groups::Counters::too_long) counts it, and its
     /// routine waits.
     ///
     /// # Errors
@@ -209,13 +194,13 @@ impl Site {
         &self.nodes
     }
 
-    /// The clusters of devices; the group of each is [`GroupId::cluster`] of its number.
+    /// The clusters of devices; the group of each is [`Site::cluster`] of its number.
     #[must_use]
     pub fn clusters(&self) -> &[Cluster] {
         &self.clusters
     }
 
-    /// The routines; the group of each is [`GroupId::routine`] of its number.
+    /// The routines; the group of each is [`Site::routine`] of its number.
     #[must_use]
     pub fn routines(&self) -> &[Definition] {
         &self.routines
@@ -226,13 +211,13 @@ impl Site {
     pub fn cluster_of(&self, device: NodeId) -> Option<GroupId> {
         let holds = |it: &Cluster| it.devices.binary_search(&device).is_ok();
         let number = self.clusters.iter().position(holds)?;
-        u32::try_from(number).ok().map(GroupId::cluster)
+        u32::try_from(number).ok().map(Site::cluster)
     }
 
     /// Where a group's centre is: the mean of a cluster, the first device of a routine.
     #[must_use]
     pub fn target(&self, group: GroupId) -> Target<'static> {
-        let number = group.number();
+        let number = number(group);
         let place = match group.0 & KIND {
             CLUSTER => self.clusters.get(number).map(|it| it.centre),
             ROUTINE => self.routines.get(number).and_then(|it| {
@@ -252,7 +237,7 @@ impl Site {
     /// The state with which a group begins; nothing for a group that the site does not have.
     #[must_use]
     pub fn begin(&self, group: GroupId) -> Option<Held> {
-        let number = group.number();
+        let number = number(group);
         match group.0 & KIND {
             CLUSTER => {
                 let devices = self.clusters.get(number)?.devices.iter().copied();
@@ -264,16 +249,15 @@ impl Site {
                 debug_assert!(state.is_ok(), "definitions were checked");
                 state.ok().map(|it| Held::Routine(it.into()))
             }
-            MAP => Some(Held::Map(Store::default())),
-            _ => None,
+            _ => group.is_map().then(|| Held::Map(Store::default())),
         }
     }
 
     /// All groups that begin with the site: clusters and routines. Maps begin when they are used.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
         let count = |it: usize| 0..u32::try_from(it).unwrap_or(u32::MAX);
-        let clusters = count(self.clusters.len()).map(GroupId::cluster);
-        clusters.chain(count(self.routines.len()).map(GroupId::routine))
+        let clusters = count(self.clusters.len()).map(Site::cluster);
+        clusters.chain(count(self.routines.len()).map(Site::routine))
     }
 }
 

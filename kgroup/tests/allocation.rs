@@ -17,10 +17,10 @@ use alloc::sync::Arc;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Delta, Effect, Input, Machine, Member, NodeId};
-use selvedge_kgroup::groups::{self, Begin};
+use selvedge_groups as groups;
+use selvedge_groups::{Begin, Node, Place, Selection};
 use selvedge_kgroup::{
-    Command, Config, Event, Kgroup, LeaderEvent, LeaderTimer, Node, Place, Selection, Site, Timer,
-    devices,
+    Command, Config, Event, Kgroup, LeaderEvent, LeaderTimer, Site, Timer, devices,
 };
 
 use counting::{ByHand, Host, allocations};

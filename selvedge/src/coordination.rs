@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use selvedge_core::{Context, Input, Member, Nested};
-use selvedge_kgroup::groups::Begin;
+use selvedge_groups::Begin;
 use selvedge_kgroup::{self as kgroup, Kgroup, Site};
 
 use crate::{ConfigError, Event, Message, Node, Reject, Timer};
@@ -45,7 +45,7 @@ impl Coordinating {
 impl Node {
     /// The same node, which takes part in k-groups. It is to be given a
     /// [`kgroup::Command::Epoch`] before it joins, and again in each epoch. Its facts
-    /// ([`groups::Event::Fact`](kgroup::groups::Event::Fact)) are for hosts that store; others pass
+    /// ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that store; others pass
     /// over them and let each later start begin [again](Begin::Again).
     ///
     /// # Errors

@@ -17,7 +17,7 @@
 //! | sections, estimator, elections and k-groups hear every delta, in order, and first of all which members are on the list already | |
 //! | membership is asked after each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections hear again of the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
-//! | in k-groups the first life begins as its [`Coordination`] says, and a later one [again](selvedge_kgroup::groups::Begin::Again), in the epoch that was given last | feature `kgroup` |
+//! | in k-groups the first life begins as its [`Coordination`] says, and a later one [again](selvedge_groups::Begin::Again), in the epoch that was given last | feature `kgroup` |
 //! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | it is asked to by [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | [`Counting`] |
 //! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |

@@ -96,7 +96,7 @@ impl Node {
             sections::KIND | estimate::KIND => self.exclusion.is_some(),
             celect::KIND => self.election.is_some(),
             #[cfg(feature = "kgroup")]
-            selvedge_kgroup::groups::KIND => self.coordination.is_some(),
+            selvedge_groups::KIND => self.coordination.is_some(),
             _ => false,
         }
     }

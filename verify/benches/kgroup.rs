@@ -7,17 +7,13 @@ use core::hint::black_box;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use selvedge_groups::{Begin, store::{Expected, Operation, StoreCommand, StoreEvent}, Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Target, clusters};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Span, Time};
-use selvedge_kgroup::groups::Begin;
 use selvedge_kgroup::routines::Definition;
-use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent};
-use selvedge_kgroup::{
-    Chooser, Cluster, Command, Config, Event, GroupId, Kgroup, LeaderEvent, Locality, Node,
-    Outcome, Place, Policy, Selection, Site, Target, TriggerId, clusters, devices,
-};
+use selvedge_kgroup::{Command, Config, Event, Kgroup, LeaderEvent, Outcome, Site, TriggerId, devices};
 use selvedge_routine::{Routine, Step};
 
 const NEAR: Selection = Selection::new().with_policy(Policy::Near(Locality::for_spacing(1)));
@@ -225,7 +221,7 @@ impl Building {
     fn trigger(&mut self) {
         self.asked += 1;
         let id = TriggerId(self.asked);
-        let routine = GroupId::routine(0);
+        let routine = Site::routine(0);
         self.input(0, Input::Command(Command::Trigger { routine, id }));
     }
 }

@@ -2,14 +2,14 @@
 
 use selvedge_core::wire::Envelope;
 use selvedge_core::{Member, NodeId, Span, Stamp};
-use selvedge_kgroup::groups::Item;
-use selvedge_kgroup::routines::{self, StepOutcome};
-use selvedge_kgroup::store::{
-    Change, Entry, Expected, Operation, StoreAnswer, StoreRequest, Stored,
+use selvedge_groups::{
+    GroupId, Item,
+    store::{Change, Entry, Expected, Operation, StoreAnswer, StoreRequest, Stored},
 };
-use selvedge_kgroup::{
-    Answer, Claim, Delivery, GroupId, Message, Outcome, Parcel, Patience, Request, Status,
-    TriggerId, Update, devices,
+use selvedge_kgroup::routines::{self, StepOutcome};
+use selvedge_kgroup::{Site, 
+    Answer, Claim, Delivery, Message, Outcome, Parcel, Patience, Request, Status, TriggerId,
+    Update, devices,
 };
 use selvedge_replica::{self as replica, Body, Proposal};
 
@@ -17,7 +17,7 @@ use super::Seed;
 use crate::decode::seal;
 
 const DEVICE: NodeId = NodeId(1_000);
-const ROUTINE: GroupId = GroupId::routine(3);
+const ROUTINE: GroupId = Site::routine(3);
 const CLAIM: Claim = Claim {
     routine: ROUTINE,
     instance: 7,
@@ -259,7 +259,7 @@ fn accept(update: Update) -> Item<Update, Parcel> {
 }
 
 pub(super) fn decode_seeds() -> Vec<Seed> {
-    let group = GroupId::cluster(2);
+    let group = Site::cluster(2);
     let ask = |request| Item::Ask {
         group,
         asked: Parcel::Request(request),

@@ -1,9 +1,13 @@
 //! What the application asks of k-groups.
 
 use selvedge_core::{NodeId, Sha256Sortition};
+use selvedge_groups::{
+    GroupId,
+    store::{Entry, Expected, Key, Operation, StoreCommand, Stored},
+};
+use selvedge_kgroup as kgroup;
 use selvedge_kgroup::devices::Ticket;
-use selvedge_kgroup::store::{Entry, Expected, Key, Operation, StoreCommand, Stored};
-use selvedge_kgroup::{self as kgroup, GroupId, Outcome, TriggerId};
+use selvedge_kgroup::{Site, Outcome, TriggerId};
 use selvedge_routine::State;
 
 use crate::Handle;
@@ -125,7 +129,7 @@ impl Handle {
         }
     }
 
-    /// Has a routine of the site run ([`GroupId::routine`]). Returns when its group has decided
+    /// Has a routine of the site run ([`Site::routine`]). Returns when its group has decided
     /// about it; an id that was used before starts nothing.
     ///
     /// # Errors

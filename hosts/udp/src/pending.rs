@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::shared::Reply;
-use selvedge_kgroup::store::{StoreCommand, StoreEvent};
-use selvedge_kgroup::{Command, Event, GroupId, TriggerId};
+use selvedge_groups::{
+    GroupId,
+    store::{StoreCommand, StoreEvent},
+};
+use selvedge_kgroup::{Command, Event, TriggerId};
 
 use crate::service::{Answer, Question, Refused};
 

@@ -3,8 +3,11 @@
 use selvedge_camera::sections::Name;
 use selvedge_core::Member;
 use selvedge_core::shared::{self, Service};
-use selvedge_kgroup::store::{Entry, Key, Operation, Stored};
-use selvedge_kgroup::{GroupId, TriggerId};
+use selvedge_groups::{
+    GroupId,
+    store::{Entry, Key, Operation, Stored},
+};
+use selvedge_kgroup::TriggerId;
 use thiserror::Error;
 
 use selvedge::Reject;

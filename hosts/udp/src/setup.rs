@@ -190,8 +190,8 @@ impl Setup {
     /// then all nodes have the same settings of membership, and all seal or none.
     ///
     /// This host stores nothing: a process that is started again begins
-    /// [again](selvedge_kgroup::groups::Begin::Again). The application remembers, for instance by a
-    /// file, whether it has ever said [`First`](selvedge_kgroup::groups::Begin::First).
+    /// [again](selvedge_groups::Begin::Again). The application remembers, for instance by a
+    /// file, whether it has ever said [`First`](selvedge_groups::Begin::First).
     #[must_use]
     pub fn coordination(mut self, coordination: Coordination, epoch: Span) -> Self {
         self.coordination = Some((coordination, epoch));

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
 
-use super::setup::{Network, Plan, Promise, Rule, Setup, Who};
-use super::{breaks, holds};
+use super::setup::{Network, Plan, Promise, Setup, Who};
+use super::{Rule, breaks, holds};
 use crate::devices::Published as OfDevices;
 use crate::routines::{Locking, Published, Retrigger};
 

@@ -8,12 +8,12 @@ use core::hash::Hash;
 use selvedge_replica::State;
 
 use crate::devices::{DeviceLeader, Devices};
+use crate::effect::{Effect, Effects};
 use crate::routines::{RoutineLeader, RoutineState};
-use crate::wish::{Wish, Wishes};
 
 type Update<L> = <<L as Leads>::State as State>::Update;
 type Outcome<L> = <<L as Leads>::State as State>::Outcome;
-type Out<L> = Wishes<Update<L>, <L as Leads>::Timer, <L as Leads>::Event>;
+type Out<L> = Effects<Update<L>, <L as Leads>::Timer, <L as Leads>::Event>;
 
 /// What leads a group.
 pub(super) trait Leads: Clone + Eq + Hash + Debug {
@@ -121,42 +121,45 @@ impl<L: Leads> Group<L> {
         self.step(present, L::leads)
     }
 
-    /// A node does something. What is left of its wishes is returned.
+    /// A node does something. What is left of its effects is returned.
     pub(super) fn step(
         &mut self,
         seat: usize,
         call: impl FnOnce(&mut L, &L::State, &mut Out<L>),
     ) -> Out<L> {
-        let mut wishes = Vec::new();
+        let mut effects = Vec::new();
         let is_present = seat == self.present;
         let Some(node) = self.seats.get_mut(seat).and_then(Option::as_mut) else {
-            return wishes;
+            return effects;
         };
         let Seat { leader, former, .. } = node;
-        call(leader, former.as_ref().unwrap_or(&self.state), &mut wishes);
+        call(leader, former.as_ref().unwrap_or(&self.state), &mut effects);
         let mut left = Vec::new();
-        // What is read is told behind the other wishes; that may lead to more.
+        // What is read is told behind the other effects; that may lead to more.
         let mut at = 0;
-        while let Some(wish) = wishes.get(at).cloned() {
+        while let Some(effect) = effects.get(at).cloned() {
             at += 1;
-            match wish {
-                Wish::Propose(update) => {
+            match effect {
+                Effect::Propose(update) => {
                     if is_present && !self.pending.contains(&update) {
                         self.pending.push_back(update);
                     }
                 }
-                Wish::Read(read) if is_present => {
-                    node.leader.readable(&self.state, read, &mut wishes);
+                Effect::Read(read) if is_present => {
+                    node.leader.readable(&self.state, read, &mut effects);
                 }
-                Wish::Read(_) => {}
-                Wish::Arm { timer, .. } | Wish::ArmAbout { timer, .. } => {
+                Effect::Read(_) => {}
+                Effect::Arm { timer, .. } | Effect::ArmAbout { timer, .. } => {
                     node.timers.insert(timer);
                 }
-                Wish::Disarm(timer) => {
+                Effect::Disarm(timer) => {
                     node.timers.remove(&timer);
                 }
-                Wish::Ask { .. } | Wish::Inform { .. } | Wish::Tell { .. } | Wish::Event(_) => {
-                    left.push(wish);
+                Effect::Ask { .. }
+                | Effect::Inform { .. }
+                | Effect::Tell { .. }
+                | Effect::Event(_) => {
+                    left.push(effect);
                 }
             }
         }

@@ -4,8 +4,9 @@ use alloc::format;
 use core::fmt;
 
 use selvedge_core::Member;
+use selvedge_groups::GroupId;
 
-use crate::{Answer, GroupId, Request, TriggerId};
+use crate::{Answer, Request, TriggerId};
 
 /// To whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

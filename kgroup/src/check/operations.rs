@@ -40,14 +40,13 @@ use alloc::format;
 use alloc::string::String;
 
 use selvedge_core::{Choose, Member, Span};
+use selvedge_groups::{Begin, store::Expected};
 use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Broken, Mesh, Operation};
 
 use self::settings::Settings;
 pub use self::summary::Summary;
 use self::watcher::Watcher;
-use crate::groups::Begin;
-use crate::store::Expected;
 use crate::{Command, Kgroup};
 
 /// At most so many messages are in flight; older ones are lost.

@@ -8,7 +8,7 @@ use selvedge_sim::check::{Bounds, Model};
 use super::show::show;
 use super::world::World;
 use crate::routines::{Definition, Locking, Retrigger};
-use crate::{Delivery, devices, routines};
+use crate::{Delivery, Rule};
 
 /// A routine in a check. Its step number s brings its device into state `10 * routine + s + 1`.
 #[derive(Clone, Copy, Debug)]
@@ -47,15 +47,6 @@ pub enum Network {
     /// Each one arrives once, or is lost: so many. What is not answered is asked again when nothing is
     /// on its way.
     Loses(u8),
-}
-
-/// A rule that does not hold up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// Of the groups of routines.
-    Routine(routines::Published),
-    /// Of the groups of devices.
-    Device(devices::Published),
 }
 
 /// A promise, as a property.

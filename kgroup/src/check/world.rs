@@ -8,14 +8,16 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use selvedge_core::{Context, Input, Machine, Member, NodeId, Span, Untracked};
+use selvedge_groups::GroupId;
 use selvedge_routine::State;
 
+use super::Rule;
 use super::ideal::Group;
 use super::letter::{Body, Letter, To};
-use super::setup::{Network, Rule, Setup, Who};
+use super::setup::{Network, Setup, Who};
 use crate::devices::{self, DeviceLeader, Devices, Limits, Ticket};
 use crate::routines::{RoutineLeader, RoutineState, RoutineTimer, Stage};
-use crate::{Claim, GroupId, Outcome, Request, TriggerId};
+use crate::{Claim, Outcome, Request, TriggerId};
 
 /// Groups of routines have numbers from here on; those of clusters from 0.
 const ROUTINES: u64 = 100;

@@ -9,12 +9,12 @@ use selvedge_core::{NodeId, Span};
 
 use super::act::{Act, Ticket};
 use super::event::{Event, Timer};
-use super::leader::{DeviceLeader, Out};
+use super::machine::{DeviceLeader, Out};
 use super::probe::Given;
 use super::state::Devices;
 use super::update::Update;
 use crate::Outcome;
-use crate::wish::Wish;
+use crate::effect::Effect;
 
 /// The first interval of a hold is this part of [`Config::resend`](super::Config::resend). A leader that is
 /// replaced sooner decides nothing else either.
@@ -79,7 +79,7 @@ impl DeviceLeader {
     }
 
     fn take_over(&self, device: NodeId, act: &Act, out: &mut Out) {
-        out.push(Wish::Propose(Update::TakeOver {
+        out.push(Effect::Propose(Update::TakeOver {
             device,
             number: act.number,
             after: act.turn,
@@ -90,7 +90,7 @@ impl DeviceLeader {
     /// Starts the turn of this leader.
     fn see_to(&mut self, device: NodeId, act: &Act, outcome: Option<Outcome>, out: &mut Out) {
         if act.is_under_way() && act.is_given_in_turn() {
-            out.push(Wish::Event(Event::Act {
+            out.push(Effect::Event(Event::Act {
                 ticket: Ticket {
                     device,
                     number: act.number,
@@ -132,7 +132,7 @@ impl DeviceLeader {
             });
         }
         let timer = Timer::Act(device);
-        out.push(Wish::Arm { timer, after });
+        out.push(Effect::Arm { timer, after });
     }
 
     /// Stops the timer of a command that is settled.
@@ -142,7 +142,7 @@ impl DeviceLeader {
             return;
         };
         if !is_open && probe.given.take().is_some() {
-            out.push(Wish::Disarm(Timer::Act(device)));
+            out.push(Effect::Disarm(Timer::Act(device)));
         }
     }
 
@@ -172,14 +172,14 @@ impl DeviceLeader {
         }
         let waited = Span(given.before.0.saturating_add(given.held.0));
         if waited >= self.config.act_timeout * 2 {
-            out.push(Wish::Propose(Update::Settled {
+            out.push(Effect::Propose(Update::Settled {
                 device,
                 number,
                 turn,
             }));
             return self.wait(device, given, self.config.resend, out);
         }
-        out.push(Wish::Propose(Update::Waited {
+        out.push(Effect::Propose(Update::Waited {
             device,
             number,
             turn,
@@ -192,7 +192,7 @@ impl DeviceLeader {
 /// Proposes the outcome that the host of this leader reported, if the turn is its own.
 fn say_outcome(device: NodeId, given: Given, out: &mut Out) {
     if let (Some(turn), Some(outcome)) = (given.turn, given.outcome) {
-        out.push(Wish::Propose(Update::Acted {
+        out.push(Effect::Propose(Update::Acted {
             device,
             number: given.number,
             turn,

@@ -1,8 +1,9 @@
 //! What an update comes to.
 
 use selvedge_core::NodeId;
+use selvedge_groups::GroupId;
 
-use crate::{Answer, Claim, GroupId, Outcome};
+use crate::{Answer, Claim, Outcome};
 
 /// What an update of a device comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
+use selvedge_groups::GroupId;
 use selvedge_routine::State;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use super::decision::{Decision, Verdict};
 use super::lock::{Around, Lock};
 use super::published::Rules;
 use super::update::Update;
-use crate::{Claim, GroupId, Outcome, Status};
+use crate::{Claim, Outcome, Status};
 
 /// One device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,11 +1,12 @@
 //! What a leader tells its host, what it is armed for, and why it refuses.
 
 use selvedge_core::NodeId;
+use selvedge_groups::GroupId;
 use selvedge_routine::State;
 use thiserror::Error;
 
 use super::act::Ticket;
-use crate::{GroupId, Status};
+use crate::Status;
 
 /// What the host of a cluster's leader is told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -3,12 +3,13 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use selvedge_groups::GroupId;
 use serde::{Deserialize, Serialize};
 
 use super::config::Limits;
 use super::decision::Decision;
 use super::published::Rules;
-use crate::{Claim, GroupId, Patience};
+use crate::{Claim, Patience};
 
 /// The lock of a device. While a command of a released claim is not settled, no claim holds the
 /// device, and it is not free.

@@ -4,11 +4,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
+use selvedge_groups::GroupId;
 use selvedge_routine::State;
 
 use super::device::is_news;
 use super::update::Update;
-use crate::{GroupId, Outcome, Status};
+use crate::{Outcome, Status};
 
 /// How many reports of a device wait for the group to decide.
 const REPORTS: usize = 8;

@@ -3,15 +3,16 @@
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
+use selvedge_groups::GroupId;
 use selvedge_routine::State;
 
 use super::device::long_word;
 use super::event::{Event, Refused, Timer};
-use super::leader::{DeviceLeader, Out};
+use super::machine::{DeviceLeader, Out};
 use super::probe::{Probe, Report};
 use super::state::Devices;
-use crate::wish::Wish;
-use crate::{Answer, GroupId};
+use crate::Answer;
+use crate::effect::Effect;
 
 impl DeviceLeader {
     /// The host heard of a device: it answered a ping, or spoke unasked. `value` is nothing where the
@@ -42,7 +43,7 @@ impl DeviceLeader {
     pub(super) fn ping(&mut self, out: &mut Out) {
         for (device, probe) in &mut self.probes {
             probe.is_asked = true;
-            out.push(Wish::Event(Event::Ping { device: *device }));
+            out.push(Effect::Event(Event::Ping { device: *device }));
         }
         self.arm(Timer::Unanswered, out);
         self.arm(Timer::Ping, out);
@@ -73,7 +74,7 @@ impl DeviceLeader {
             return;
         };
         if let Some(update) = probe.on_report(device, status, report) {
-            out.push(Wish::Propose(update));
+            out.push(Effect::Propose(update));
             self.arm_resend(out);
         }
     }
@@ -83,7 +84,7 @@ impl DeviceLeader {
             return;
         };
         // Reports wait, so Timer::Resend is armed.
-        out.extend(probe.on_status(device, status).map(Wish::Propose));
+        out.extend(probe.on_status(device, status).map(Effect::Propose));
     }
 
     /// All that watch a device are to be told its status.
@@ -141,13 +142,13 @@ impl DeviceLeader {
                         routine,
                         status,
                     };
-                    out.push(Wish::Inform {
+                    out.push(Effect::Inform {
                         group: routine,
                         answer,
                     });
                 }
             }
-            out.extend(probe.proposed(device).map(Wish::Propose));
+            out.extend(probe.proposed(device).map(Effect::Propose));
         }
         let is_idle = |it: &(NodeId, Probe)| it.1.is_settled();
         if !self.probes.iter().all(is_idle) {

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
+use selvedge_groups::GroupId;
 use serde::{Deserialize, Serialize};
 
 use super::act::Act;
@@ -13,7 +14,7 @@ use super::device::{Device, known_as};
 use super::published::Published;
 use super::published::Rules;
 use super::update::Update;
-use crate::{Claim, GroupId, Status};
+use crate::{Claim, Status};
 
 /// The devices of a cluster.
 ///

@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::wildcard_enum_match_arm,
-    reason = "other wishes are kept as they are"
+    reason = "other effects are kept as they are"
 )]
 
 mod claims;
@@ -16,14 +16,15 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId, Span};
+use selvedge_groups::GroupId;
 use selvedge_replica::State as _;
 use selvedge_routine::State;
 
 use super::{
     Act, Config, DeviceLeader, Devices, Event, Limits, Refused, Ticket, Timer, Update, Verdict,
 };
-use crate::wish::{Wish, Wishes};
-use crate::{Answer, Claim, Delivery, GroupId, Outcome, Patience, Request, Status};
+use crate::effect::{Effect, Effects};
+use crate::{Answer, Claim, Delivery, Outcome, Patience, Request, Status};
 
 const LAMP: NodeId = NodeId(1);
 const DOOR: NodeId = NodeId(2);
@@ -33,14 +34,14 @@ const NOWHERE: NodeId = NodeId(9);
 const HERE: Member = Member::new(21, 0);
 const THERE: Member = Member::new(22, 0);
 
-type Out = Wishes<Update, Timer, Event>;
+type Out = Effects<Update, Timer, Event>;
 
 /// A leader, and a group that decides what it proposes when it is told to.
 struct Bench {
     state: Devices,
     leader: DeviceLeader,
     proposed: Vec<Update>,
-    wishes: Out,
+    effects: Out,
 }
 
 impl Bench {
@@ -53,7 +54,7 @@ impl Bench {
             leader: DeviceLeader::new(Member::new(by, 0), config, &state),
             state,
             proposed: Vec::new(),
-            wishes: Vec::new(),
+            effects: Vec::new(),
         };
         bench.call(|leader, state, out| leader.on_leads(state, out));
         bench
@@ -67,10 +68,10 @@ impl Bench {
     fn call<T>(&mut self, call: impl FnOnce(&mut DeviceLeader, &Devices, &mut Out) -> T) -> T {
         let mut out = Vec::new();
         let result = call(&mut self.leader, &self.state, &mut out);
-        for wish in out {
-            match wish {
-                Wish::Propose(update) => self.proposed.push(update),
-                other => self.wishes.push(other),
+        for effect in out {
+            match effect {
+                Effect::Propose(update) => self.proposed.push(update),
+                other => self.effects.push(other),
             }
         }
         result
@@ -99,10 +100,10 @@ impl Bench {
     }
 
     fn ask_from(&mut self, from: Member, request: Request) -> Out {
-        self.wishes.clear();
+        self.effects.clear();
         self.call(|leader, state, out| leader.on_asked(state, from, request, out));
         self.decide();
-        core::mem::take(&mut self.wishes)
+        core::mem::take(&mut self.effects)
     }
 
     /// What is told to a node that asks, and pushed to others.
@@ -111,28 +112,28 @@ impl Bench {
     }
 
     fn tick(&mut self, timer: Timer) -> Out {
-        self.wishes.clear();
+        self.effects.clear();
         self.call(|leader, state, out| leader.on_tick(state, timer, out));
         self.decide();
-        core::mem::take(&mut self.wishes)
+        core::mem::take(&mut self.effects)
     }
 
     fn report(&mut self, device: NodeId, value: impl Into<State>) -> Out {
         let value = value.into();
-        self.wishes.clear();
+        self.effects.clear();
         self.call(|leader, state, out| leader.reported(state, device, Some(value), out))
             .unwrap();
         self.decide();
-        core::mem::take(&mut self.wishes)
+        core::mem::take(&mut self.effects)
     }
 
     fn acted(&mut self, number: u64, outcome: Outcome) -> Out {
-        self.wishes.clear();
+        self.effects.clear();
         let device = LAMP;
         let ticket = Ticket { device, number };
         self.call(|leader, _, out| leader.acted(ticket, outcome, out));
         self.decide();
-        core::mem::take(&mut self.wishes)
+        core::mem::take(&mut self.effects)
     }
 
     /// For how long the timer of a command is armed.
@@ -195,8 +196,8 @@ fn watch(routine: u64) -> Request {
     }
 }
 
-fn tell(to: Member, answer: Answer) -> Wish<Update, Timer, Event> {
-    Wish::Tell { to, answer }
+fn tell(to: Member, answer: Answer) -> Effect<Update, Timer, Event> {
+    Effect::Tell { to, answer }
 }
 
 fn granted(claim: Claim) -> Answer {
@@ -215,8 +216,8 @@ fn acted(claim: Claim, step: u16, outcome: Outcome) -> Answer {
     }
 }
 
-fn gives(number: u64) -> Wish<Update, Timer, Event> {
-    Wish::Event(Event::Act {
+fn gives(number: u64) -> Effect<Update, Timer, Event> {
+    Effect::Event(Event::Act {
         ticket: Ticket {
             device: LAMP,
             number,
@@ -225,11 +226,11 @@ fn gives(number: u64) -> Wish<Update, Timer, Event> {
     })
 }
 
-fn arm(timer: Timer, after: Span) -> Wish<Update, Timer, Event> {
-    Wish::Arm { timer, after }
+fn arm(timer: Timer, after: Span) -> Effect<Update, Timer, Event> {
+    Effect::Arm { timer, after }
 }
 
-fn armed_act() -> Wish<Update, Timer, Event> {
+fn armed_act() -> Effect<Update, Timer, Event> {
     arm(Timer::Act(LAMP), Config::new().act_timeout)
 }
 

@@ -1,10 +1,11 @@
 //! What changes a cluster.
 
 use selvedge_core::{Member, NodeId, Span};
+use selvedge_groups::GroupId;
 use selvedge_routine::State;
 use serde::{Deserialize, Serialize};
 
-use crate::{Claim, Delivery, GroupId, Outcome, Patience};
+use crate::{Claim, Delivery, Outcome, Patience};
 
 /// What changes a cluster. Each update is total, and changes nothing a second time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

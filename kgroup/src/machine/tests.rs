@@ -5,10 +5,10 @@ use alloc::collections::BTreeSet;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Time};
+use selvedge_groups::{Node, Place, Selection};
 
 use super::*;
 use crate::routines::RoutineTimer;
-use crate::{Node, Place, Selection};
 
 fn node() -> Kgroup {
     let nodes = (1..=3).map(|id| Node::new(id, Place([0; 3])));
@@ -20,7 +20,7 @@ fn node() -> Kgroup {
 
 #[test]
 fn a_time_by_chance_lies_between_the_time_and_twice_the_time() {
-    let group = GroupId::routine(0);
+    let group = Site::routine(0);
     let timer = LeaderTimer::Routine(RoutineTimer::Backoff);
     let after = Span::millis(800);
     let mut driver = Driver::new(node());
@@ -28,7 +28,7 @@ fn a_time_by_chance_lies_between_the_time_and_twice_the_time() {
     let mut seen = BTreeSet::new();
     for _ in 0..400 {
         let call = |node: &mut Kgroup, cx: &mut Context<'_, Kgroup>| {
-            node.carry_out(group, Wish::ArmAbout { timer, after }, cx);
+            node.carry_out(group, Effect::ArmAbout { timer, after }, cx);
             Ok::<(), Infallible>(())
         };
         let Ok(()) = driver.with(Time::ZERO, &mut rng, call, |_| ());
@@ -48,7 +48,7 @@ struct Alone {
     sent: Vec<(Member, Message)>,
 }
 
-const ROUTINE: GroupId = GroupId::routine(0);
+const ROUTINE: GroupId = Site::routine(0);
 const TRIGGER: TriggerId = TriggerId(7);
 
 impl Alone {
@@ -137,7 +137,7 @@ fn a_routine_whose_leader_asks_something_is_asked_where_that_leader_is() {
         routine: ROUTINE,
     };
     let said = groups::Event::Asked {
-        group: GroupId::cluster(0),
+        group: Site::cluster(0),
         from: Member::new(3, 0),
         parcel: Parcel::Request(request),
     };

@@ -3,10 +3,10 @@
 use selvedge_core::{NodeId, Span};
 use selvedge_routine::Clause;
 
-use super::leader::{At, Out, RoutineLeader, Task};
+use super::machine::{At, Out, RoutineLeader, Task};
 use super::{RoutineState, RoutineTimer, StepOutcome, Update};
-use crate::parcel::{Claim, Outcome, Request, Status};
-use crate::wish::Wish;
+use crate::effect::Effect;
+use crate::message::{Claim, Outcome, Request, Status};
 
 impl RoutineLeader {
     pub(super) fn begin_step(&mut self, state: &RoutineState, out: &mut Out) {
@@ -23,7 +23,7 @@ impl RoutineLeader {
         };
         let is_open = present.condition.is_some() && !is_cleared;
         self.task = if is_open { Task::Reads } else { Task::Acts };
-        out.push(Wish::Arm {
+        out.push(Effect::Arm {
             timer: RoutineTimer::Command,
             after: present.timeout.unwrap_or(definition.command_timeout),
         });
@@ -112,7 +112,7 @@ impl RoutineLeader {
         if outcome != StepOutcome::Done || hold == Span::ZERO || state.is_cut() {
             return self.end_step(state, outcome, out);
         }
-        out.push(Wish::Disarm(RoutineTimer::Command));
+        out.push(Effect::Disarm(RoutineTimer::Command));
         self.hold(hold, state.held(), self.config.resend, out);
     }
 
@@ -122,7 +122,7 @@ impl RoutineLeader {
         let left = Span(hold.0.saturating_sub(held.0).max(1));
         let next = next.min(left);
         self.task = Task::Holds { held, next };
-        out.push(Wish::Arm {
+        out.push(Effect::Arm {
             timer: RoutineTimer::Hold,
             after: next,
         });
@@ -227,7 +227,7 @@ impl RoutineLeader {
             return self.follow(state, out);
         }
         for (step, &outcome) in (0..).zip(&core::mem::take(&mut self.ahead)) {
-            out.push(Wish::Propose(Update::StepDone {
+            out.push(Effect::Propose(Update::StepDone {
                 instance,
                 step,
                 is_cleared: false,

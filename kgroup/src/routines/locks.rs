@@ -4,10 +4,10 @@ use alloc::collections::BTreeSet;
 
 use selvedge_core::NodeId;
 
-use super::leader::{At, Out, RoutineLeader, Task};
+use super::machine::{At, Out, RoutineLeader, Task};
 use super::{Locking, RoutineState, RoutineTimer, Update};
-use crate::parcel::{Claim, Patience, Request};
-use crate::wish::Wish;
+use crate::effect::Effect;
+use crate::message::{Claim, Patience, Request};
 
 impl RoutineLeader {
     pub(super) fn begin_acquiring(&mut self, state: &RoutineState, claim: Claim, out: &mut Out) {
@@ -22,7 +22,7 @@ impl RoutineLeader {
             released: BTreeSet::new(),
             is_over: false,
         };
-        out.push(Wish::ArmAbout {
+        out.push(Effect::ArmAbout {
             timer: RoutineTimer::Backoff,
             after: self.config.wait_before(claim.attempt),
         });

@@ -2,7 +2,7 @@
 //!
 //! `docs/errata.md` says where each stands and what breaks.
 
-use crate::parcel::Claim;
+use crate::message::Claim;
 
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]

@@ -4,12 +4,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
+use selvedge_groups::GroupId;
 use selvedge_routine::Priority;
 use serde::{Deserialize, Serialize};
 
 use super::published::Rules;
 use super::{Definition, DefinitionError, End, Report, Retrigger, StepOutcome};
-use crate::{GroupId, Status, TriggerId, parcel::Claim};
+use crate::{Status, TriggerId, message::Claim};
 
 /// How many triggers a group remembers. One that is asked again after so many others starts another
 /// run.

@@ -2,7 +2,7 @@
 
 #![allow(
     clippy::wildcard_enum_match_arm,
-    reason = "other wishes are kept as they are"
+    reason = "other effects are kept as they are"
 )]
 
 mod late;
@@ -12,6 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId, Span};
+use selvedge_groups::GroupId;
 use selvedge_replica::State as _;
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
@@ -21,8 +22,8 @@ use super::{
     Definition, End, Locking, Retrigger, RoutineConfig, RoutineEvent, RoutineLeader, RoutineState,
     RoutineTimer, Stage, StepOutcome,
 };
-use crate::wish::Wish;
-use crate::{Answer, Claim, GroupId, Outcome, Patience, Request, Status, TriggerId};
+use crate::effect::Effect;
+use crate::{Answer, Claim, Outcome, Patience, Request, Status, TriggerId};
 
 const ROUTINE: GroupId = GroupId(100);
 const ASKER: Member = Member::new(9, 0);
@@ -56,29 +57,29 @@ impl Bench {
     }
 
     fn step(&mut self, call: impl FnOnce(&mut RoutineLeader, &RoutineState, &mut Out)) {
-        let mut wishes = Vec::new();
-        call(&mut self.leader, &self.state, &mut wishes);
+        let mut effects = Vec::new();
+        call(&mut self.leader, &self.state, &mut effects);
         let mut at = 0;
-        while let Some(wish) = wishes.get(at).cloned() {
+        while let Some(effect) = effects.get(at).cloned() {
             at += 1;
-            match wish {
-                Wish::Propose(update) => {
+            match effect {
+                Effect::Propose(update) => {
                     let decided = self.state.apply(&update);
-                    self.leader.on_applied(&self.state, &decided, &mut wishes);
+                    self.leader.on_applied(&self.state, &decided, &mut effects);
                 }
-                Wish::Ask { request, .. } => self.asked.push(request),
-                Wish::Tell { to, answer } => {
+                Effect::Ask { request, .. } => self.asked.push(request),
+                Effect::Tell { to, answer } => {
                     assert_eq!(to, ASKER);
                     self.told.push(answer);
                 }
-                Wish::Arm { timer, after } | Wish::ArmAbout { timer, after } => {
+                Effect::Arm { timer, after } | Effect::ArmAbout { timer, after } => {
                     self.armed.insert(timer, after);
                 }
-                Wish::Disarm(timer) => {
+                Effect::Disarm(timer) => {
                     self.armed.remove(&timer);
                 }
-                Wish::Event(event) => self.events.push(event),
-                Wish::Read(_) | Wish::Inform { .. } => panic!("{wish:?}"),
+                Effect::Event(event) => self.events.push(event),
+                Effect::Read(_) | Effect::Inform { .. } => panic!("{effect:?}"),
             }
         }
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Delta, Input, Machine, Member, NodeId, Span, Time};
-use selvedge_kgroup::groups::{Begin, Fact, Item, Message};
+use selvedge_groups::{Begin, Fact, GroupId, Item, Message, Node, Place, Selection};
 use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState};
 use selvedge_kgroup::{
-    Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Node, Outcome, Parcel, Place,
-    Selection, Site, TriggerId, Update, devices,
+    Command, Config, Event, Held, Kgroup, LeaderEvent, Outcome, Parcel, Site, TriggerId, Update,
+    devices,
 };
 use selvedge_routine::{Routine, State, Step};
 use selvedge_sim::network::{Link, Network, Topology};
@@ -203,7 +203,7 @@ impl Building {
     }
 
     pub(crate) fn trigger(&mut self, at: usize, routine: u32, id: u64) {
-        let routine = GroupId::routine(routine);
+        let routine = Site::routine(routine);
         let id = TriggerId(id);
         let trigger = Command::Trigger { routine, id };
         self.net.command(at, trigger).unwrap();
@@ -286,7 +286,7 @@ impl Building {
     }
 
     pub(crate) fn routine(&self, routine: u32) -> RoutineState {
-        let group = GroupId::routine(routine);
+        let group = Site::routine(routine);
         let all = self.net.machines().filter(|(at, _)| self.net.is_up(*at));
         let all = all.filter_map(|(_, node)| {
             let version = node.groups().replica(group)?.version();
@@ -310,7 +310,7 @@ impl Building {
             matches!(
                 event,
                 Event::Leader { group, event: LeaderEvent::Routine(RoutineEvent::Reports(_)) }
-                    if *group == GroupId::routine(routine)
+                    if *group == Site::routine(routine)
             )
         });
         reported.count()

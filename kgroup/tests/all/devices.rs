@@ -11,8 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Member, NodeId, Span};
+use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{Act, Decision, Devices, Limits, Update, Verdict};
-use selvedge_kgroup::{Claim, Delivery, GroupId, Outcome, Patience};
+use selvedge_kgroup::{Claim, Delivery, Outcome, Patience};
 use selvedge_replica::State as _;
 use selvedge_routine::State;
 

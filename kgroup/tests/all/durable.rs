@@ -7,12 +7,12 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::durable::Durable;
 use selvedge_core::{Driver, Effect, Input, Member, Sha256Sortition, Span, Time};
-use selvedge_kgroup::groups::{Begin, Damage, Fact};
-use selvedge_kgroup::routines::{Definition, Stage};
-use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{
-    Command, Config, Delivery, Event, GroupId, Held, Kgroup, Node, Place, Selection, Site,
+use selvedge_groups::{
+    Begin, Damage, Fact, GroupId, Node, Place, Selection,
+    store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
+use selvedge_kgroup::routines::{Definition, Stage};
+use selvedge_kgroup::{Command, Config, Delivery, Event, Held, Kgroup, Site};
 use selvedge_replica as replica;
 use selvedge_sim::network::{Link, Storage};
 

@@ -1,8 +1,9 @@
 //! Epochs that are shorter than the timeouts of devices: runs end all the same.
 
 use selvedge_core::Span;
+use selvedge_groups as groups;
 use selvedge_kgroup::routines::{Definition, StepOutcome};
-use selvedge_kgroup::{Command, Config, Held, groups};
+use selvedge_kgroup::{Command, Config, Held};
 use selvedge_sim::network::Link;
 
 use crate::building::{Building, device, switching};

@@ -1,9 +1,11 @@
 //! Nodes that slept, were cut off, or began again while their groups went on.
 
 use selvedge_core::{Delta, Member, NodeId, Sha256Sortition, Span};
-use selvedge_kgroup::groups::Item;
-use selvedge_kgroup::store::{Expected, Operation, StoreAnswer, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{Answer, Command, Event, GroupId, Kgroup, Parcel};
+use selvedge_groups::{
+    GroupId, Item,
+    store::{Expected, Operation, StoreAnswer, StoreCommand, StoreEvent, Stored},
+};
+use selvedge_kgroup::{Site, Answer, Command, Event, Kgroup, Parcel};
 use selvedge_sim::network::Link;
 
 use crate::building::Building;
@@ -14,7 +16,7 @@ fn house(seed: u64, nodes: u64) -> Building {
     house
 }
 
-const CLUSTER: GroupId = GroupId::cluster(0);
+const CLUSTER: GroupId = Site::cluster(0);
 
 fn members(house: &Building, group: GroupId) -> Vec<Member> {
     let leader = house.leader(group);

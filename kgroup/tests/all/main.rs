@@ -12,56 +12,14 @@
 )]
 
 mod building;
-mod choose;
-mod cluster;
 mod devices;
 mod devices_model;
 mod durable;
 mod epochs;
-mod errata;
-mod groups_model;
 mod left_behind;
 mod model;
-mod near;
 mod props;
 mod routines;
 mod site;
-mod store;
-mod uniform;
 mod whole;
 mod wire;
-
-use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_kgroup::{Chooser, GroupId, Node, Place, Selection, Target};
-
-/// The `count` places with the lowest coordinates of a grid that is a cube, `spacing` apart.
-fn grid(count: usize, spacing: i32) -> Vec<Place> {
-    let side = (1..).find(|side: &usize| side.pow(3) >= count).unwrap();
-    let axis = |at: usize| at as i32 * spacing;
-    (0..count)
-        .map(|at| Place([at % side, at / side % side, at / side / side].map(axis)))
-        .collect()
-}
-
-fn nodes(places: &[Place]) -> Vec<Node> {
-    (1..)
-        .zip(places)
-        .map(|(id, &place)| Node::new(id, place))
-        .collect()
-}
-
-fn target(id: u64, place: Place) -> Target<'static> {
-    Target {
-        id: GroupId(id),
-        place: Some(place),
-        neighbours: &[],
-    }
-}
-
-fn chooser(config: Selection, epoch: u64, nodes: &[Node]) -> Chooser<'static, Sha256Sortition> {
-    Chooser::new(config, &Sha256Sortition, epoch, nodes.iter().copied()).unwrap()
-}
-
-fn ids(ids: &[u64]) -> Vec<NodeId> {
-    ids.iter().copied().map(NodeId).collect()
-}

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Input, Member, NodeId, Sha256Sortition, Span, Time};
-use selvedge_kgroup::groups::Begin;
+use selvedge_groups as groups;
+use selvedge_groups::{
+    Begin, GroupId, Node, Place, Selection,
+    store::{StoreCommand, StoreConfig},
+};
 use selvedge_kgroup::routines::{Definition, RoutineConfig};
-use selvedge_kgroup::store::{StoreCommand, StoreConfig};
 use selvedge_kgroup::{
-    Command, Config, ConfigError, GroupId, Held, Kgroup, Node, Place, Reject, Selection, Site,
-    TriggerId, devices, groups,
+    Command, Config, ConfigError, Held, Kgroup, Reject, Site, TriggerId, devices,
 };
 use selvedge_routine::{Routine, Step};
 
@@ -55,8 +57,8 @@ fn a_site_has_what_it_was_given() {
         [[101, 102], [103, 104]].map(|it| it.map(NodeId).to_vec())
     );
     let groups: Vec<_> = site.groups().collect();
-    let [one, two] = [0, 1].map(GroupId::cluster);
-    assert_eq!(groups, [one, two, GroupId::routine(0)]);
+    let [one, two] = [0, 1].map(Site::cluster);
+    assert_eq!(groups, [one, two, Site::routine(0)]);
     assert_eq!(site.cluster_of(NodeId(102)), Some(one));
     assert_eq!(site.cluster_of(NodeId(103)), Some(two));
     assert_eq!(site.cluster_of(NodeId(105)), None);
@@ -71,24 +73,18 @@ fn a_group_is_where_what_it_looks_after_is() {
         assert_eq!(target.id, group);
         target.place
     };
-    assert_eq!(place(GroupId::cluster(0)), Some(Place([5, 7, 0])));
-    assert_eq!(place(GroupId::cluster(1)), Some(Place([1_010, 7, 0])));
-    assert_eq!(place(GroupId::cluster(2)), None);
-    assert_eq!(place(GroupId::routine(0)), Some(Place([1_020, 7, 0])));
-    assert_eq!(place(GroupId::routine(1)), None);
+    assert_eq!(place(Site::cluster(0)), Some(Place([5, 7, 0])));
+    assert_eq!(place(Site::cluster(1)), Some(Place([1_010, 7, 0])));
+    assert_eq!(place(Site::cluster(2)), None);
+    assert_eq!(place(Site::routine(0)), Some(Place([1_020, 7, 0])));
+    assert_eq!(place(Site::routine(1)), None);
     assert_eq!(place(map), None);
 
     let begins = |group| site.begin(group);
-    assert!(matches!(
-        begins(GroupId::cluster(1)),
-        Some(Held::Devices(_))
-    ));
-    assert!(matches!(
-        begins(GroupId::routine(0)),
-        Some(Held::Routine(_))
-    ));
+    assert!(matches!(begins(Site::cluster(1)), Some(Held::Devices(_))));
+    assert!(matches!(begins(Site::routine(0)), Some(Held::Routine(_))));
     assert!(matches!(begins(map), Some(Held::Map(_))));
-    for unknown in [GroupId::cluster(2), GroupId::routine(1), GroupId(map.0 | 3)] {
+    for unknown in [Site::cluster(2), Site::routine(1), GroupId(map.0 | 3)] {
         assert_eq!(begins(unknown), None);
     }
 }
@@ -96,7 +92,7 @@ fn a_group_is_where_what_it_looks_after_is() {
 #[test]
 fn ids_of_groups_say_what_they_hold_and_are_short() {
     let map = |number: u32| GroupId::map(&format!("map {number}"), &Sha256Sortition);
-    let made = [GroupId::cluster, GroupId::routine, map];
+    let made = [Site::cluster, Site::routine, map];
     let mut all: Vec<GroupId> = (0..1_000)
         .flat_map(|number| made.map(|make| make(number)))
         .collect();
@@ -156,7 +152,7 @@ fn settings_of_each_part_are_checked() {
 fn what_is_asked_of_a_group_of_another_kind_is_refused() {
     let mut node = node(site().with_routine(routine(101, "on")).unwrap());
     let map = GroupId::map("doors", &Sha256Sortition);
-    let (routine, cluster) = (GroupId::routine(0), GroupId::cluster(0));
+    let (routine, cluster) = (Site::routine(0), Site::cluster(0));
     for group in [map, cluster] {
         let id = TriggerId(1);
         let routine = group;
@@ -183,7 +179,7 @@ fn what_is_asked_of_a_group_of_another_kind_is_refused() {
 fn a_node_asks_for_so_many_runs_and_for_a_known_one_again() {
     let mut node = node(site().with_routine(routine(101, "on")).unwrap());
     let mut trigger = |id| {
-        let (routine, id) = (GroupId::routine(0), TriggerId(id));
+        let (routine, id) = (Site::routine(0), TriggerId(id));
         command(&mut node, Command::Trigger { routine, id })
     };
     let mut taken = 0;

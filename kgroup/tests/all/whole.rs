@@ -1,9 +1,13 @@
 //! All of it together: nodes that come and go, devices, routines and maps.
 
 use selvedge_core::{NodeId, Sha256Sortition, Span};
+use selvedge_groups as groups;
+use selvedge_groups::{
+    GroupId,
+    store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
+};
 use selvedge_kgroup::routines::Stage;
-use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{Command, Config, Event, GroupId, Timer, groups};
+use selvedge_kgroup::{Site, Command, Config, Event, Timer};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition};
 use selvedge_sim::network::Link;
@@ -77,7 +81,7 @@ fn groups_move_with_epochs_and_keep_what_they_hold() {
         house.trigger(epoch as usize, 0, epoch);
         house.trigger(8 - epoch as usize, 1, epoch);
         house.run(Span::secs(10));
-        let group = GroupId::routine(0);
+        let group = Site::routine(0);
         let leader = house.leader(group);
         assert_eq!(leader.len(), 1, "{epoch}");
         let node = house.net.machine(leader[0]).unwrap();

@@ -6,12 +6,13 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::wire::Message as _;
 use selvedge_core::{Driver, Input, Member, NodeId, Span, Time};
+use selvedge_groups::{
+    Begin, Item, Message, Misbehaviour, Node, Place, Reject, Selection,
+};
 use selvedge_kgroup::devices::{self, Devices, Limits};
-use selvedge_kgroup::groups::{Begin, Item, Message, Misbehaviour, Reject};
 use selvedge_kgroup::routines::{self, Definition};
 use selvedge_kgroup::{
-    Claim, Config, Delivery, GroupId, Kgroup, Node, Outcome, Parcel, Patience, Place, Request,
-    Selection, Site, Status, Update,
+    Claim, Config, Delivery, Kgroup, Outcome, Parcel, Patience, Request, Site, Status, Update,
 };
 use selvedge_replica::{Body, State as _};
 use selvedge_routine::{Routine, State, Step};
@@ -19,7 +20,7 @@ use selvedge_routine::{Routine, State, Step};
 type Sent = Message<Update, Parcel>;
 
 const CLAIM: Claim = Claim {
-    routine: GroupId::routine(3),
+    routine: Site::routine(3),
     instance: 300,
     attempt: 1,
 };
@@ -46,7 +47,7 @@ fn items() -> Vec<Item<Update, Parcel>> {
             value: Some("on".into()),
         },
     };
-    let group = GroupId::cluster(1);
+    let group = Site::cluster(1);
     vec![
         Item::Replica {
             group,
@@ -325,7 +326,7 @@ fn the_digest_tells_sites_apart() {
 #[test]
 fn garbage_changes_little() {
     let me = Member::new(1, 0);
-    let config = Config::new().with_groups(selvedge_kgroup::groups::Config::new().with_groups(8));
+    let config = Config::new().with_groups(selvedge_groups::Config::new().with_groups(8));
     let mut node = Driver::new(Kgroup::new(me, config, site(), Begin::First).unwrap());
     let plan = node.machine().groups().plan().digest();
     let mut rng = ChaCha8Rng::seed_from_u64(7);

@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use selvedge_kgroup::store::{Expected, Key, Operation, StoreEvent, Stored};
-use selvedge_kgroup::{GroupId, TriggerId};
+use selvedge_groups::{
+    GroupId,
+    store::{Expected, Key, Operation, StoreEvent, Stored},
+};
+use selvedge_kgroup::TriggerId;
 
 use crate::oracle::Oracle;
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_core::{NodeId, Time};
+use selvedge_groups::{GroupId, Item, Message, store::Store};
 use selvedge_kgroup::devices::{self, Act, Ticket};
-use selvedge_kgroup::groups::{Item, Message};
 use selvedge_kgroup::routines::{Report, RoutineEvent, Stage, StepOutcome};
-use selvedge_kgroup::store::Store;
-use selvedge_kgroup::{Delivery, GroupId, Held, Kgroup, Outcome, Parcel, Site, Update};
+use selvedge_kgroup::{Delivery, Held, Kgroup, Outcome, Parcel, Site, Update};
 use selvedge_replica::{Body, Configuration};
 
 use crate::home::Devices;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Sha256Sortition, Span};
-use selvedge_kgroup::routines::{Definition, Locking, Retrigger, RoutineConfig, Stage};
-use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreConfig};
-use selvedge_kgroup::{
-    Command, Config, Delivery, GroupId, Held, Leader, Node, Place, Selection, Site, TriggerId,
-    devices, groups,
+use selvedge_groups as groups;
+use selvedge_groups::{
+    GroupId, Leader, Node, Place, Selection,
+    store::{Expected, Operation, StoreCommand, StoreConfig},
 };
+use selvedge_kgroup::routines::{Definition, Locking, Retrigger, RoutineConfig, Stage};
+use selvedge_kgroup::{Command, Config, Delivery, Held, Site, TriggerId, devices};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
 
@@ -335,7 +336,7 @@ impl Story {
     fn trigger(&mut self, at: usize) {
         let count = self.world.site.routines().len();
         let number = self.world.pick(count);
-        let routine = GroupId::routine(number as u32);
+        let routine = Site::routine(number as u32);
         if !self.world.is_up(at) {
             return;
         }
@@ -536,7 +537,7 @@ impl Story {
 
     /// Returns true if a later run has ended. Optimistic runs may conflict again and again.
     fn has_run_since(&self, number: usize, before: u64) -> bool {
-        let routine = GroupId::routine(number as u32);
+        let routine = Site::routine(number as u32);
         let Some(Held::Routine(routine)) = self.world.oracle.held(routine) else {
             return false;
         };
@@ -547,7 +548,7 @@ impl Story {
     /// How often each routine has run. A leader that is replaced while its group decides that a run is
     /// over says no report of it; the state has it.
     fn runs(&self) -> Vec<u64> {
-        let held = |routine| self.world.oracle.held(GroupId::routine(routine as u32));
+        let held = |routine| self.world.oracle.held(Site::routine(routine as u32));
         let runs = (0..self.world.site.routines().len()).map(|it| match held(it) {
             Some(Held::Routine(routine)) => routine.instance(),
             _ => 0,
@@ -560,7 +561,7 @@ impl Story {
             let at = self.world.pick(self.count());
             self.triggers += 1;
             let id = TriggerId(self.triggers);
-            let routine = GroupId::routine(number as u32);
+            let routine = Site::routine(number as u32);
             self.world.asked.triggers.insert((routine, id));
             self.world.asked.runs.insert((at, routine, id));
             self.world

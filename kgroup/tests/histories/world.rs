@@ -6,8 +6,8 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use selvedge_core::wire::Message as _;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
-use selvedge_kgroup::groups::{Begin, Item};
-use selvedge_kgroup::{Command, Config, Event, GroupId, Held, Kgroup, LeaderEvent, Site, devices};
+use selvedge_groups::{Begin, GroupId, Item};
+use selvedge_kgroup::{Command, Config, Event, Held, Kgroup, LeaderEvent, Site, devices};
 
 use crate::asked::Asked;
 use crate::home::Devices;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use selvedge_core::{Delta, Member, NodeId};
+use selvedge_groups::GroupId;
 use selvedge_kgroup::routines::{End, RoutineState, Stage};
-use selvedge_kgroup::{Command, GroupId, Held, TriggerId};
+use selvedge_kgroup::{Command, Held, TriggerId};
 
 use crate::world::World;
 
@@ -76,7 +77,7 @@ impl World {
         let whole = self.never.is_empty();
         assert!(!whole || quiet > 30 * SECOND, "it is not silent: {quiet}");
         for map in self.maps.clone() {
-            let version = self.store(map).map(selvedge_kgroup::store::Store::version);
+            let version = self.store(map).map(selvedge_groups::store::Store::version);
             self.oracle.check(map, version);
         }
         self.forget_what_was_spent();

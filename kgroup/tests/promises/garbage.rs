@@ -1,9 +1,8 @@
 //! Messages that no correct peer sends.
 
 use selvedge_core::{Input, Member, NodeId};
-use selvedge_kgroup::groups::Item;
-use selvedge_kgroup::store::StoreRequest;
-use selvedge_kgroup::{GroupId, Message, Parcel, Request, TriggerId, Update};
+use selvedge_groups::{GroupId, Item, store::StoreRequest};
+use selvedge_kgroup::{Message, Parcel, Request, TriggerId, Update};
 
 use crate::world::World;
 

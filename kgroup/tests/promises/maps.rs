@@ -1,8 +1,11 @@
 //! What nodes ask of maps.
 
 use selvedge_core::{Input, Member};
-use selvedge_kgroup::store::{Bytes, Entry, Expected, Operation, StoreCommand, StoreEvent};
-use selvedge_kgroup::{Command, GroupId};
+use selvedge_groups::{
+    GroupId,
+    store::{Bytes, Entry, Expected, Operation, StoreCommand, StoreEvent},
+};
+use selvedge_kgroup::Command;
 
 use crate::oracle::{Asked, Outcome, What};
 use crate::world::World;
@@ -214,7 +217,7 @@ impl World {
         store.get(key).map_or(0, |it| it.version)
     }
 
-    pub(crate) fn store(&self, map: GroupId) -> Option<&selvedge_kgroup::store::Store> {
+    pub(crate) fn store(&self, map: GroupId) -> Option<&selvedge_groups::store::Store> {
         let leader = *self.leaders(map).first()?;
         match self.machine(leader)?.held(map)? {
             selvedge_kgroup::Held::Map(store) => Some(store),

@@ -1,7 +1,8 @@
 //! What goes from node to node: messages, and news of members.
 
 use selvedge_core::{Choose, Delta, Input, Member, wire};
-use selvedge_kgroup::{Message, Reject, groups};
+use selvedge_groups as groups;
+use selvedge_kgroup::{Message, Reject};
 
 use crate::world::{Real, What, World};
 

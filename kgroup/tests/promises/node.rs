@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use selvedge_core::durable::{Barrier, Mark};
 use selvedge_core::{Driver, Effect, Input, Member, Time};
-use selvedge_kgroup::groups::Fact;
-use selvedge_kgroup::{Config, GroupId, Held, Kgroup};
+use selvedge_groups::{Fact, GroupId};
+use selvedge_kgroup::{Config, Held, Kgroup};
 
 use crate::runs::Named;
 use crate::world::Real;

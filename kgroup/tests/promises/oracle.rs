@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::Member;
-use selvedge_kgroup::GroupId;
-use selvedge_kgroup::store::{Expected, Stored};
+use selvedge_groups::{
+    GroupId,
+    store::{Expected, Stored},
+};
 
 #[derive(Clone, Debug)]
 pub(crate) enum What {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::{Effect, Member, NodeId};
+use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{self, Ticket};
 use selvedge_kgroup::routines::{Report, RoutineEvent, RoutineState, Stage, StepOutcome};
 use selvedge_kgroup::{
-    Claim, Command, Delivery, Event, GroupId, Held, Kgroup, LeaderEvent, Site, TriggerId,
+    Claim, Command, Delivery, Event, Held, Kgroup, LeaderEvent, Site, TriggerId,
 };
 
 use crate::world::World;
@@ -195,7 +196,7 @@ impl Runs {
         }
         let locks: BTreeMap<GroupId, Vec<NodeId>> = (0..)
             .zip(site.routines())
-            .map(|(nth, it)| (GroupId::routine(nth), it.locks()))
+            .map(|(nth, it)| (Site::routine(nth), it.locks()))
             .collect();
         for (one, a) in &spans {
             for (other, b) in spans.range(..one) {
@@ -213,7 +214,7 @@ impl Runs {
         }
         assert!(self.asked.is_empty(), "not decided: {:?}", self.asked);
         for (nth, it) in (0..).zip(site.routines()) {
-            let group = GroupId::routine(nth);
+            let group = Site::routine(nth);
             let count = |map: &BTreeMap<GroupId, u64>| map.get(&group).copied().unwrap_or(0);
             let runs = count(&self.instances);
             let least = count(&self.least);
@@ -252,7 +253,7 @@ impl World {
             step: act.step,
             delivery: act.delivery,
         };
-        let number = (0..).find(|it| GroupId::routine(*it) == named.claim.routine);
+        let number = (0..).find(|it| Site::routine(*it) == named.claim.routine);
         let step =
             &self.site.routines()[number.unwrap() as usize].routine.steps[usize::from(act.step)];
         assert_eq!((step.device, &step.value), (ticket.device, value));
@@ -279,7 +280,7 @@ impl World {
 
     pub(crate) fn routines(&self) -> Vec<GroupId> {
         let many = self.site.routines().len() as u32;
-        (0..many).map(GroupId::routine).collect()
+        (0..many).map(Site::routine).collect()
     }
 
     /// The latest state of a routine that any node knows.

@@ -2,10 +2,9 @@
 
 use chacha20::ChaCha8Rng;
 use selvedge_core::{Choose, NodeId, Span};
+use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection};
 use selvedge_kgroup::routines::{Definition, Locking, Retrigger};
-use selvedge_kgroup::{
-    Config, Delivery, Leader, Locality, Node, Place, Policy, Selection, Site, devices,
-};
+use selvedge_kgroup::{Config, Delivery, Site, devices};
 use selvedge_routine::{Comparison, Condition, Priority, Routine, Step, trigger::Clause};
 
 use crate::devices::ACT_TIMEOUT;

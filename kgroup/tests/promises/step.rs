@@ -2,7 +2,8 @@
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Effect, Input, Member};
-use selvedge_kgroup::{Event, Kgroup, LeaderEvent, Reject, devices, groups};
+use selvedge_groups as groups;
+use selvedge_kgroup::{Event, Kgroup, LeaderEvent, Reject, devices};
 
 use crate::node::{Host, Item, Waiting};
 use crate::world::{Real, What, World};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use selvedge_core::durable::{Barrier, Durable, Mark};
 use selvedge_core::{Choose, Delta, Driver, Effect};
-use selvedge_kgroup::groups::Begin;
+use selvedge_groups::Begin;
 use selvedge_kgroup::{Command, Kgroup};
 
 use crate::node::{Disk, Host, Item, Write};

@@ -3,8 +3,8 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Sha256Sortition};
-use selvedge_kgroup::groups::Begin;
-use selvedge_kgroup::{GroupId, Kgroup, Reject};
+use selvedge_groups::{Begin, GroupId};
+use selvedge_kgroup::{Kgroup, Reject};
 
 use crate::node::{Disk, Node};
 use crate::site::{config, pick, site};
@@ -130,7 +130,7 @@ fn least_room(world: &mut World) {
             let made = Kgroup::new(node.member(), config, site, Begin::First);
             match made {
                 Ok(_) => break,
-                Err(Reject::Groups(selvedge_kgroup::groups::Reject::Room { needed, limit })) => {
+                Err(Reject::Groups(selvedge_groups::Reject::Room { needed, limit })) => {
                     assert!(usize::from(limit) < needed);
                 }
                 Err(other) => panic!("{other}"),
@@ -157,8 +157,8 @@ fn ask(world: &mut World) {
             let last = world.oracle.last(map, "a").unwrap_or(0);
             for id in world.ids() {
                 let expected = match last {
-                    0 => selvedge_kgroup::store::Expected::Absent,
-                    it => selvedge_kgroup::store::Expected::Version(it),
+                    0 => selvedge_groups::store::Expected::Absent,
+                    it => selvedge_groups::store::Expected::Version(it),
                 };
                 world.change_to(id, map, "a".into(), expected);
             }

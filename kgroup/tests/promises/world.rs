@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use chacha20::ChaCha8Rng;
 use selvedge_core::{Choose, Delta, Input, Member};
+use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::Ticket;
-use selvedge_kgroup::{Command, GroupId, Kgroup, Message, Outcome, Site};
+use selvedge_kgroup::{Command, Kgroup, Message, Outcome, Site};
 use selvedge_routine::State;
 
 use crate::devices::Devices;

@@ -13,10 +13,14 @@ use std::sync::Arc;
 
 use selvedge::{Command, ConfigError, Coordination, Event, Message, Node, Reject, decode, encode};
 use selvedge_core::{Driver, Input, Member, NodeId, Ratio, Sha256Sortition, Span, Time};
-use selvedge_kgroup::groups::{self, Begin, Item, KIND, Misbehaviour};
+use selvedge_groups as groups;
+use selvedge_groups::{
+    Begin, GroupId, Item, KIND, Misbehaviour, Place,
+    store::{Entry, Expected, Operation, StoreCommand, StoreEvent, Stored},
+};
+use selvedge_kgroup as kgroup;
 use selvedge_kgroup::routines::{Definition, RoutineEvent};
-use selvedge_kgroup::store::{Entry, Expected, Operation, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{self as kgroup, GroupId, LeaderEvent, Outcome, Place, Site, TriggerId};
+use selvedge_kgroup::{LeaderEvent, Outcome, Site, TriggerId};
 use selvedge_membership as membership;
 use selvedge_routine::{Routine, State, Step};
 use selvedge_sim::network::{CallError, Link, Network, Topology};
@@ -31,8 +35,8 @@ pub(crate) fn member(node: usize) -> Member {
 /// Five nodes in a row with two lamps, and a routine that switches both on.
 fn site() -> Site {
     let place = |at: u64| Place([at as i32 * 100, 0, 0]);
-    let selection = kgroup::Selection::new().with_failures(1);
-    let nodes = (1..=NODES).map(|id| kgroup::Node::new(id, place(id)));
+    let selection = Selection::new().with_failures(1);
+    let nodes = (1..=NODES).map(|id| Node::new(id, place(id)));
     let lamps = LAMPS.into_iter().zip([place(1), place(4)]);
     let steps = LAMPS.map(|lamp| Step::new(lamp, "on".into())).to_vec();
     let on = Definition::new(Routine { steps });
@@ -120,7 +124,7 @@ impl Building {
     }
 
     pub(crate) fn trigger(&mut self, at: usize, id: u64) {
-        let (routine, id) = (GroupId::routine(0), TriggerId(id));
+        let (routine, id) = (Site::routine(0), TriggerId(id));
         self.ask(at, kgroup::Command::Trigger { routine, id });
     }
 
@@ -191,7 +195,7 @@ impl Building {
     /// The nodes that are up and lead the routine's group.
     fn leaders(&self) -> Vec<usize> {
         let up = (0..NODES as usize).filter(|it| self.net.is_up(*it));
-        let leads = |at: &usize| self.kgroup(*at).leads().any(|it| it == GroupId::routine(0));
+        let leads = |at: &usize| self.kgroup(*at).leads().any(|it| it == Site::routine(0));
         up.filter(leads).collect()
     }
 
@@ -307,7 +311,7 @@ fn step(node: &mut Driver<Node>, input: Input<Node>) -> Result<(), Reject> {
 
 fn greeting(site: &Site) -> Message {
     let item = Item::Where {
-        group: GroupId::routine(0),
+        group: Site::routine(0),
         number: 0,
         leader: None,
         members: [NodeId(2)].into_iter().collect(),
@@ -362,7 +366,7 @@ fn a_node_without_this_part_says_so() {
 #[test]
 fn only_epochs_are_taken_before_the_node_is_in() {
     let mut building = Building::new(4);
-    let (routine, id) = (GroupId::routine(0), TriggerId(1));
+    let (routine, id) = (Site::routine(0), TriggerId(1));
     let trigger = Command::Groups(kgroup::Command::Trigger { routine, id });
     let early = building.net.command(1, trigger);
     let why = Reject::NotPresent;

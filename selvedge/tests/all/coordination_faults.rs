@@ -18,9 +18,12 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge::Command;
 use selvedge_core::{Choose, Member, Ratio, Span};
-use selvedge_kgroup::groups::Begin;
-use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{self as kgroup, GroupId};
+use selvedge_groups::{
+    Begin, GroupId,
+    store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
+};
+use selvedge_kgroup::Site;
+use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
 use selvedge_sim::network::Link;
 
@@ -119,7 +122,7 @@ impl Story {
         }
         let states = (0..COUNT).filter_map(|at| {
             let node = self.building.net.machine(at)?.kgroup()?;
-            match node.held(GroupId::routine(0))? {
+            match node.held(Site::routine(0))? {
                 kgroup::Held::Routine(state) => Some(state.instance()),
                 _ => None,
             }

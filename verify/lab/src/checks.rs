@@ -45,6 +45,10 @@ pub const LISTS: &[List] = &[
         scenarios: selvedge_replica::check::scenarios,
     },
     List {
+        name: "groups",
+        scenarios: selvedge_groups::check::scenarios,
+    },
+    List {
         name: "kgroup",
         scenarios: selvedge_kgroup::check::scenarios,
     },

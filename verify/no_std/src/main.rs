@@ -17,6 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ffi::{c_char, c_int};
 
+use selvedge_groups::{Begin, store::{Expected, Operation, StoreCommand, StoreEvent, Stored}, GroupId, Place};
 use bare::Steps;
 
 use selvedge::{Node, decode, encode};
@@ -27,9 +28,7 @@ use selvedge_core::{
     Choose, Delta, Driver, Effect, Input, Machine, Member, NodeId, Ratio, Sha256Sortition,
     Sortition, Span, Time, WeightTree,
 };
-use selvedge_kgroup::groups::Begin;
-use selvedge_kgroup::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
-use selvedge_kgroup::{GroupId, Kgroup, Place, Site};
+use selvedge_kgroup::{Kgroup, Site};
 use selvedge_membership::{Command, Config, Membership};
 use selvedge_replica::{Configuration, Replica, State};
 
@@ -128,8 +127,8 @@ fn replica_works() -> bool {
 
 /// Three nodes hold a map, and one of them stores an entry.
 fn kgroup_works() -> bool {
-    let nodes = (1..=3).map(|id| selvedge_kgroup::Node::new(id, Place([0; 3])));
-    let selection = selvedge_kgroup::Selection::new().with_failures(1);
+    let nodes = (1..=3).map(|id| selvedge_groups::Node::new(id, Place([0; 3])));
+    let selection = selvedge_groups::Selection::new().with_failures(1);
     let Ok(site) = Site::new(selection, nodes, [], 1) else {
         return false;
     };

@@ -9,9 +9,9 @@ use selvedge_cli::demo::{
     with_building,
 };
 use selvedge_core::{NodeId, Span, Time};
-use selvedge_kgroup::groups;
+use selvedge_groups as groups;
 use selvedge_kgroup::routines::{End, Report, RoutineEvent};
-use selvedge_kgroup::{Event, GroupId, LeaderEvent};
+use selvedge_kgroup::{Site, Event, LeaderEvent};
 use selvedge_udp::{NodeEvent, Observed};
 
 const VISITOR: Which = Which::Visitor;
@@ -276,7 +276,7 @@ fn a_count_that_differs_breaks_a_promise() {
 #[test]
 fn who_leads_follows_from_what_nodes_tell() {
     let mut course = Course::default();
-    let [one, two] = [0, 1].map(GroupId::cluster);
+    let [one, two] = [0, 1].map(Site::cluster);
     course.note(&seen(1, 5, Event::Leads { group: one }));
     course.note(&seen(2, 5, Event::Leads { group: two }));
     course.note(&seen(3, 6, Event::Leads { group: one }));

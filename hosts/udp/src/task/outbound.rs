@@ -87,7 +87,7 @@ impl Task {
 
     fn on_groups(&mut self, event: kgroup::Event) {
         // This host stores no facts: each start begins again.
-        if let kgroup::Event::Groups(kgroup::groups::Event::Fact(_)) = event {
+        if let kgroup::Event::Groups(selvedge_groups::Event::Fact(_)) = event {
             return;
         }
         if let Some(event) = self.pending.on_event(event) {

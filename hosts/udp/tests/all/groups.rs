@@ -7,12 +7,12 @@ use std::time::Duration;
 use selvedge::{Coordination, Election, Reject};
 use selvedge_core::wire::VERSION;
 use selvedge_core::{NodeId, Span};
-use selvedge_kgroup::groups::{Begin, KIND};
-use selvedge_kgroup::routines::Definition;
-use selvedge_kgroup::store::{Expected, StoreEvent, Stored};
-use selvedge_kgroup::{
-    Config, Event, GroupId, LeaderEvent, Outcome, Place, Selection, Site, TriggerId, devices,
+use selvedge_groups::{
+    Begin, KIND, Place, Selection,
+    store::{Expected, StoreEvent, Stored},
 };
+use selvedge_kgroup::routines::Definition;
+use selvedge_kgroup::{Config, Event, LeaderEvent, Outcome, Site, TriggerId, devices};
 use selvedge_routine::{Routine, State, Step};
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::{Error, HostError, NodeEvent, Refused, Setup};
@@ -26,7 +26,7 @@ const LAMP: NodeId = NodeId(101);
 
 /// Three nodes, a lamp, and a routine that switches it on.
 fn coordination() -> Coordination {
-    let nodes = (1..=3).map(|id| selvedge_kgroup::Node::new(id, Place::default()));
+    let nodes = (1..=3).map(|id| selvedge_groups::Node::new(id, Place::default()));
     let site = Site::new(
         Selection::new().with_failures(1),
         nodes,
@@ -136,7 +136,7 @@ async fn a_routine_that_is_triggered_switches_the_lamp() {
         panic!("three nodes");
     };
     let on = async {
-        let asked = handle.trigger(GroupId::routine(0), TriggerId(1));
+        let asked = handle.trigger(Site::routine(0), TriggerId(1));
         timeout(PATIENCE, asked).await.unwrap().unwrap();
         until(|| *lamp.borrow() == State::from("on")).await;
     };
@@ -145,14 +145,14 @@ async fn a_routine_that_is_triggered_switches_the_lamp() {
         () = async { tokio::join!(serve(one, &lamp), serve(two, &lamp), serve(three, &lamp)); } => {}
     }
     // A trigger that is asked again is decided, and starts nothing.
-    let again = handle.trigger(GroupId::routine(0), TriggerId(1));
+    let again = handle.trigger(Site::routine(0), TriggerId(1));
     assert_eq!(timeout(PATIENCE, again).await.unwrap(), Ok(()));
 }
 
 #[tokio::test]
 async fn a_node_without_k_groups_says_so_and_counts_their_frames() {
     let plain = Node::start(bench::setup(9, &[])).await;
-    let refused = plain.trigger(GroupId::routine(0), TriggerId(2)).await;
+    let refused = plain.trigger(Site::routine(0), TriggerId(2)).await;
     let why = Refused::Reject(Reject::NoCoordination);
     assert_eq!(refused, Err(Error::Rejected(why)));
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

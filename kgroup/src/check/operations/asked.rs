@@ -5,9 +5,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use selvedge_groups::{
+    GroupId,
+    store::{Entry, Expected, Key, Operation, StoreEvent, Stored},
+};
+
 use super::history::MapHistory;
-use crate::store::{Entry, Expected, Key, Operation, StoreEvent, Stored};
-use crate::{GroupId, TriggerId};
+use crate::TriggerId;
 
 #[derive(Clone, Debug)]
 pub(super) enum Question {
@@ -101,6 +105,7 @@ impl Asked {
                     false => Ok(()),
                 }
             }
+            other => Err(format!("{at} is told what is not known: {other:?}")),
         }
     }
 

@@ -5,12 +5,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::Choose;
+use selvedge_groups::{
+    GroupId,
+    store::{self, Expected, Key, StoreCommand},
+};
 use selvedge_sim::Bytes;
 
 use super::World;
 use super::asked::{Question, value_of};
-use crate::store::{self, Expected, Key, StoreCommand};
-use crate::{Command, GroupId, TriggerId};
+use crate::{Command, TriggerId};
 
 /// So many runs are asked for by name; a group remembers as many.
 const TRIGGERS: u64 = crate::routines::TRIGGERS_MAX as u64;

@@ -5,13 +5,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{Choose, Ratio, Span, Weights};
+use selvedge_groups::{GroupId, store::StoreCommand};
 use selvedge_sim::operations::{Operation, Seat};
 
 use super::limits::sketch;
 use super::{ROUND, World};
 use crate::routines::Stage;
-use crate::store::StoreCommand;
-use crate::{Command, GroupId, Held, Kgroup};
+use crate::{Command, Held, Kgroup};
 
 /// In such a time all comes well.
 const PATIENCE: Span = Span::secs(240);

@@ -3,12 +3,12 @@
 use alloc::string::String;
 
 use selvedge_core::Member;
+use selvedge_groups::{GroupId, Item};
 use selvedge_sim::Bytes;
 use selvedge_sim::operations::Operation;
 
 use super::World;
-use crate::groups::Item;
-use crate::{GroupId, Message, Parcel, Update};
+use crate::{Message, Parcel, Update};
 
 impl World {
     /// A message that no node sent: the next bytes as a message, or one in flight with other bytes in

@@ -4,8 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
+use selvedge_groups::store::{Bytes, Entry, Key, Store};
+
 use super::asked::Asked;
-use crate::store::{Bytes, Entry, Key, Store};
 
 /// What a map was at each of its versions that a node was seen at. A step may take a node over several.
 #[derive(Clone, Debug)]

@@ -3,13 +3,13 @@
 use alloc::string::String;
 
 use selvedge_core::{Choose, NodeId};
+use selvedge_groups::{GroupId, Item};
 use selvedge_replica::{Body, Entry};
 use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Operation, Seat};
 
 use super::World;
-use crate::groups::Item;
-use crate::{Command, GroupId, Parcel, Update};
+use crate::{Command, Parcel, Update};
 
 impl World {
     pub(super) fn next_epoch(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {

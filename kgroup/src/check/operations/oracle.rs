@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId, Time};
+use selvedge_groups::GroupId;
 use selvedge_replica::Configuration;
 
 use super::asked::Asked;
@@ -16,7 +17,7 @@ use super::settings::ACT_TIMEOUT;
 use super::summary::Summary;
 use crate::devices::{Act, Ticket};
 use crate::routines::{Report, RoutineEvent, RoutineState, Stage, StepOutcome};
-use crate::{Delivery, GroupId, Held, Kgroup, Outcome, Site, Status};
+use crate::{Delivery, Held, Kgroup, Outcome, Site, Status};
 
 struct Latest {
     version: u64,

@@ -4,16 +4,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId, Sha256Sortition, Span};
+use selvedge_groups as groups;
+use selvedge_groups::{Begin, GroupId, Leader, Node, Place, Selection, store::StoreConfig};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
 use selvedge_sim::Bytes;
 
-use crate::groups::{self, Begin};
 use crate::routines::{Definition, Locking, Retrigger, RoutineConfig};
-use crate::store::StoreConfig;
-use crate::{
-    Config, Delivery, GroupId, Kgroup, Leader, Node, Place, Selection, Site, SiteError, devices,
-};
+use crate::{Config, Delivery, Kgroup, Site, SiteError, devices};
 
 /// For how long a command may act late.
 pub(super) const ACT_TIMEOUT: Span = Span::secs(3);
@@ -134,7 +132,7 @@ impl Settings {
 
     pub(super) fn routines(&self) -> impl Iterator<Item = GroupId> {
         let count = u32::try_from(self.site.routines().len()).unwrap_or_default();
-        (0..count).map(GroupId::routine)
+        (0..count).map(Site::routine)
     }
 }
 

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use selvedge_core::durable::Durable;
 use selvedge_core::wire::frame_len;
 use selvedge_core::{Effect, Member, Time};
+use selvedge_groups::{Begin, Fact};
 use selvedge_sim::operations::{Step, Watch};
 
 use super::asked::Asked;
@@ -17,7 +18,6 @@ use super::limits::{check_limits, sketch};
 use super::oracle::Oracle;
 use super::settings::Settings;
 use super::summary::Summary;
-use crate::groups::{Begin, Fact};
 use crate::{Event, Held, Kgroup, LeaderEvent, devices};
 
 /// More facts than so many are replaced by what they come to.

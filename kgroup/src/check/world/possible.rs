@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
+use selvedge_groups::GroupId;
 
 use super::{Action, DeviceLeader, Group, World, routine_group, who};
 use crate::check::letter::{Letter, To};
 use crate::check::setup::{Network, Setup, Who};
 use crate::routines::{RoutineTimer, Stage};
-use crate::{GroupId, TriggerId, devices};
+use crate::{TriggerId, devices};
 
 impl World {
     pub(super) fn actions(&self) -> Vec<Action> {

@@ -1,6 +1,7 @@
 //! What groups do, and what comes of it.
 
 use selvedge_core::NodeId;
+use selvedge_groups::GroupId;
 use selvedge_routine::State;
 
 use super::{APPLICATION, World, member, of_routines, routine_group, who};
@@ -8,9 +9,9 @@ use crate::check::ideal::Group;
 use crate::check::letter::{Body, Letter, To};
 use crate::check::setup::Who;
 use crate::devices::{DeviceLeader, Ticket};
+use crate::effect::{Effect, Effects};
 use crate::routines::{RoutineConfig, RoutineLeader, RoutineTimer};
-use crate::wish::{Wish, Wishes};
-use crate::{Claim, GroupId, devices};
+use crate::{Claim, devices};
 
 impl World {
     pub(super) fn applies(&mut self, who: Who) {
@@ -104,7 +105,7 @@ impl World {
         seat: usize,
         call: impl FnOnce(
             &mut Group<RoutineLeader>,
-        ) -> Wishes<
+        ) -> Effects<
             crate::routines::Update,
             RoutineTimer,
             crate::routines::RoutineEvent,
@@ -113,10 +114,10 @@ impl World {
         let Some(group) = self.routines.get_mut(number) else {
             return;
         };
-        let wishes = call(group);
+        let effects = call(group);
         let own = routine_group(number);
-        for wish in wishes {
-            self.send(own, seat, wish);
+        for effect in effects {
+            self.send(own, seat, effect);
         }
     }
 
@@ -126,21 +127,21 @@ impl World {
         seat: usize,
         call: impl FnOnce(
             &mut Group<DeviceLeader>,
-        ) -> Wishes<devices::Update, devices::Timer, devices::Event>,
+        ) -> Effects<devices::Update, devices::Timer, devices::Event>,
     ) {
         let Some(group) = self.clusters.get_mut(number) else {
             return;
         };
-        let wishes = call(group);
+        let effects = call(group);
         // What the present leader reads it was told at once, and what a former one reads never.
         for node in group.seats.iter_mut().flatten() {
             node.leader.forget_questions();
         }
-        for wish in wishes {
-            if let Wish::Event(devices::Event::Act { ticket, value }) = wish {
+        for effect in effects {
+            if let Effect::Event(devices::Event::Act { ticket, value }) = effect {
                 self.given(number, seat, ticket, value);
             } else {
-                self.send(GroupId(number as u64), seat, wish);
+                self.send(GroupId(number as u64), seat, effect);
             }
         }
     }
@@ -189,32 +190,32 @@ impl World {
         }
     }
 
-    pub(super) fn send<U, T, E>(&mut self, own: GroupId, seat: usize, wish: Wish<U, T, E>) {
+    pub(super) fn send<U, T, E>(&mut self, own: GroupId, seat: usize, effect: Effect<U, T, E>) {
         let from = member(own, seat);
-        let letter = match wish {
-            Wish::Ask { group, request } => Letter {
+        let letter = match effect {
+            Effect::Ask { group, request } => Letter {
                 to: To::Group(group),
                 body: Body::Asks { from, request },
             },
-            Wish::Tell { to, answer } if to == APPLICATION => {
+            Effect::Tell { to, answer } if to == APPLICATION => {
                 // The application that triggers hears it.
                 debug_assert!(matches!(answer, crate::Answer::Triggered(_)));
                 return;
             }
-            Wish::Tell { to, answer } => Letter {
+            Effect::Tell { to, answer } => Letter {
                 to: To::Node(to),
                 body: Body::Answers { group: own, answer },
             },
-            Wish::Inform { group, answer } => Letter {
+            Effect::Inform { group, answer } => Letter {
                 to: To::Group(group),
                 body: Body::Answers { group: own, answer },
             },
-            Wish::Propose(_)
-            | Wish::Read(_)
-            | Wish::Arm { .. }
-            | Wish::ArmAbout { .. }
-            | Wish::Disarm(_)
-            | Wish::Event(_) => return,
+            Effect::Propose(_)
+            | Effect::Read(_)
+            | Effect::Arm { .. }
+            | Effect::ArmAbout { .. }
+            | Effect::Disarm(_)
+            | Effect::Event(_) => return,
         };
         self.letters.insert(letter);
     }

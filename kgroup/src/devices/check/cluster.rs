@@ -13,10 +13,10 @@ use selvedge_routine::State;
 
 use super::party::{Parcel, Party, Tick};
 use crate::devices::{Act, Config, DeviceLeader, Devices, Event, Ticket, Timer, Update};
-use crate::wish::{Wish, Wishes};
+use crate::effect::{Effect, Effects};
 use crate::{Claim, Delivery, Outcome, Request};
 
-type Out = Wishes<Update, Timer, Event>;
+type Out = Effects<Update, Timer, Event>;
 
 /// A leader, and the state as far as it knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -224,13 +224,13 @@ impl Cluster {
         leader.on_asked(state, from, request, &mut out);
         // What it proposes may be decided all the same.
         if cx.below(2) == 0 {
-            out.retain(|it| !matches!(it, Wish::Propose(_)));
+            out.retain(|it| !matches!(it, Effect::Propose(_)));
         }
         // Its timers are its own, and do not matter.
         out.retain(|it| {
             matches!(
                 it,
-                Wish::Propose(_) | Wish::Tell { .. } | Wish::Inform { .. }
+                Effect::Propose(_) | Effect::Tell { .. } | Effect::Inform { .. }
             )
         });
         self.carry_out(out, cx);
@@ -259,17 +259,17 @@ impl Cluster {
     fn carry_out(&mut self, out: Out, cx: &mut Context<'_, Party>) {
         for wish in out {
             match wish {
-                Wish::Propose(update) => self.proposed.push_back(update),
-                Wish::Tell { to, answer } => cx.send(to, Parcel::Answer(answer)),
-                Wish::Inform { group, answer } => {
+                Effect::Propose(update) => self.proposed.push_back(update),
+                Effect::Tell { to, answer } => cx.send(to, Parcel::Answer(answer)),
+                Effect::Inform { group, answer } => {
                     cx.send(Member::new(group.0, 0), Parcel::Answer(answer));
                 }
-                Wish::Arm { timer, after } | Wish::ArmAbout { timer, after } => {
+                Effect::Arm { timer, after } | Effect::ArmAbout { timer, after } => {
                     cx.arm(Tick::Leader(timer), after);
                 }
-                Wish::Disarm(timer) => cx.disarm(Tick::Leader(timer)),
-                Wish::Event(Event::Act { ticket, .. }) => self.on_order(ticket),
-                Wish::Event(_) | Wish::Ask { .. } | Wish::Read(_) => {}
+                Effect::Disarm(timer) => cx.disarm(Tick::Leader(timer)),
+                Effect::Event(Event::Act { ticket, .. }) => self.on_order(ticket),
+                Effect::Event(_) | Effect::Ask { .. } | Effect::Read(_) => {}
             }
         }
         if !self.ways.lags {

@@ -5,10 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, NodeId};
+use selvedge_groups::GroupId;
 
 use super::party::{Parcel, Party, Tick};
 use crate::devices::Published;
-use crate::{Answer, Claim, Delivery, GroupId, Patience, Request};
+use crate::{Answer, Claim, Delivery, Patience, Request};
 
 /// What a routine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@ fn a_command_is_decided_then_given_and_its_end_is_told() {
     let second = act(one, 1, Delivery::AtLeastOnce);
     assert_eq!(bench.ask(second.clone()), []);
     let done = tell(HERE, acted(one, 0, Outcome::Done));
-    let disarm = Wish::Disarm(Timer::Act(LAMP));
+    let disarm = Effect::Disarm(Timer::Act(LAMP));
     assert_eq!(bench.acted(1, Outcome::Done), [done.clone(), disarm]);
     assert_eq!(bench.acted(1, Outcome::Failed), []);
     assert_eq!(bench.ask(order.clone()), [done]);
@@ -62,7 +62,7 @@ fn a_command_that_is_overdue_ends_unknown() {
         [
             armed_act(),
             tell(HERE, acted(one, 0, Outcome::Unknown)),
-            Wish::Disarm(Timer::Act(LAMP))
+            Effect::Disarm(Timer::Act(LAMP))
         ]
     );
     // What the host said, and the group did not decide, is proposed again.
@@ -123,7 +123,7 @@ fn a_new_leader_gives_a_command_again_only_if_it_may() {
         };
         if is_again {
             let told = next.acted(1, Outcome::Done);
-            let done = Wish::Inform {
+            let done = Effect::Inform {
                 group: one.routine,
                 answer: acted(one, 0, Outcome::Done),
             };

@@ -43,7 +43,7 @@ fn a_new_leader_passes_a_lock_on_by_way_of_the_routines_group() {
     bench.ask(lock(LAMP, one));
     bench.ask_from(THERE, lock(LAMP, two));
     let mut next = bench.succeeded(12);
-    let inform = Wish::Inform {
+    let inform = Effect::Inform {
         group: GroupId(2),
         answer: granted(two),
     };
@@ -89,7 +89,7 @@ fn what_finds_no_room_is_refused_and_the_host_hears_of_it() {
     let mut bench = Bench::new(limits);
     let claims = [1, 2, 3, 4].map(|it| claim(it, 1));
     let full = |routine| {
-        Wish::Event(Event::Full {
+        Effect::Event(Event::Full {
             device: LAMP,
             routine: GroupId(routine),
         })
@@ -116,7 +116,7 @@ fn what_finds_no_room_is_refused_and_the_host_hears_of_it() {
     let late = bench.ask(release(LAMP, claims[3]));
     assert!(matches!(
         late[..],
-        [Wish::Tell {
+        [Effect::Tell {
             answer: Answer::Released { .. },
             ..
         }]

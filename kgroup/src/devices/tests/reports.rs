@@ -7,7 +7,7 @@ fn a_device_that_does_not_answer_is_down_and_one_that_answers_is_up() {
     let config = Config::new().with_misses(2);
     let state = Devices::new([LAMP, DOOR], Limits::new());
     let mut bench = Bench::led(state, 11, config);
-    let ping = |device| Wish::Event(Event::Ping { device });
+    let ping = |device| Effect::Event(Event::Ping { device });
     let pings = [
         ping(LAMP),
         ping(DOOR),
@@ -26,7 +26,7 @@ fn a_device_that_does_not_answer_is_down_and_one_that_answers_is_up() {
         is_up: false,
         value: None,
     };
-    let heard = Wish::Event(Event::Status {
+    let heard = Effect::Event(Event::Status {
         device: LAMP,
         status: down.clone(),
     });

@@ -10,7 +10,7 @@ fn a_routine_is_told_of_a_status_until_it_has_seen_it() {
     assert_eq!(told, [tell(HERE, shown(0, false, None, 1)), resend.clone()]);
     let on = shown(1, true, Some("on".into()), 1);
     assert!(bench.report(LAMP, "on").contains(&tell(HERE, on.clone())));
-    let again = Wish::Inform {
+    let again = Effect::Inform {
         group: GroupId(1),
         answer: on,
     };
@@ -36,7 +36,7 @@ fn ticks_between(bench: &mut Bench, tellings: usize) -> Vec<u64> {
     while ticks.len() < tellings {
         passed += 1;
         assert!(passed < 1_000, "it is told no more: {ticks:?}");
-        let is_told = |it: &Wish<_, _, _>| matches!(it, Wish::Inform { .. });
+        let is_told = |it: &Effect<_, _, _>| matches!(it, Effect::Inform { .. });
         if bench.tick(Timer::Resend).iter().any(is_told) {
             ticks.push(core::mem::take(&mut passed));
         }
@@ -81,8 +81,8 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
     };
     let told = bench.ask(question(NOWHERE));
     assert_eq!(told, [tell(HERE, Answer::NoDevice { device: NOWHERE })]);
-    assert_eq!(bench.ask(question(LAMP)), [Wish::Read(1)]);
-    assert_eq!(bench.ask(question(LAMP)), [Wish::Read(2)]);
+    assert_eq!(bench.ask(question(LAMP)), [Effect::Read(1)]);
+    assert_eq!(bench.ask(question(LAMP)), [Effect::Read(2)]);
     bench.report(LAMP, "on");
     let readable = |bench: &mut Bench, read| {
         bench.wishes.clear();
@@ -121,7 +121,7 @@ fn each_routine_that_watches_is_told_until_it_has_seen_it() {
     let all: Vec<GroupId> = bench.state.watchers(LAMP).collect();
     assert_eq!(all, [1, 2, 3].map(GroupId));
     bench.report(LAMP, "on");
-    let again = |routine| Wish::Inform {
+    let again = |routine| Effect::Inform {
         group: GroupId(routine),
         answer: shown(1, true, Some("on".into()), routine),
     };

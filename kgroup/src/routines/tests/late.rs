@@ -172,22 +172,24 @@ fn nodes_that_trigger_are_told_of_their_own_trigger_when_it_is_decided() {
     }
     ask(ASKER, 2);
     ask(ASKER, 1);
-    let proposed = |id| Wish::Propose(Update::Trigger(TriggerId(id)));
-    let proposals = out.iter().filter(|it| matches!(it, Wish::Propose(_)));
+    let proposed = |id| Effect::Propose(Update::Trigger(TriggerId(id)));
+    let proposals = out.iter().filter(|it| matches!(it, Effect::Propose(_)));
     assert_eq!(
         proposals.cloned().collect::<Vec<_>>(),
         [proposed(1), proposed(2)],
         "each once"
     );
     let mut told_of = |id| {
-        let mut wishes = Vec::new();
+        let mut effects = Vec::new();
         let Bench { leader, state, .. } = &mut bench;
         let decided = state.apply(&Update::Trigger(TriggerId(id)));
-        leader.on_applied(state, &decided, &mut wishes);
-        let told = wishes.iter().filter(
-            |it| matches!(it, Wish::Tell { answer: Answer::Triggered(it), .. } if it.0 == id),
+        leader.on_applied(state, &decided, &mut effects);
+        let told = effects.iter().filter(
+            |it| matches!(it, Effect::Tell { answer: Answer::Triggered(it), .. } if it.0 == id),
         );
-        let others = wishes.iter().filter(|it| matches!(it, Wish::Tell { .. }));
+        let others = effects
+            .iter()
+            .filter(|it| matches!(it, Effect::Tell { .. }));
         assert_eq!(told.clone().count(), others.count());
         told.count()
     };
@@ -204,10 +206,10 @@ fn nodes_that_trigger_are_told_of_their_own_trigger_when_it_is_decided() {
     for id in [1, 2, 2] {
         let Bench { leader, state, .. } = &mut bench;
         let decided = state.apply(&Update::Trigger(TriggerId(id)));
-        let mut wishes = Vec::new();
-        leader.on_applied(state, &decided, &mut wishes);
-        told.extend(wishes.into_iter().filter_map(|it| match it {
-            Wish::Tell { answer, .. } => Some(answer),
+        let mut effects = Vec::new();
+        leader.on_applied(state, &decided, &mut effects);
+        told.extend(effects.into_iter().filter_map(|it| match it {
+            Effect::Tell { answer, .. } => Some(answer),
             _ => None,
         }));
     }
@@ -220,9 +222,9 @@ fn what_is_proposed_and_not_decided_is_proposed_again_on_a_tick_alone() {
     bench.trigger(1);
     let (claim, device) = (bench.claim(), NodeId(1));
     let mut proposed = |call: &dyn Fn(&mut RoutineLeader, &RoutineState, &mut Out)| {
-        let mut wishes = Vec::new();
-        call(&mut bench.leader, &bench.state, &mut wishes);
-        let proposals = wishes.iter().filter(|it| matches!(it, Wish::Propose(_)));
+        let mut effects = Vec::new();
+        call(&mut bench.leader, &bench.state, &mut effects);
+        let proposals = effects.iter().filter(|it| matches!(it, Effect::Propose(_)));
         proposals.count()
     };
     let granted = Answer::Granted { device, claim };

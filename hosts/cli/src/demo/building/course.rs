@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::{NodeId, Span, Time};
+use selvedge_groups as groups;
+use selvedge_groups::GroupId;
 use selvedge_kgroup::routines::{End, RoutineEvent};
-use selvedge_kgroup::{Event, GroupId, LeaderEvent, groups};
+use selvedge_kgroup::{Event, LeaderEvent};
 use selvedge_replica as replica;
 
 use super::site::Which;

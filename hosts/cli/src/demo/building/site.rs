@@ -3,11 +3,10 @@
 use core::fmt;
 
 use selvedge_core::{NodeId, Span};
+use selvedge_groups as groups;
+use selvedge_groups::{GroupId, Node, Place, Selection, store::StoreConfig};
 use selvedge_kgroup::routines::{Definition, Locking, Retrigger, RoutineConfig};
-use selvedge_kgroup::store::StoreConfig;
-use selvedge_kgroup::{
-    Config, Delivery, GroupId, Node, Place, Selection, Site, SiteError, devices, groups,
-};
+use selvedge_kgroup::{Config, Delivery, Site, SiteError, devices};
 use selvedge_replica as replica;
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Routine, State, Step};
@@ -67,7 +66,7 @@ impl Which {
     /// Its group.
     #[must_use]
     pub const fn group(self) -> GroupId {
-        GroupId::routine(self as u32)
+        Site::routine(self as u32)
     }
 
     /// The routine that this group runs.

@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use selvedge::Coordination;
 use selvedge_core::shared::{self, RecvError};
 use selvedge_core::{Incarnation, NodeId, Time};
+use selvedge_groups::{
+    Begin,
+    store::{Expected, Stored},
+};
 use selvedge_kgroup::devices;
-use selvedge_kgroup::groups::Begin;
 use selvedge_kgroup::routines::RoutineEvent;
-use selvedge_kgroup::store::{Expected, Stored};
 use selvedge_kgroup::{Event, LeaderEvent, Outcome, Site};
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::{

@@ -3,7 +3,8 @@
 use core::fmt::Write;
 
 use selvedge_core::{NodeId, Sha256Sortition, Time};
-use selvedge_kgroup::GroupId;
+use selvedge_groups::GroupId;
+use selvedge_kgroup::Site;
 
 use super::course::{Course, Lead};
 use super::run::Building;
@@ -97,7 +98,7 @@ fn groups() -> Vec<(GroupId, String)> {
     let clusters = (0..).zip(clusters).map(|(number, cluster)| {
         let names = DEVICES.iter().filter(|it| cluster.devices.contains(&it.0));
         let names: Vec<&str> = names.map(|it| it.1).collect();
-        (GroupId::cluster(number), names.join(", "))
+        (Site::cluster(number), names.join(", "))
     });
     let routines = Which::ALL.map(|it| (it.group(), format!("routine: {it}")));
     let map = GroupId::map(RUNS, &Sha256Sortition);

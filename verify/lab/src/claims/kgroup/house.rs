@@ -6,11 +6,10 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Span, Time};
-use selvedge_kgroup::groups::Begin;
+use selvedge_groups as groups;
+use selvedge_groups::{Begin, GroupId, Locality, Place, Policy, Selection};
 use selvedge_kgroup::routines::{Definition, Locking, RoutineConfig};
-use selvedge_kgroup::{
-    Command, Config, GroupId, Kgroup, Locality, Place, Policy, Selection, Site, devices, groups,
-};
+use selvedge_kgroup::{Command, Config, Kgroup, Site, devices};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Routine, Step};
 use selvedge_sim::network::{Action, Link, Network, Relays, Topology};
@@ -148,7 +147,7 @@ impl Setting {
             let centre = middle(&building.places);
             let place = centre.and_then(|it| building.places.get(it));
             let node = centre.zip(place);
-            let node = node.map(|(at, place)| selvedge_kgroup::Node::new(at as u64, *place));
+            let node = node.map(|(at, place)| selvedge_groups::Node::new(at as u64, *place));
             building.smart = node.into_iter().collect();
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ ROUTINES);

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_kgroup::GroupId;
-use selvedge_kgroup::routines::Locking;
+use selvedge_kgroup::{Site, routines::Locking};
 
 use super::house::{House, PAPER, PING, Setting, UNIT};
 use super::lab::Layout;
@@ -118,7 +117,7 @@ pub(super) fn one(house: &mut House, nth: usize) -> Result<Option<Delay>, Fault>
     let after = house.rng.below(PING.0);
     house.net.run_for(Span(after));
     let sensor = house.sensors.get(nth).copied().unwrap_or(NodeId(0));
-    let routine = GroupId::routine(nth as u32);
+    let routine = Site::routine(nth as u32);
     let begun = house.net.now();
     let limit = begun + PATIENCE;
     house.net.drain_events();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_kgroup::GroupId;
+use selvedge_kgroup::Site;
 
 use super::house::{PAPER, PING, Setting, UNIT};
 use super::k1::{DEVICES, REST, SLOWLY, TRIALS};
@@ -52,7 +52,7 @@ fn measure(devices: usize, seed: u64) -> Result<Sample, Fault> {
         house.net.drain_events();
         let limit = house.net.now() + PATIENCE;
         house.turn(sensor, "set")?;
-        let pair = [2 * nth, 2 * nth + 1].map(GroupId::routine);
+        let pair = [2 * nth, 2 * nth + 1].map(Site::routine);
         let reports = |it: &Told| pair.iter().any(|routine| *it == Told::Reports(*routine));
         let failed = || {
             Fault::Outcome(format!(

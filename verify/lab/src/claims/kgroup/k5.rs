@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_kgroup::Selection;
+use selvedge_groups::Selection;
 
 use super::lab::{Building, Layout, SPACING, near};
 use crate::claims::plot::{Reference, over};

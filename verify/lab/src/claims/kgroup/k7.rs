@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_core::NodeId;
-use selvedge_kgroup::{Selection, clusters};
+use selvedge_groups::{Selection, clusters};
 
 use super::lab::{Building, Layout, SPACING, near};
 use crate::claims::plot::over;

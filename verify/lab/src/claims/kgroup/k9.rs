@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, NodeId};
-use selvedge_kgroup::Selection;
+use selvedge_groups::Selection;
 
 use super::lab::{Building, Layout, SPACING, near};
 use crate::claims::plot::over;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, NodeId, Sha256Sortition};
-use selvedge_kgroup::{Chooser, GroupId, Locality, Node, Place, Policy, Selection, Target};
+use selvedge_groups::{Chooser, GroupId, Locality, Node, Place, Policy, Selection, Target};
 
 use crate::claims::Fault;
 

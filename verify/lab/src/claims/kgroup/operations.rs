@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_kgroup::GroupId;
+use selvedge_groups::GroupId;
+use selvedge_kgroup::Site;
 
 use super::house::{DETECTION, House, PAPER, PING, Setting, UNIT};
 use super::k2::victims;
@@ -204,7 +205,7 @@ fn moves(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
 /// The leaders of clusters stop, one after another, and it is known at once.
 fn elections(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
     for number in 0..ELECTIONS {
-        let group = GroupId::cluster(number);
+        let group = Site::cluster(number);
         let Some(leader) = house.leader(group) else {
             continue;
         };

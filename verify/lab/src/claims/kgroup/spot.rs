@@ -5,11 +5,12 @@ use std::collections::VecDeque;
 
 use selvedge_core::wire::Message as _;
 use selvedge_core::{Context, Input, Machine, Member, Nested, NodeId};
+use selvedge_groups as groups;
+use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{self, Ticket};
 use selvedge_kgroup::routines::RoutineEvent;
 use selvedge_kgroup::{
-    Command, Event, GroupId, Held, Kgroup, LeaderEvent, Outcome, Parcel, Reject, Timer, Update,
-    groups,
+    Command, Event, Held, Kgroup, LeaderEvent, Outcome, Parcel, Reject, Timer, Update,
 };
 use selvedge_replica as replica;
 use selvedge_routine::State;

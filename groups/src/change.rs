@@ -1,0 +1,182 @@
+//! When a leader chooses other members: an epoch began, or members are gone (sections 3.4 and 3.5).
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Input, Span};
+use selvedge_replica::{Command, Configuration, Voter};
+
+use crate::GroupId;
+use crate::plan::stagger;
+use crate::state::Carried;
+use crate::{Begins, Groups, Item, Timer};
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// The host says that an epoch has begun. An earlier one than before is taken, too: a host may
+    /// have been wrong.
+    pub(crate) fn on_epoch(&mut self, epoch: u64, cx: &mut Context<'_, Self>) {
+        if self.epoch == epoch {
+            return;
+        }
+        self.epoch = epoch;
+        self.hints.grow_old();
+        let groups: Vec<GroupId> = self.parts.keys().copied().collect();
+        for group in groups {
+            let Some(part) = self.parts.get_mut(&group) else {
+                continue; // It was left in this step.
+            };
+            if part.replica.configuration().voters.is_empty() {
+                // It was heard of an epoch ago, and nothing came of it.
+                if let Some(part) = self.parts.remove(&group) {
+                    self.disarm(group, &part, cx);
+                }
+                continue;
+            }
+            part.told = 0; // Founders are told again.
+            part.sought = 0;
+            part.is_due = true;
+            self.look_for_change(group, cx);
+        }
+    }
+
+    /// Whether it is time to choose, where this node leads.
+    pub(crate) fn look_for_change(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left in this step.
+        };
+        let number = part.replica.configuration().number;
+        if part.number != number {
+            part.number = number;
+            part.is_due = false;
+        }
+        if !part.replica.leads() {
+            part.told = 0;
+            part.inquiry = None;
+            return self.disarm_change(group, cx);
+        }
+        let is_told = part.told == number;
+        part.told = number;
+        let (is_armed, is_urgent) = (part.changes, part.is_urgent);
+        let is_due = part.is_due;
+        if !is_told {
+            self.tell_founders(group);
+        }
+        let lost = self.lost_members(group);
+        let has_lost = lost.is_some();
+        let after = if let Some(lost) = lost.filter(|_| !(is_armed && is_urgent)) {
+            // Others may fail with the first one: they are replaced together. They wait for no epoch, and
+            // less long where no other one may fail. Without a wait two leaders whose lists differ would
+            // change members back and forth all the time.
+            let is_last = lost >= usize::from(self.plan.selection().failures);
+            Span(self.config.patience.0 / if is_last { 4 } else { 1 })
+        } else if is_due && !is_armed {
+            Span(self.config.stagger.0 / 256 * stagger(group))
+        } else {
+            return;
+        };
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.changes = true;
+            part.is_urgent = has_lost;
+        }
+        cx.arm(Timer::Change(group), after);
+    }
+
+    /// How many members are gone, where these are as many as others are chosen after.
+    fn lost_members(&self, group: GroupId) -> Option<usize> {
+        let part = self.parts.get(&group)?;
+        let members = part.replica.configuration().members();
+        let gone = members.filter(|it| self.is_gone(it.member.id)).count();
+        let failures = self.plan.selection().failures.max(1);
+        (gone >= self.config.replace_after.min(failures).into()).then_some(gone)
+    }
+
+    pub(crate) fn on_change_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left.
+        };
+        part.changes = false;
+        if !part.replica.leads() {
+            return;
+        }
+        part.is_due = false;
+        match part.inquiry.take() {
+            Some(inquiry) => self.inquire_again(group, inquiry, cx),
+            None => self.inquire(group, cx),
+        }
+    }
+
+    /// Has the group decide that these are its next members.
+    pub(crate) fn change(
+        &mut self,
+        group: GroupId,
+        voters: Vec<Voter>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Some(part) = self.parts.get(&group) else {
+            return; // It was left.
+        };
+        let present = part.replica.configuration();
+        if !self.has_quorum(present) {
+            return self.look_again(group, cx);
+        }
+        let next = Configuration {
+            voters,
+            ..present.clone()
+        };
+        match self.step(group, Input::Command(Command::Configure(next)), cx) {
+            Ok(()) => self.counters.0.changes += 1,
+            // Another change is under way.
+            Err(_) => self.look_again(group, cx),
+        }
+    }
+
+    /// Whether no more members are gone than may fail. One that is gone is sent nothing, so a link would
+    /// be on its way until one is back, and name the lives of today.
+    fn has_quorum(&self, configuration: &Configuration) -> bool {
+        let members = configuration.members();
+        let here = members.filter(|it| !self.is_gone(it.member.id)).count();
+        2 * here > configuration.voters.len()
+    }
+
+    /// What hinders a change takes a while, and so does the next try: a stagger may be none.
+    pub(crate) fn look_again(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.is_due = true;
+        }
+        self.arm_change(group, self.config.patience, cx);
+    }
+
+    /// Looks again after a while, and is not put off.
+    pub(crate) fn arm_change(&mut self, group: GroupId, after: Span, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.changes = true;
+            part.is_urgent = true;
+            cx.arm(Timer::Change(group), after);
+        }
+    }
+
+    pub(crate) fn disarm_change(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group)
+            && part.changes
+        {
+            part.changes = false;
+            cx.disarm(Timer::Change(group));
+        }
+    }
+
+    /// Founders that are no members are told where the group is: a node that looks for it asks them.
+    fn tell_founders(&mut self, group: GroupId) {
+        let Some(news) = self.whereabouts(group) else {
+            return; // It knows no members.
+        };
+        let Item::Where { members, .. } = &news else {
+            return;
+        };
+        let founders = self.founders(group).into_iter();
+        let others: Vec<_> = founders
+            .filter(|it| *it != self.me.id && !members.contains(it))
+            .collect();
+        for founder in others {
+            self.posted.0.push((self.latest(founder), news.clone()));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The promises of groups as properties, and the scenarios that check them.
+//!
+//! Four nodes, of which three hold one group, as real replicas: nothing is idealised. What happened
+//! before a scenario begins is played, in one order; from there each order of messages, ticks, commands,
+//! deltas, losses and crashes within the bounds is explored. Timeouts are longer than any delivery.
+//!
+//! That a group of replicas decides one history is checked by `selvedge-replica`, for members that stay
+//! or change once. Here nodes come back into a group that they left, and had voted in.
+
+mod property;
+mod setup;
+mod sound;
+mod watch;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use selvedge_replica::State;
+use selvedge_sim::check::Scenario;
+use serde::{Deserialize, Serialize};
+
+pub use setup::{Ask, Before, Setup, Sight};
+pub use watch::Watch;
+
+use crate::{Begins, Groups, Published};
+use crate::{GroupId, Target};
+
+/// What is checked: first ours, which must hold, then what must break.
+#[must_use]
+pub fn scenarios() -> Vec<Scenario> {
+    let mut all = sound::quick();
+    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(sound::pairs());
+    all
+}
+
+/// A scenario under our rules.
+fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+    Scenario::holds(full(name), states, move || setup.model())
+}
+
+/// A scenario under rules that break a promise after so many steps.
+fn breaks(name: &str, steps: usize, setup: Setup, rules: &'static [Published]) -> Scenario {
+    let setup = Setup {
+        rules,
+        safety_only: true,
+        ..setup
+    };
+    Scenario::breaks(full(name), steps, move || setup.model())
+}
+
+/// The name in a list with scenarios of other crates.
+fn full(name: &str) -> String {
+    format!("groups/{name}")
+}
+
+/// A node of a scenario.
+pub type Inner = Groups<Journal, u8>;
+
+/// A state that keeps each update: whatever is lost, doubled or reordered shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Journal(pub Vec<u8>);
+
+impl State for Journal {
+    type Update = u8;
+    /// How many there are.
+    type Outcome = usize;
+
+    fn apply(&mut self, update: &u8) -> usize {
+        self.0.push(*update);
+        self.0.len()
+    }
+}
+
+/// There is one group.
+impl Begins for Journal {
+    type Site = GroupId;
+
+    fn groups(site: &GroupId) -> Vec<GroupId> {
+        [*site].into()
+    }
+
+    fn target(_: &GroupId, id: GroupId) -> Target<'static> {
+        Target {
+            id,
+            place: None,
+            neighbours: &[],
+        }
+    }
+
+    fn begin(site: &GroupId, group: GroupId) -> Option<Self> {
+        (group == *site).then(Self::default)
+    }
+}

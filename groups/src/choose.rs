@@ -1,0 +1,312 @@
+//! Which nodes look after a target, in one epoch.
+
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use selvedge_core::settings::OutOfRange;
+use selvedge_core::{NodeId, Sortition};
+use thiserror::Error;
+
+use crate::draw::{Draw, Drawn, Use};
+use crate::locality::{Tables, Vector};
+use crate::{GroupId, Leader, Place, Policy, Selection};
+
+/// A smart node: it can look after others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// Its id.
+    pub id: NodeId,
+    /// Where it is. A node without a place is chosen by its hash alone.
+    pub place: Option<Place>,
+}
+
+impl Node {
+    /// A node that is somewhere.
+    #[must_use]
+    pub const fn new(id: u64, place: Place) -> Self {
+        Self {
+            id: NodeId(id),
+            place: Some(place),
+        }
+    }
+}
+
+/// A target, and where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target<'a> {
+    /// Its id.
+    pub id: GroupId,
+    /// Its centre: where its representative is.
+    pub place: Option<Place>,
+    /// Devices near the centre, the nearest first. What is similar to them is taken where too few
+    /// are similar to the centre.
+    pub neighbours: &'a [Place],
+}
+
+/// Why a target has no group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum Unplaceable {
+    /// There are fewer nodes than a group has members.
+    #[error(
+        "a group has {needed} members, and {found} nodes are known: lower Selection::failures or add nodes"
+    )]
+    TooFewNodes {
+        /// How many nodes are known.
+        found: usize,
+        /// How many a group needs.
+        needed: usize,
+    },
+    /// Near nodes are asked for, and the target has no place.
+    #[error("target {0:?} has no place: give it one, or choose with Policy::Uniform")]
+    NoPlace(GroupId),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Smart {
+    id: NodeId,
+    place: Option<Place>,
+    drawn: Drawn,
+}
+
+/// All nodes of one epoch, ready to be chosen from (sections 3.1 and 3.6).
+///
+/// | promise | under which assumption |
+/// |---|---|
+/// | two nodes choose the same group for a target, in the same order, bit for bit | their lists of nodes, places, settings, hash and epoch are equal; the order of the lists does not matter |
+/// | a group has 2f + 1 different members | enough nodes are known; else [`Unplaceable`] says so |
+/// | a node that joins or leaves changes, with [`Policy::Uniform`], only the groups that it enters or was in, and one member of each | |
+/// | with [`Policy::Uniform`] each node is in as many groups as any other, on average over targets and epochs | the hash is one |
+/// | nothing panics, for all places and ids | |
+///
+/// What is *not* promised: that nodes with different lists agree (a choice is a proposal: what counts
+/// is what a group's members decide); that near members are near, where few nodes are similar to the
+/// target's place; and anything against a node that chooses its id: it can choose one of a low rank.
+/// Use a keyed [`Sortition`] then.
+///
+/// # Why two nodes agree
+///
+/// All numbers are integers: places, the slopes of the hash functions (sums of uniform numbers that a
+/// hash draws, in 1/1024), floors of divisions, squares of distances. Ties are broken by rank, and
+/// then by id. No node's past plays a part: the paper appends to a node's place where it was active
+/// in the last epoch, and a node that missed one epoch then chooses other groups for ever (erratum
+/// G10).
+///
+/// ```
+/// use selvedge_core::Sha256Sortition;
+/// use selvedge_groups::{Chooser, GroupId, Locality, Node, Place, Policy, Selection, Target};
+///
+/// // A floor of 10 by 10 metres, in centimetres.
+/// let nodes = (0..100).map(|at| Node::new(at as u64, Place([at / 10 * 100, at % 10 * 100, 0])));
+/// let near = Selection::new().with_policy(Policy::Near(Locality::for_spacing(100)));
+/// let chooser = Chooser::new(near, &Sha256Sortition, 7, nodes)?;
+///
+/// let lamp = Target { id: GroupId(1), place: Some(Place([420, 310, 0])), neighbours: &[] };
+/// let members = chooser.choose(lamp)?;
+/// assert_eq!(members.len(), 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Chooser<'a, H> {
+    config: Selection,
+    draw: Draw<'a, H>,
+    /// In order of ids.
+    nodes: Vec<Smart>,
+    tables: Option<Tables>,
+}
+
+impl<'a, H: Sortition> Chooser<'a, H> {
+    /// Prepares an epoch. `nodes` may come in any order; of two with one id the last counts.
+    ///
+    /// O(n log n), with one hash for each node.
+    ///
+    /// # Errors
+    /// A setting is out of its range.
+    pub fn new(
+        config: Selection,
+        hash: &'a H,
+        epoch: u64,
+        nodes: impl IntoIterator<Item = Node>,
+    ) -> Result<Self, OutOfRange> {
+        let nodes = nodes
+            .into_iter()
+            .map(|it| (it, it.place.unwrap_or_default()));
+        Self::make(config, hash, epoch, nodes.collect(), false)
+    }
+
+    /// The same under the published rule: behind the place of each node stands where it looked after
+    /// devices in the last epoch, in the mean, as this node remembers it (section 3.6; erratum G10).
+    ///
+    /// # Errors
+    /// A setting is out of its range.
+    #[cfg(feature = "check")]
+    pub fn published(
+        config: Selection,
+        hash: &'a H,
+        epoch: u64,
+        nodes: impl IntoIterator<Item = (Node, Place)>,
+    ) -> Result<Self, OutOfRange> {
+        Self::make(config, hash, epoch, nodes.into_iter().collect(), true)
+    }
+
+    fn make(
+        config: Selection,
+        hash: &'a H,
+        epoch: u64,
+        mut nodes: Vec<(Node, Place)>,
+        weighs_history: bool,
+    ) -> Result<Self, OutOfRange> {
+        config.check()?;
+        let draw = Draw::new(hash, epoch);
+        nodes.reverse();
+        nodes.sort_by_key(|it| it.0.id); // Stable: the last one of an id is first now.
+        nodes.dedup_by_key(|it| it.0.id);
+        let tables = match config.policy {
+            Policy::Uniform => None,
+            Policy::Near(locality) => {
+                let vectors = nodes.iter().zip(0..).filter_map(|((node, history), at)| {
+                    Some((at, Vector::node(node.place?, *history)))
+                });
+                Some(Tables::new(locality, &draw, vectors, weighs_history))
+            }
+        };
+        let drawn = nodes.into_iter().map(|(Node { id, place }, _)| Smart {
+            id,
+            place,
+            drawn: draw.draw(Use::Node, id.0),
+        });
+        let nodes = drawn.collect();
+        Ok(Self {
+            config,
+            draw,
+            nodes,
+            tables,
+        })
+    }
+
+    /// The members of the group of `target`. The first one leads if it can, then the second one.
+    ///
+    /// O(n) comparisons of numbers, and one hash.
+    ///
+    /// # Errors
+    /// The target has no group, and why.
+    pub fn choose(&self, target: Target<'_>) -> Result<Vec<NodeId>, Unplaceable> {
+        let needed = self.config.members();
+        if self.nodes.len() < needed {
+            let found = self.nodes.len();
+            return Err(Unplaceable::TooFewNodes { found, needed });
+        }
+        let of_target = self.draw.draw(Use::Target, target.id.0);
+        let mut members: Vec<Chosen> = Vec::with_capacity(needed);
+        if let Some(tables) = &self.tables {
+            let centre = target.place.ok_or(Unplaceable::NoPlace(target.id))?;
+            self.choose_near(tables, centre, target.neighbours, of_target, &mut members);
+        }
+        let near = members.len();
+        self.choose_lowest(needed, of_target, target.place, &mut members);
+        match self.config.leader {
+            Leader::LowestHash => {
+                let (near, others) = members.split_at_mut(near);
+                for part in [near, others] {
+                    part.sort_unstable_by_key(|it| (it.rank, it.id));
+                }
+            }
+            Leader::Nearest => members.sort_unstable_by_key(|it| (it.distance, it.rank, it.id)),
+        }
+        Ok(members.into_iter().map(|it| it.id).collect())
+    }
+
+    /// How many nodes are similar to a place: candidates for the near part of its group. `None`
+    /// with [`Policy::Uniform`], where all are.
+    #[must_use]
+    pub fn candidates(&self, place: Place) -> Option<usize> {
+        Some(self.tables.as_ref()?.similar(place).len())
+    }
+
+    /// Of the devices of a cluster or a routine, the one whose place counts in this epoch.
+    /// O(n) hashes. `None` for no device.
+    #[must_use]
+    pub fn representative(&self, devices: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
+        let devices = devices.into_iter();
+        devices.min_by_key(|it| (self.draw.draw(Use::Representative, it.0), *it))
+    }
+
+    /// f + 1 of those that are similar to the centre, the nearest first; and if they are too few,
+    /// of those that are similar to its neighbours.
+    fn choose_near(
+        &self,
+        tables: &Tables,
+        centre: Place,
+        neighbours: &[Place],
+        target: Drawn,
+        members: &mut Vec<Chosen>,
+    ) {
+        let wanted = usize::from(self.config.failures) + 1;
+        for place in [&centre].into_iter().chain(neighbours) {
+            let similar = tables.similar(*place);
+            let similar = similar.iter().filter_map(|&at| self.nodes.get(at as usize));
+            let chosen = similar.map(|it| it.chosen(target, Some(centre)));
+            let mut found: Vec<Chosen> = chosen.filter(|it| !members.contains(it)).collect();
+            found.sort_unstable_by_key(|it| (it.distance, it.rank, it.id));
+            members.extend(found.into_iter().take(wanted - members.len()));
+            if members.len() == wanted {
+                return;
+            }
+        }
+    }
+
+    /// Fills the group up with those of the lowest ranks.
+    fn choose_lowest(
+        &self,
+        needed: usize,
+        target: Drawn,
+        centre: Option<Place>,
+        members: &mut Vec<Chosen>,
+    ) {
+        let wanted = needed - members.len();
+        // The highest of the lowest on top.
+        let mut lowest: BinaryHeap<(u64, NodeId, Reverse<usize>)> =
+            BinaryHeap::with_capacity(wanted + 1);
+        for (at, node) in self.nodes.iter().enumerate() {
+            let rank = node.drawn.rank_for(target);
+            let is_full = lowest.len() == wanted;
+            if is_full
+                && lowest
+                    .peek()
+                    .is_none_or(|it| (it.0, it.1) <= (rank, node.id))
+            {
+                continue;
+            }
+            if members.iter().any(|it| it.id == node.id) {
+                continue;
+            }
+            if is_full {
+                lowest.pop();
+            }
+            lowest.push((rank, node.id, Reverse(at)));
+        }
+        let lowest = lowest.into_iter().filter_map(|it| self.nodes.get(it.2.0));
+        members.extend(lowest.map(|it| it.chosen(target, centre)));
+    }
+}
+
+/// A member, with what orders it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Chosen {
+    id: NodeId,
+    rank: u64,
+    /// The square of its distance from the centre.
+    distance: u64,
+}
+
+impl Smart {
+    fn chosen(&self, target: Drawn, centre: Option<Place>) -> Chosen {
+        let places = self.place.zip(centre);
+        Chosen {
+            id: self.id,
+            rank: self.drawn.rank_for(target),
+            distance: places.map_or(u64::MAX, |(one, other)| one.distance_squared(other)),
+        }
+    }
+}

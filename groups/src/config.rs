@@ -1,0 +1,78 @@
+//! The settings of one node's part in groups.
+
+use selvedge_core::Span;
+use selvedge_core::settings::{self, OutOfRange, Setting};
+
+/// The settings of one node's part in groups. Nodes may differ in all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Config {
+    /// The settings of each group's replica.
+    pub replica: selvedge_replica::Config,
+    /// How long a member waits for a leader before it stands, for each member before it: above zero. It
+    /// should be longer than an election takes. A leader waits as long before it replaces members that
+    /// are gone, and a quarter of it where these are as many as may fail. Default 1 s.
+    pub patience: Span,
+    /// Over how long the groups' changes at the beginning of an epoch are spread: any. Default 10 s.
+    pub stagger: Span,
+    /// How many members are gone before a leader chooses others: from 1; more than the plan's failures
+    /// count as these. Default 2, as the plan's.
+    pub replace_after: u8,
+    /// In how many groups a node is at most: from 1. What it hears of others it refuses, and counts.
+    /// Default 1,024.
+    pub groups: u16,
+    /// The number of groups of other nodes whose leaders a node remembers: from 1, and at least as many
+    /// as it asks at once, for questions that evict each other never end. Default 256.
+    pub hints: u16,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            replica: selvedge_replica::Config::new(),
+            patience: Span::secs(1),
+            stagger: Span::secs(10),
+            replace_after: 2,
+            groups: 1_024,
+            hints: 256,
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_replica replica: selvedge_replica::Config,
+        with_patience patience: Span,
+        with_stagger stagger: Span,
+        with_replace_after replace_after: u8,
+        with_groups groups: u16,
+        with_hints hints: u16,
+    }
+
+    /// Whether these settings can work.
+    ///
+    /// # Errors
+    /// The first field that is out of its range.
+    pub const fn check(&self) -> Result<(), OutOfRange> {
+        if let Err(replica) = self.replica.check() {
+            return Err(replica);
+        }
+        settings::check(&[
+            Setting::time("patience", self.patience, Span(1), Span(u64::MAX)),
+            Setting::number(
+                "replace_after",
+                self.replace_after as u64,
+                1,
+                u8::MAX as u64,
+            ),
+            Setting::number("groups", self.groups as u64, 1, u16::MAX as u64),
+            Setting::number("hints", self.hints as u64, 1, u16::MAX as u64),
+        ])
+    }
+}

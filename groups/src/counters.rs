@@ -1,0 +1,21 @@
+//! What a node counts.
+
+/// What a node counts of its groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counters {
+    /// Groups that were heard of and not entered: [`Config::groups`](crate::Config::groups).
+    pub no_room: u64,
+    /// Parts of messages that were refused: a peer misbehaves, or asks a node that cannot answer.
+    pub refused: u64,
+    /// Links that this node proposed: epochs, and members that failed.
+    pub changes: u64,
+    /// Nodes that this node would have named as members, and that did not say in time that they are
+    /// here.
+    pub silent: u64,
+    /// Questions that came to a node that does not lead.
+    pub elsewhere: u64,
+    /// Messages and proposals that were longer than a frame, and not sent: the application asks with less,
+    /// or the site has longer frames.
+    pub too_long: u64,
+}

@@ -1,0 +1,123 @@
+//! What a host stores, and what a later life folds.
+
+use alloc::boxed::Box;
+
+use selvedge_core::durable::Durable;
+use selvedge_replica::{Replica, Stored};
+
+use crate::GroupId;
+use crate::part::Part;
+use crate::state::Carried;
+use crate::{Begins, Damage, Event, Fact, Groups};
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// All that must survive a crash, as of now: a host stores it in place of all facts so far.
+    ///
+    /// Of one group only, [`base`](Self::base) has it: a host that compacts group by group, when one
+    /// has many facts, writes less at once.
+    ///
+    /// O(g) with g groups that it is in or was in.
+    pub fn stored(&self) -> impl Iterator<Item = Fact<S>> + '_ {
+        let stored = self.parts.iter().filter(|it| it.1.is_stored);
+        let parts = stored.map(|(group, part)| self.base_of(*group, part.replica.stored()));
+        // Of a group that it is in again, the part has the mark.
+        let marks = self.marks.keys().filter(|it| !self.has_stored(**it));
+        let groups = parts.chain(marks.filter_map(|it| self.left(*it)));
+        core::iter::once(self.began()).chain(groups)
+    }
+
+    /// Since when it stores.
+    pub(crate) fn began(&self) -> Fact<S> {
+        Fact::Began {
+            plan: self.plan.digest(),
+            since: self.since,
+        }
+    }
+
+    /// All that must survive a crash of one [group](Fact::group), or of what is of none, as of now;
+    /// nothing where the node has promised nothing there.
+    #[must_use]
+    pub fn base(&self, group: Option<GroupId>) -> Option<Fact<S>> {
+        let Some(group) = group else {
+            return Some(self.began());
+        };
+        let part = self.parts.get(&group).filter(|it| it.is_stored);
+        let base = part.map(|it| self.base_of(group, it.replica.stored()));
+        base.or_else(|| self.left(group))
+    }
+
+    fn has_stored(&self, group: GroupId) -> bool {
+        self.parts.get(&group).is_some_and(|it| it.is_stored)
+    }
+
+    pub(crate) fn base_of(&self, group: GroupId, stored: Stored<S>) -> Fact<S> {
+        Fact::Base {
+            group,
+            plan: self.plan.digest(),
+            stored: Box::new(stored),
+        }
+    }
+
+    fn left(&self, group: GroupId) -> Option<Fact<S>> {
+        let configuration = self.marks.get(&group)?.clone();
+        Some(Fact::Left {
+            group,
+            plan: self.plan.digest(),
+            configuration,
+        })
+    }
+}
+
+impl<S: Begins, P: Carried> Durable for Groups<S, P> {
+    type Fact = Fact<S>;
+    type Damage = Damage;
+
+    fn fact(event: &Event<S, P>) -> Option<&Fact<S>> {
+        if let Event::Fact(fact) = event {
+            return Some(fact);
+        }
+        None
+    }
+
+    fn fold(&mut self, fact: &Fact<S>) -> Result<(), Damage> {
+        let own = self.plan.digest();
+        match fact {
+            &Fact::Began { plan, .. } | &Fact::Base { plan, .. } | &Fact::Left { plan, .. }
+                if plan != own =>
+            {
+                Err(Damage::Plan { found: plan, own })
+            }
+            &Fact::Began { since, .. } => {
+                self.since = since;
+                Ok(())
+            }
+            &Fact::Base {
+                group, ref stored, ..
+            } => {
+                let stored = (**stored).clone();
+                let replica = Replica::restore(self.me, self.config.replica, stored);
+                let replica = replica.map_err(|it| Damage::Replica(group, it))?;
+                let part = Part::stored(replica);
+                self.parts.insert(group, part);
+                Ok(())
+            }
+            &Fact::Replica { group, ref fact } => {
+                let part = self.parts.get_mut(&group).filter(|it| it.is_stored);
+                let part = part.ok_or(Damage::Missing(group))?;
+                let folded = part.replica.fold(fact);
+                folded.map_err(|it| Damage::Replica(group, it.into()))
+            }
+            &Fact::Left {
+                group,
+                ref configuration,
+                ..
+            } => {
+                let checked = configuration.check();
+                checked.map_err(|it| Damage::Replica(group, it.into()))?;
+                self.parts.remove(&group);
+                self.marks.insert(group, configuration.clone());
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How groups begin at a node.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use selvedge_core::{Context, Delta, Input, Member, NodeId, Untracked};
+use selvedge_replica::{Configuration, Replica};
+
+use crate::GroupId;
+use crate::hints::Hints;
+use crate::part::Part;
+use crate::published::Rules;
+use crate::state::{Carried, Scratch};
+use crate::{Begin, Begins, Config, Counters, Event, Groups, Plan, Reject};
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// A node's part in the groups of a site. With [`Begin::First`] it founds those groups of which it
+    /// is a founder. Its first input should be [`Command::Epoch`](crate::Command::Epoch).
+    ///
+    /// O(n + g log n) hashes and comparisons, with n nodes and g groups.
+    ///
+    /// # Errors
+    /// Settings that cannot work, among them too low a limit of groups for those that the node founds,
+    /// or a node that the plan does not name.
+    pub fn new(
+        me: Member,
+        config: Config,
+        plan: Arc<Plan>,
+        site: Arc<S::Site>,
+        begin: Begin,
+    ) -> Result<Self, Reject> {
+        config.check()?;
+        if plan.place(me.id).is_none() {
+            return Err(Reject::Unplanned(me.id));
+        }
+        let peers = plan.nodes().iter().map(|_| None).collect();
+        let mut groups = Self {
+            me,
+            since: me.incarnation,
+            config,
+            plan,
+            site,
+            begin,
+            parts: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            hints: Hints::new(config.hints.into()),
+            peers,
+            epoch: 0,
+            has_begun: false,
+            inquiries: 0,
+            counters: Untracked(Counters::default()),
+            posted: Untracked(Vec::new()),
+            outbox: Untracked(Scratch::default()),
+            asks: PhantomData,
+            rules: Rules::default(),
+        };
+        if begin == Begin::First {
+            let known = S::groups(&groups.site);
+            let all = groups
+                .plan
+                .founders_of(known.into_iter().map(|it| S::target(&groups.site, it)));
+            for (group, founders) in all {
+                if founders.contains(&me.id) {
+                    let replica = groups.found(group, &founders)?;
+                    let part = replica.map(Part::new);
+                    groups.parts.extend(part.map(|it| (group, it)));
+                }
+            }
+            let (needed, limit) = (groups.parts.len(), config.groups);
+            if needed > limit.into() {
+                return Err(Reject::Room { needed, limit });
+            }
+        }
+        Ok(groups)
+    }
+
+    /// The nodes that found a group.
+    #[must_use]
+    pub fn founders(&self, group: GroupId) -> Vec<NodeId> {
+        self.plan.founders(S::target(&self.site, group))
+    }
+
+    fn found(&self, group: GroupId, founders: &[NodeId]) -> Result<Option<Replica<S>>, Reject> {
+        let Some(state) = S::begin(&self.site, group) else {
+            return Ok(None);
+        };
+        let members = founders.iter().map(|it| Member::new(it.0, 0));
+        let mut first = Configuration::of(members);
+        first.frame_budget = self.plan.replica_budget();
+        let replica = Replica::founder(self.me, self.config.replica, first, state);
+        let replica = replica.map_err(|it| Reject::Founding(group, it))?;
+        Ok(Some(replica))
+    }
+
+    /// This node gets a part in a group that it hears of: as a founder of a group that begins when it
+    /// is asked for, or as a newcomer. Whether it has one now.
+    pub(crate) fn enter(&mut self, group: GroupId, cx: &mut Context<'_, Self>) -> bool {
+        if self.parts.contains_key(&group) {
+            return true;
+        }
+        if self.parts.len() >= self.config.groups.into() {
+            self.counters.0.no_room += 1;
+            return false;
+        }
+        let mark = self.marks.get(&group).map(|it| it.number);
+        let replica = match mark {
+            Some(number) => self.newcomer(number),
+            None => self.begin_part(group),
+        };
+        let Ok(replica) = replica else {
+            debug_assert!(false, "the settings were checked");
+            return false;
+        };
+        self.parts.insert(group, Part::new(replica));
+        self.introduce(group, cx);
+        // A node that knows of no other one was told nothing in which it would have seen to it.
+        self.look_for_leader(group, cx);
+        true
+    }
+
+    fn begin_part(&self, group: GroupId) -> Result<Replica<S>, Reject> {
+        if self.begin == Begin::First && !self.begins_at_once(group) {
+            let founders = self.founders(group);
+            if founders.contains(&self.me.id)
+                && let Some(replica) = self.found(group, &founders)?
+            {
+                return Ok(replica);
+            }
+        }
+        self.newcomer(0)
+    }
+
+    /// A part in a group of which nothing is stored but the mark. It votes also where the group named a
+    /// life that said that it was here, and then lost power.
+    fn newcomer(&self, mark: u64) -> Result<Replica<S>, Reject> {
+        let newcomer = Replica::newcomer_since(self.me, self.config.replica, self.since, mark);
+        newcomer.map_err(Reject::from)
+    }
+
+    /// Whether a group begins with the site. A founder of such a group had a part from the beginning.
+    fn begins_at_once(&self, group: GroupId) -> bool {
+        S::groups(&self.site).contains(&group)
+    }
+
+    /// A replica that is new learns what this node knows of others.
+    fn introduce(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let known = self.plan.nodes().iter().zip(&self.peers);
+        let deltas: Vec<Delta> = known
+            .filter_map(|(node, peer)| {
+                let peer = (*peer)?;
+                let member = Member {
+                    id: node.id,
+                    incarnation: peer.incarnation,
+                };
+                Some(match peer.is_gone {
+                    true => Delta::Failed(member),
+                    false => Delta::Joined(member),
+                })
+            })
+            .collect();
+        for delta in deltas {
+            if delta.member().id != self.me.id {
+                let _refused = self.step(group, Input::Membership(delta), cx).is_err();
+            }
+        }
+    }
+
+    /// The node is in a group no more: what it must not forget is the last configuration that it knows.
+    pub(crate) fn leave(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.remove(&group) else {
+            return;
+        };
+        self.disarm(group, &part, cx);
+        let configuration = Box::new(part.replica.configuration().clone());
+        let fact = crate::Fact::Left {
+            group,
+            plan: self.plan.digest(),
+            configuration: configuration.clone(),
+        };
+        cx.event(Event::Fact(fact));
+        if !self.rules.no_mark() {
+            self.marks.insert(group, configuration);
+        }
+        if part.is_entered {
+            cx.event(Event::Left(group));
+        }
+    }
+}

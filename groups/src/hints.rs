@@ -1,0 +1,279 @@
+//! What a node knows of groups that it asked, or was told of.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use selvedge_core::NodeId;
+
+use crate::GroupId;
+
+/// How many questions to one group are kept until the leader is known.
+const QUESTIONS: usize = 16;
+
+/// After so many questions that nobody answered all likely members are asked, and after twice as many
+/// the founders.
+pub(crate) const UNHEARD: u8 = 2;
+
+/// What a node knows of where a group is, from others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Hint<P> {
+    /// The configuration that others told of.
+    number: u64,
+    pub(crate) leader: Option<NodeId>,
+    pub(crate) members: Vec<NodeId>,
+    /// An epoch began since it was told.
+    is_old: bool,
+    /// How many questions were asked since anything was heard of the group, up to [`LOST`].
+    unheard: u8,
+    /// The last questions that were not answered.
+    asked: VecDeque<P>,
+}
+
+/// After so many questions without an answer a hint leads nowhere.
+const LOST: u8 = 2 * UNHEARD + 1;
+
+impl<P> Hint<P> {
+    const fn new() -> Self {
+        Self {
+            number: 0,
+            leader: None,
+            members: Vec::new(),
+            is_old: false,
+            unheard: 0,
+            asked: VecDeque::new(),
+        }
+    }
+
+    /// A question is asked.
+    pub(crate) fn ask(&mut self, parcel: P) {
+        self.unheard = self.unheard.saturating_add(1).min(LOST);
+        if self.asked.len() >= QUESTIONS {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(parcel);
+    }
+
+    /// A node says where the group is. Returns what is to be asked of the leader: it is news.
+    pub(crate) fn tell(
+        &mut self,
+        number: u64,
+        leader: Option<NodeId>,
+        members: &[NodeId],
+    ) -> VecDeque<P> {
+        if number < self.number() {
+            return VecDeque::new(); // From a node that knows less.
+        }
+        if number != self.number {
+            self.leader = None;
+        }
+        let is_news = leader.is_some() && self.leader != leader;
+        self.number = number;
+        self.is_old = false;
+        self.members = members.to_vec();
+        self.leader = leader.or(self.leader);
+        match is_news {
+            // What was asked goes on at once, and not when it is asked again.
+            true => core::mem::take(&mut self.asked),
+            false => VecDeque::new(),
+        }
+    }
+
+    /// The group's leader was heard of at this node.
+    pub(crate) fn hear(&mut self, leader: NodeId) {
+        self.unheard = 0;
+        self.leader = Some(leader);
+        self.asked.clear();
+    }
+
+    /// The number that what others tell has to have. One that leads nowhere, or is of a former epoch,
+    /// gives way to any: a node that told a number which is too high is believed no longer than that.
+    pub(crate) const fn number(&self) -> u64 {
+        match self.is_old || self.unheard >= LOST {
+            true => 0,
+            false => self.number,
+        }
+    }
+
+    /// Whether it is of a later configuration than this one, as far as it was told.
+    pub(crate) const fn is_behind(&self, number: u64) -> bool {
+        self.number > number
+    }
+
+    /// How many questions were asked since anything was heard of the group.
+    pub(crate) const fn unheard(&self) -> u8 {
+        self.unheard
+    }
+}
+
+/// Hints, up to a limit: then the one that was used least recently is forgotten.
+///
+/// The order is a list through the entries, so that no number counts for ever. Every operation takes
+/// O(log n).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Hints<P> {
+    entries: BTreeMap<GroupId, Entry<P>>,
+    /// Used least recently, and last.
+    ends: Option<(GroupId, GroupId)>,
+    limit: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Entry<P> {
+    hint: Hint<P>,
+    before: Option<GroupId>,
+    after: Option<GroupId>,
+}
+
+impl<P> Hints<P> {
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            ends: None,
+            limit,
+        }
+    }
+
+    /// How many there are.
+    #[cfg(feature = "check")]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The hint of a group, that is used now.
+    pub(crate) fn used(&mut self, group: GroupId) -> &mut Hint<P> {
+        let hint = self.take(group).unwrap_or_else(Hint::new);
+        if let Some((oldest, _)) = self.ends
+            && self.entries.len() >= self.limit
+        {
+            self.take(oldest);
+        }
+        self.push(group, hint)
+    }
+
+    /// The hint of a group, that is used now if there is one.
+    pub(crate) fn renew(&mut self, group: GroupId) {
+        if let Some(hint) = self.take(group) {
+            self.push(group, hint);
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, group: GroupId) -> Option<&mut Hint<P>> {
+        self.entries.get_mut(&group).map(|it| &mut it.hint)
+    }
+
+    pub(crate) fn get(&self, group: GroupId) -> Option<&Hint<P>> {
+        self.entries.get(&group).map(|it| &it.hint)
+    }
+
+    /// An epoch begins: what was told before counts less.
+    pub(crate) fn grow_old(&mut self) {
+        for entry in self.entries.values_mut() {
+            entry.hint.is_old = true;
+        }
+    }
+
+    /// Whether nothing has grown beyond its limit.
+    #[cfg(feature = "check")]
+    pub(crate) fn is_bounded(&self, members: usize) -> bool {
+        let is_bounded =
+            |it: &Entry<P>| it.hint.asked.len() <= QUESTIONS && it.hint.members.len() <= members;
+        self.entries.len() <= self.limit && self.entries.values().all(is_bounded)
+    }
+
+    fn take(&mut self, group: GroupId) -> Option<Hint<P>> {
+        let entry = self.entries.remove(&group)?;
+        let (before, after) = (entry.before, entry.after);
+        if let Some(before) = before.and_then(|it| self.entries.get_mut(&it)) {
+            before.after = after;
+        }
+        if let Some(after) = after.and_then(|it| self.entries.get_mut(&it)) {
+            after.before = before;
+        }
+        self.ends = self.ends.and_then(|(oldest, newest)| {
+            let oldest = if oldest == group { after } else { Some(oldest) };
+            let newest = if newest == group {
+                before
+            } else {
+                Some(newest)
+            };
+            oldest.zip(newest)
+        });
+        Some(entry.hint)
+    }
+
+    /// One that is not there becomes the one that was used last.
+    fn push(&mut self, group: GroupId, hint: Hint<P>) -> &mut Hint<P> {
+        let before = self.ends.map(|it| it.1);
+        if let Some(before) = before.and_then(|it| self.entries.get_mut(&it)) {
+            before.after = Some(group);
+        }
+        let oldest = self.ends.map_or(group, |it| it.0);
+        self.ends = Some((oldest, group));
+        let entry = Entry {
+            hint,
+            before,
+            after: None,
+        };
+        &mut self.entries.entry(group).or_insert(entry).hint
+    }
+}
+
+#[cfg(test)]
+impl<P> Hints<P> {
+    /// The groups, the one that was used least recently first.
+    fn in_order(&self) -> Vec<GroupId> {
+        let mut order = Vec::new();
+        let mut next = self.ends.map(|it| it.0);
+        while let Some(group) = next {
+            order.push(group);
+            next = self.entries.get(&group).and_then(|it| it.after);
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn hints_are_a_list_in_the_order_of_their_use(
+            limit in 1..5_usize,
+            operations in proptest::collection::vec((0..3_u8, 0..7_u64), 0..60),
+        ) {
+            let mut hints: Hints<u8> = Hints::new(limit);
+            let mut model: Vec<GroupId> = Vec::new();
+            for (operation, group) in operations {
+                let group = GroupId(group);
+                let was_there = model.contains(&group);
+                match operation {
+                    0 => hints.renew(group),
+                    1 => {
+                        hints.used(group).ask(1);
+                    }
+                    _ => prop_assert_eq!(hints.get_mut(group).is_some(), was_there),
+                }
+                if operation == 1 || operation == 0 && was_there {
+                    model.retain(|it| *it != group);
+                    model.push(group);
+                }
+                if model.len() > limit {
+                    model.remove(0);
+                }
+                prop_assert_eq!(&hints.in_order(), &model);
+                prop_assert_eq!(hints.entries.len(), model.len());
+                let mut back = model.clone();
+                back.reverse();
+                let mut next = hints.ends.map(|it| it.1);
+                for group in back {
+                    prop_assert_eq!(next, Some(group));
+                    next = hints.entries.get(&group).and_then(|it| it.before);
+                }
+                prop_assert_eq!(next, None);
+            }
+        }
+    }
+}

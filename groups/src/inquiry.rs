@@ -1,0 +1,197 @@
+//! A leader names nodes that say that they are here.
+//!
+//! What a link names is a member from then on. A node that is down, or that has begun again
+//! meanwhile, would be one of the f that may fail; a list that is late names several of them. So the
+//! leader asks first, and names the life that answers.
+//!
+//! Nor does a leader propose a link while no quorum answers, or is held to be here: the link would be
+//! decided when one is, and name the lives of long ago.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member, NodeId};
+use selvedge_replica::Voter;
+
+use crate::GroupId;
+use crate::state::Carried;
+use crate::{Begins, Event, Groups, Item};
+
+/// How often a node is asked before it is passed over.
+pub(crate) const ASKED: u8 = 3;
+
+/// A leader's question to the nodes that it would name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Inquiry {
+    number: u64,
+    /// The members that were chosen, in their order.
+    chosen: Vec<NodeId>,
+    /// Which of all that were asked have said that they are here.
+    heard: Vec<Member>,
+    /// Which of all that were asked have said nothing for too long.
+    silent: Vec<NodeId>,
+    /// How often those were asked that have not answered.
+    asked: u8,
+    /// Whether a quorum has answered since.
+    is_confirmed: bool,
+}
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// This leader chooses members, and asks whether they are here, and whether it leads.
+    pub(crate) fn inquire(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        self.inquiries = self.inquiries.wrapping_add(1);
+        let number = self.inquiries;
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.inquiry = Some(Inquiry {
+                number,
+                chosen: Vec::new(),
+                heard: Vec::new(),
+                silent: Vec::new(),
+                asked: 0,
+                is_confirmed: false,
+            });
+        }
+        self.confirm(group, cx); // Where it is a quorum by itself, it knows at once.
+        let part = self.parts.get_mut(&group);
+        if let Some(inquiry) = part.and_then(|it| it.inquiry.take()) {
+            self.choose(group, inquiry, cx);
+        }
+    }
+
+    fn choose(&mut self, group: GroupId, mut inquiry: Inquiry, cx: &mut Context<'_, Self>) {
+        let here = self.plan.nodes().iter().copied();
+        let here = here.filter(|it| self.is_here(it.id) && !inquiry.silent.contains(&it.id));
+        let target = S::target(&self.site, group);
+        let chosen = self.plan.choose(self.epoch, here, [target]).pop();
+        match chosen {
+            Some((_, Ok(chosen))) => inquiry.chosen = chosen,
+            Some((_, Err(why))) => return cx.event(Event::Unplaceable { group, why }),
+            None => return,
+        }
+        let Some(replica) = self.replica(group) else {
+            return; // It was left.
+        };
+        let voters = self.named(group, &inquiry.chosen);
+        if voters == replica.configuration().voters {
+            return;
+        }
+        if inquiry.is_confirmed && self.open(&inquiry).is_empty() {
+            return self.change(group, voters, cx);
+        }
+        self.ask_whether_here(group, inquiry, cx);
+    }
+
+    fn ask_whether_here(
+        &mut self,
+        group: GroupId,
+        mut inquiry: Inquiry,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let number = inquiry.number;
+        let asked = self.open(&inquiry).into_iter();
+        let items = asked.map(|it| (it, Item::Inquire { group, number }));
+        self.posted.0.extend(items);
+        inquiry.asked += 1;
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.inquiry = Some(inquiry);
+        }
+        self.arm_change(group, self.config.replica.resend, cx);
+    }
+
+    /// Not all have answered in time.
+    pub(crate) fn inquire_again(
+        &mut self,
+        group: GroupId,
+        mut inquiry: Inquiry,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if inquiry.asked < ASKED {
+            return self.ask_whether_here(group, inquiry, cx);
+        }
+        if !inquiry.is_confirmed {
+            return self.look_again(group, cx);
+        }
+        let silent = self.open(&inquiry);
+        self.counters.0.silent += silent.len() as u64;
+        inquiry.silent.extend(silent.iter().map(|it| it.id));
+        inquiry.asked = 0;
+        self.choose(group, inquiry, cx);
+    }
+
+    /// Of which chosen nodes it is open whether they are here. One that was heard in a life which is
+    /// over is one of them.
+    fn open(&self, inquiry: &Inquiry) -> Vec<Member> {
+        let chosen = inquiry.chosen.iter().map(|it| self.latest(*it));
+        let open = chosen.filter(|it| *it != self.me && !inquiry.heard.contains(it));
+        open.collect()
+    }
+
+    /// These nodes as members, each in its latest life: whether it kept its memory or not, it votes
+    /// then. Members stay as they are named.
+    fn named(&self, group: GroupId, chosen: &[NodeId]) -> Vec<Voter> {
+        let present = self.replica(group).map(|it| it.configuration());
+        let voter = |id: &NodeId| {
+            let latest = self.latest(*id);
+            let named = present.and_then(|it| it.voter(*id));
+            let named = named.filter(|it| !latest.supersedes(it.member));
+            named.unwrap_or_else(|| Voter::new(latest))
+        };
+        chosen.iter().map(voter).collect()
+    }
+
+    /// The leader of a group asks whether this node is here.
+    pub(crate) fn on_inquire(&mut self, from: Member, group: GroupId, number: u64) {
+        let has_room = self.parts.len() < self.config.groups.into();
+        if !has_room && !self.parts.contains_key(&group) {
+            self.counters.0.no_room += 1;
+            return;
+        }
+        let here = Item::Here {
+            group,
+            life: from.incarnation.0,
+            number,
+        };
+        self.posted.0.push((from, here));
+    }
+
+    /// A node that was asked is here.
+    pub(crate) fn on_here(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        (life, number): (u32, u64),
+        cx: &mut Context<'_, Self>,
+    ) {
+        let is_latest = self.latest(from.id) == from;
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left.
+        };
+        let is_own = life == self.me.incarnation.0;
+        let Some(mut inquiry) = part.inquiry.take_if(|it| is_own && it.number == number) else {
+            return; // The answer to a question that is over.
+        };
+        let is_asked = inquiry.chosen.contains(&from.id);
+        if is_asked && is_latest && !inquiry.heard.contains(&from) {
+            inquiry.heard.push(from);
+        }
+        self.go_on(group, inquiry, cx);
+    }
+
+    /// A quorum of the group answers.
+    pub(crate) fn on_confirmed(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let part = self.parts.get_mut(&group);
+        if let Some(mut inquiry) = part.and_then(|it| it.inquiry.take()) {
+            inquiry.is_confirmed = true;
+            self.go_on(group, inquiry, cx);
+        }
+    }
+
+    fn go_on(&mut self, group: GroupId, inquiry: Inquiry, cx: &mut Context<'_, Self>) {
+        let is_over = inquiry.is_confirmed && self.open(&inquiry).is_empty();
+        if is_over && !inquiry.chosen.is_empty() {
+            self.disarm_change(group, cx);
+            self.choose(group, inquiry, cx); // The list may have changed meanwhile.
+        } else if let Some(part) = self.parts.get_mut(&group) {
+            part.inquiry = Some(inquiry);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Many replicated states on one node, each held by a small group of nodes: founded from a plan that all
+//! nodes share, moved from epoch to epoch, mended after failures, and found from any node. And named maps
+//! on them. Sans-IO and without std.
+//!
+//! A [`Plan`] has the nodes, and how groups are chosen of them. A state that implements [`Begins`] says
+//! which groups there are and what each begins with. [`Groups`] is the part of one node in all of them.
+//! "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate Routines in Edge Meshes" calls such a
+//! group a k-group; its devices and routines are `selvedge-kgroup`.
+//!
+//! # What is promised
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | each group decides one history, whatever lists, clocks and hashes say | those of [`selvedge_replica`]; [`Begin::First`] is said once in a generation of the plan |
+//! | groups of two plans never mix | their digests differ (32 bits) |
+//! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
+//! | a group gets a leader, and a question from any node reaches it, where it is asked again | a quorum of it is here; messages get through infinitely often; lists become alike, and have nodes that fail no longer; a founder, or a node that both lists name, knows the group |
+//! | a group whose members fail one after another goes on | fewer than a quorum fail, or begin again, before the next ones have the state |
+//! | a power domain with at most f nodes that goes dark stops no group | its members are told of it |
+//! | a link names nodes in lives that just said that they are here, while a quorum of the group answers | |
+//! | a member that slept or was cut off gives up what is over | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
+//! | all nodes may lose power at once, and groups go on from what they held | hosts store facts |
+//! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
+//! | memory grows with the groups that a node is in, and by a configuration of each group that it was in; nothing panics | the states are bounded |
+//!
+//! # Which nodes may say what
+//!
+//! A plan names each node that has a part in groups, also one that only asks: any of them may be chosen
+//! for any group. So a message from another node is [refused](Misbehaviour::Unplanned) as a whole: it
+//! would be remembered as a member's. Of the nodes of the plan
+//!
+//! - any may ask. A node that does not lead answers where the group is;
+//! - any may tell. That it leads is not asked for: it may have led when it was asked, and what a group
+//!   decides is told by many of its leaders;
+//! - any may say where a group is, with a number that a configuration can have and with members that
+//!   the plan names; the rest is refused and [counted](Counters::refused). What it says counts until a
+//!   later configuration is told of, until an epoch begins, or until a few questions went unanswered.
+//!   Then any other word takes its place. So a node that is wrong, or lies, costs messages and a while.
+//!
+//! What is *not* promised:
+//!
+//! - That the members are those that the lists say now: a leader chooses from its own list, and when an
+//!   epoch begins or members fail.
+//! - Answers: a question may be lost, and so may its answer. Ask again; make questions that may be
+//!   asked twice.
+//! - That a group goes on when more than f of its members forget at once; hosts that store facts forget
+//!   nothing. A node that a link names counts as a member from then on. The leader names a node in the
+//!   life in which it just said that it is here; if it begins again without its memory before it has the
+//!   state, it is one of the f until it is named anew. Begin with another digest of the plan
+//!   ([`Plan::with`]) when a group is lost.
+//! - Progress where a limit is too low: a node without room for a group is passed over
+//!   ([`Config::groups`]), and what is longer than a [frame](Plan::with_frame_budget) is never decided.
+//! - Anything against nodes that lie, but that memory and frames stay bounded.
+//!
+//! # Why it is safe
+//!
+//! Each group is a [replicated state](selvedge_replica): what it decides is decided once, whichever node
+//! believes to lead, and its members change by a link that the former ones decide. What a hash or a list
+//! says is only a proposal for the next link. The first members, the founders, follow from the plan alone,
+//! and a node founds a group once: it stores its facts, or says [`Begin::Again`]. A node that left a group
+//! keeps the number of the last configuration that it knew, so it is taught no former one in which it could
+//! vote a second time.
+//!
+//! # A group of three
+//!
+//! Four nodes, and one group that holds the highest number so far. A node that is no member asks its leader.
+//! A question may come twice, and so may what is asked here.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+//! use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
+//! use selvedge_groups::{
+//!     Begin, Begins, Command, Config, Event, GroupId, Groups, Node, Plan, Selection, Target,
+//! };
+//! use selvedge_replica::State;
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+//! struct Highest(u64);
+//!
+//! impl State for Highest {
+//!     type Update = u64;
+//!     type Outcome = u64;
+//!     fn apply(&mut self, number: &u64) -> u64 {
+//!         self.0 = self.0.max(*number);
+//!         self.0
+//!     }
+//! }
+//!
+//! const GROUP: GroupId = GroupId(0);
+//!
+//! impl Begins for Highest {
+//!     type Site = ();
+//!     fn groups((): &()) -> Vec<GroupId> {
+//!         vec![GROUP]
+//!     }
+//!     fn target((): &(), id: GroupId) -> Target<'static> {
+//!         Target { id, place: None, neighbours: &[] }
+//!     }
+//!     fn begin((): &(), group: GroupId) -> Option<Self> {
+//!         (group == GROUP).then_some(Self(0))
+//!     }
+//! }
+//!
+//! let members = [1, 2, 3, 4].map(|id| Member::new(id, 0));
+//! let all = members.map(|it| Node { id: it.id, place: None });
+//! let plan = Arc::new(Plan::new(Selection::new().with_failures(1), all)?);
+//! let mut rng = ChaCha8Rng::seed_from_u64(1);
+//! let mut nodes = Vec::new();
+//! // A question is a number, too, and so is its answer.
+//! let mut inputs: Vec<(usize, Input<Groups<Highest, u64>>)> = Vec::new();
+//! for (at, me) in members.into_iter().enumerate() {
+//!     let groups = Groups::new(me, Config::new(), Arc::clone(&plan), Arc::new(()), Begin::First)?;
+//!     nodes.push(Driver::new(groups));
+//!     inputs.push((at, Input::Command(Command::Epoch(1))));
+//!     let others = members.into_iter().filter(|it| *it != me);
+//!     inputs.extend(others.map(|it| (at, Input::Membership(Delta::Joined(it)))));
+//! }
+//! let asker = nodes.iter().position(|it| it.machine().groups().next().is_none()).unwrap();
+//! let mut answers = Vec::new();
+//!
+//! for tenth in 0..50 {
+//!     let now = Time::ZERO + Span::millis(100) * tenth;
+//!     if tenth == 20 {
+//!         inputs.push((asker, Input::Command(Command::Ask { group: GROUP, parcel: 7 })));
+//!     }
+//!     let mut effects = Vec::new();
+//!     for (at, node) in nodes.iter_mut().enumerate() {
+//!         node.expire(now, &mut rng, |effect| effects.push((at, effect)));
+//!     }
+//!     while !(inputs.is_empty() && effects.is_empty()) {
+//!         for (at, input) in inputs.drain(..) {
+//!             nodes[at].step(now, &mut rng, input, |effect| effects.push((at, effect)))?;
+//!         }
+//!         for (at, effect) in effects.drain(..) {
+//!             match effect {
+//!                 Effect::Send { to, message } => {
+//!                     let to = members.iter().position(|it| it.id == to.id).unwrap();
+//!                     inputs.push((to, Input::Message { from: members[at], message }));
+//!                 }
+//!                 // The leader proposes what is asked, and answers.
+//!                 Effect::Event(Event::Asked { group, from, parcel }) => {
+//!                     let update = Command::Propose { group, update: parcel };
+//!                     let answer = Command::Tell { to: from, group, parcel };
+//!                     inputs.extend([update, answer].map(|it| (at, Input::Command(it))));
+//!                 }
+//!                 Effect::Event(Event::Told { parcel, .. }) => answers.push((at, parcel)),
+//!                 _ => {} // What replicas report, and facts to store.
+//!             }
+//!         }
+//!     }
+//! }
+//! assert!(answers.contains(&(asker, 7)));
+//! let leader = nodes.iter().find(|it| it.machine().leads(GROUP)).unwrap();
+//! assert_eq!(leader.machine().state(GROUP), Some(&Highest(7)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What a host stores
+//!
+//! A host that stores lets effects out behind the facts before them, through a
+//! [`Barrier`](selvedge_core::durable::Barrier): [`Event::Fact`], which
+//! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. In its next life, with an incarnation of
+//! its own, the node begins with [`Begin::First`] again and
+//! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of one group have
+//! nothing to do with those of another one, and [`Groups::stored`] says in few facts what all so far come to.
+//! They are of one plan; others refuse them.
+//!
+//! # Cost
+//!
+//! | what | costs |
+//! |---|---|
+//! | choosing members: an epoch of n nodes | n hashes, and O(n log n) for each table |
+//! | a group more | 1 hash and O(n) comparisons of numbers |
+//! | a decision of a group | 2(k - 1) messages among k members |
+//! | a question to a leader that is known | a message; else one to each node that may know it |
+//! | a group that has lost f members, where no other node is here | a round among its members in each quarter of [`patience`](Config::patience) |
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `arbitrary` | arbitrary values for fuzzing |
+//! | `check` | the promises as properties of the model checker, and the published rules that break them |
+//! | `std` | std in `selvedge-core` |
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(any(feature = "std", doctest))]
+extern crate std;
+
+mod change;
+#[cfg(feature = "check")]
+pub mod check;
+mod choose;
+mod cluster;
+mod config;
+mod counters;
+mod draw;
+mod durable;
+mod event;
+mod found;
+mod group;
+mod hints;
+mod inquiry;
+mod locality;
+mod machine;
+mod message;
+mod part;
+mod place;
+mod plan;
+mod published;
+mod route;
+mod seek;
+mod selection;
+mod state;
+pub mod store;
+
+pub use choose::{Chooser, Node, Target, Unplaceable};
+pub use cluster::{Cluster, clusters};
+pub use config::Config;
+pub use counters::Counters;
+pub use event::{Begin, Command, Damage, Event, Fact, Misbehaviour, Reject, Timer};
+pub use group::GroupId;
+pub use message::{Item, KIND, Message};
+pub use place::Place;
+pub use plan::{Plan, PlanError};
+#[cfg(feature = "check")]
+pub use published::Published;
+pub use selection::{Leader, Locality, Policy, Selection};
+pub use state::{Begins, Carried, Groups};

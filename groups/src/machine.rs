@@ -1,0 +1,479 @@
+//! Where each input goes.
+
+use selvedge_core::wire::{List, Room};
+use selvedge_core::{Context, Delta, Effect, Input, Machine, Member, Span};
+use selvedge_replica as replica;
+use selvedge_replica::{Body, Replica};
+
+use crate::GroupId;
+use crate::hints::Hint;
+use crate::message::{FIXED_LEN, encoded_len};
+use crate::part::Part;
+use crate::seek::confirms;
+use crate::state::{Carried, Peer, Posted};
+use crate::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// One step of a group's replica.
+    pub(crate) fn step(
+        &mut self,
+        group: GroupId,
+        input: Input<Replica<S>>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let part = self.parts.get_mut(&group).ok_or(Reject::NoMember(group))?;
+        let mut outbox = self.outbox.0.0.take().unwrap_or_default();
+        let taken = part.replica.handle(input, &mut cx.inner(&mut outbox));
+        if taken.is_err() {
+            outbox.clear();
+        }
+        for (timer, after) in outbox.drain_timers() {
+            let timer = Timer::Replica(group, timer);
+            match after {
+                Some(after) => cx.arm(timer, after),
+                None => cx.disarm(timer),
+            }
+        }
+        let was_stored = part.is_stored;
+        let mut confirmed = None;
+        for effect in outbox.drain_effects() {
+            match effect {
+                Effect::Send { to, message } => {
+                    self.posted.0.push((to, Item::Replica { group, message }));
+                }
+                Effect::Multicast { .. } => debug_assert!(false, "a replica sends to members"),
+                Effect::Event(replica::Event::Fact(fact)) if was_stored => {
+                    cx.event(Event::Fact(Fact::Replica { group, fact }));
+                }
+                Effect::Event(replica::Event::Fact(_)) => self.begin_to_store(group, cx),
+                Effect::Event(event) => match confirms(&event) {
+                    Some(is_confirmed) => confirmed = Some(is_confirmed),
+                    None => cx.event(Event::Replica { group, event }),
+                },
+            }
+        }
+        self.outbox.0.0 = Some(outbox);
+        taken?;
+        self.look_after(group, cx);
+        if let Some(is_confirmed) = confirmed {
+            self.on_answer(group, is_confirmed, cx);
+        }
+        Ok(())
+    }
+
+    /// The first fact of a part is its base. It has all facts of this step; what is sent comes behind.
+    fn begin_to_store(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if let Some(part) = self.parts.get_mut(&group)
+            && !core::mem::replace(&mut part.is_stored, true)
+        {
+            let stored = part.replica.stored();
+            cx.event(Event::Fact(self.base_of(group, stored)));
+        }
+    }
+
+    /// Sees to what follows from where a group stands now.
+    fn look_after(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left in this step.
+        };
+        if part.replica.is_over() {
+            return self.leave(group, cx);
+        }
+        let is_in = part.is_named() && part.replica.state().is_some();
+        if is_in && !part.is_entered {
+            part.is_entered = true;
+            cx.event(Event::Entered(group));
+        }
+        self.look_for_leader(group, cx);
+        self.look_for_change(group, cx);
+    }
+
+    /// Stands for leader after a while, where there is none: an idle replica elects nobody.
+    pub(crate) fn look_for_leader(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get(&group) else {
+            return; // It was left in this step.
+        };
+        let leader = part.replica.leader().map(|it| it.0);
+        let is_missing = part.replica.votes() && leader.is_none_or(|it| self.is_gone(it));
+        if is_missing == part.waits {
+            return;
+        }
+        let members = part.replica.configuration().members();
+        let here = members.filter(|it| !self.is_gone(it.member.id));
+        let before = here.take_while(|it| it.member.id != self.me.id).count();
+        if let Some(part) = self.parts.get_mut(&group) {
+            part.waits = is_missing;
+        }
+        match is_missing {
+            // The first one waits as well: another member may lead, and not have said so yet.
+            true => {
+                let patience = self.config.patience;
+                cx.arm(
+                    Timer::Lead(group),
+                    patience * before as u64 + Span(patience.0 / 8),
+                );
+            }
+            false => cx.disarm(Timer::Lead(group)),
+        }
+        if !is_missing && let Some(part) = self.parts.get_mut(&group) {
+            part.stood = 0;
+        }
+    }
+
+    fn on_lead_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let Some(part) = self.parts.get_mut(&group) else {
+            return; // It was left.
+        };
+        part.waits = false;
+        if !part.replica.votes() {
+            return;
+        }
+        part.stood = if part.stood < STOOD_MAX {
+            part.stood + 1
+        } else {
+            STOOD_MAX / 2 + 1
+        };
+        let is_time = part.stood.is_power_of_two();
+        if part.replica.leader().is_some() {
+            // It was heard of after it was said to be gone. What came late would be believed for ever
+            // where nothing is asked.
+            if is_time {
+                self.confirm(group, cx);
+            }
+            return self.look_for_leader(group, cx);
+        }
+        // The group may have gone on without this member.
+        let is_lost = is_time && part.stood > 1;
+        let stand = Input::Command(replica::Command::Stand);
+        // One that stands already, or cannot, waits again.
+        if self.step(group, stand, cx).is_err() {
+            self.look_for_leader(group, cx);
+        }
+        if is_lost {
+            self.seek(group);
+        }
+    }
+
+    pub(crate) fn disarm(&self, group: GroupId, part: &Part<S>, cx: &mut Context<'_, Self>) {
+        for timer in REPLICA_TIMERS {
+            cx.disarm(Timer::Replica(group, timer));
+        }
+        if part.waits {
+            cx.disarm(Timer::Lead(group));
+        }
+        if part.changes {
+            cx.disarm(Timer::Change(group));
+        }
+    }
+
+    fn receive(
+        &mut self,
+        from: Member,
+        message: Message<S::Update, P>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        if from.id == self.me.id {
+            return Err(Misbehaviour::OwnId(from).into());
+        }
+        let (found, own) = (message.plan, self.plan.digest());
+        if found != own {
+            return Err(Misbehaviour::Plan { found, own }.into());
+        }
+        if message.items.is_empty() {
+            return Err(Misbehaviour::Empty.into());
+        }
+        if self.plan.place(from.id).is_none() {
+            return Err(Misbehaviour::Unplanned(from).into());
+        }
+        self.meet(from);
+        for item in message.items {
+            self.on_item(from, item, cx);
+        }
+        Ok(())
+    }
+
+    fn on_item(&mut self, from: Member, item: Item<S::Update, P>, cx: &mut Context<'_, Self>) {
+        match item {
+            Item::Replica { group, message } => self.on_replica(from, group, message, cx),
+            Item::Ask { group, asked } => self.on_ask(from, group, asked, cx),
+            Item::Tell { group, life, told } => self.on_tell(from, group, (life, told), cx),
+            Item::Where {
+                group,
+                number,
+                leader,
+                members,
+            } => self.on_where(group, number, leader, &members),
+            Item::Inquire { group, number } => self.on_inquire(from, group, number),
+            Item::Here {
+                group,
+                life,
+                number,
+            } => self.on_here(from, group, (life, number), cx),
+        }
+    }
+
+    fn on_replica(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        message: replica::Message<S::Update>,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !self.parts.contains_key(&group) && !self.is_for_newcomer(from, group, &message) {
+            return;
+        }
+        if !self.enter(group, cx) {
+            return;
+        }
+        if self
+            .step(group, Input::Message { from, message }, cx)
+            .is_err()
+        {
+            self.counters.0.refused += 1;
+        }
+    }
+
+    /// Whether a message of a group in which this node has no part gives it one. Members of a former
+    /// configuration are told of the one that this node knows.
+    fn is_for_newcomer(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        message: &replica::Message<S::Update>,
+    ) -> bool {
+        let Some(mark) = self.marks.get(&group) else {
+            let told = self.hints.get(group).map_or(0, Hint::number);
+            if message.configuration < told && asks(&message.body) {
+                // It knows of later members, and nothing more.
+                let news = self.whereabouts(group);
+                self.posted.0.extend(news.map(|it| (from, it)));
+                return false;
+            }
+            return is_for(self.me, message);
+        };
+        if message.configuration > mark.number {
+            return is_for(self.me, message);
+        }
+        if message.configuration < mark.number && asks(&message.body) {
+            let current = replica::Message {
+                configuration: mark.number,
+                body: Body::Current {
+                    configuration: mark.clone(),
+                    is_active: true,
+                },
+            };
+            let message = current;
+            self.posted.0.push((from, Item::Replica { group, message }));
+        }
+        false
+    }
+
+    /// A message came from this life of a node.
+    fn meet(&mut self, from: Member) {
+        let Some(at) = self.plan.place(from.id) else {
+            return; // It is in no group.
+        };
+        if let Some(peer) = self.peers.get_mut(at) {
+            let is_former = peer.is_some_and(|it| it.incarnation.newer_than(from.incarnation));
+            let is_known = peer.is_some_and(|it| it.incarnation == from.incarnation);
+            if !is_former && !is_known {
+                *peer = Some(Peer {
+                    incarnation: from.incarnation,
+                    is_gone: false,
+                });
+            }
+        }
+    }
+
+    fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        let member = delta.member();
+        let is_gone = match delta {
+            Delta::Suspected(_) => return Ok(()),
+            Delta::Joined(_) | Delta::Refuted(_) => false,
+            Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => true,
+        };
+        if member.id == self.me.id {
+            return match delta {
+                Delta::Left(_) | Delta::Confirmed(_) if member == self.me => Err(Reject::Replica(
+                    replica::Reject::OwnEnd(selvedge_core::roster::OwnEnd(delta)),
+                )),
+                Delta::Joined(_)
+                | Delta::Suspected(_)
+                | Delta::Refuted(_)
+                | Delta::Failed(_)
+                | Delta::Left(_)
+                | Delta::Confirmed(_) => Ok(()),
+            };
+        }
+        let at = self.plan.place(member.id);
+        let Some(peer) = at.and_then(|at| self.peers.get_mut(at)) else {
+            return Ok(()); // It is in no group.
+        };
+        if peer.is_some_and(|it| it.incarnation.newer_than(member.incarnation)) {
+            return Ok(()); // Of a life that is over.
+        }
+        let incarnation = member.incarnation;
+        *peer = Some(Peer {
+            incarnation,
+            is_gone,
+        });
+        let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
+        for group in groups {
+            let taken = self.step(group, Input::Membership(delta), cx);
+            debug_assert!(taken.is_ok(), "of others a replica takes all");
+        }
+        Ok(())
+    }
+
+    fn command(
+        &mut self,
+        command: Command<S::Update, P>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        match command {
+            Command::Epoch(epoch) => {
+                self.on_epoch(epoch, cx);
+                Ok(())
+            }
+            Command::Propose { group, update } => {
+                let propose = Input::Command(replica::Command::Propose(update));
+                let proposed = self.step(group, propose, cx);
+                if let Err(Reject::Replica(replica::Reject::TooLong { .. })) = proposed {
+                    self.counters.0.too_long += 1;
+                }
+                proposed
+            }
+            Command::Read { group, read } => {
+                self.step(group, Input::Command(replica::Command::Read(read)), cx)
+            }
+            Command::Ask { group, parcel } => {
+                self.ask(group, parcel, cx);
+                Ok(())
+            }
+            Command::Tell { to, group, parcel } => {
+                self.tell(to, group, parcel, cx);
+                Ok(())
+            }
+        }
+    }
+
+    fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
+        match timer {
+            Timer::Replica(group, timer) => {
+                // A stray one, of a group that was left.
+                let _stray = self.step(group, Input::Tick(timer), cx).is_err();
+            }
+            Timer::Lead(group) => self.on_lead_tick(group, cx),
+            Timer::Change(group) => self.on_change_tick(group, cx),
+        }
+    }
+
+    /// The first input of this life has come.
+    fn begin(&mut self, cx: &mut Context<'_, Self>) {
+        self.has_begun = true;
+        if self.since == self.me.incarnation {
+            cx.event(Event::Fact(self.began()));
+        }
+        let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
+        for group in groups {
+            self.look_after(group, cx);
+        }
+    }
+
+    /// Takes a step, and sends nothing yet. A machine that has groups as a part, and takes several steps of
+    /// theirs in one of its own, calls [`flush`](Self::flush) once, behind them.
+    ///
+    /// # Errors
+    /// As [`handle`](Machine::handle).
+    pub fn take(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        match input {
+            Input::Message { from, message } => self.receive(from, message, cx)?,
+            Input::Membership(delta) => self.learn(delta, cx)?,
+            Input::Command(command) => self.command(command, cx)?,
+            Input::Tick(timer) => self.on_tick(timer, cx),
+        }
+        if !self.has_begun {
+            self.begin(cx);
+        }
+        Ok(())
+    }
+
+    /// Sends the posted items: those to one node share frames, up to the frame budget. O(n log n).
+    pub fn flush(&mut self, cx: &mut Context<'_, Self>) {
+        let plan = self.plan.digest();
+        let budget = self.plan.frame_budget();
+        let mut posted = core::mem::take(&mut self.posted.0);
+        posted.sort_by_key(|it| it.0); // Stable: to one node in the order of the step.
+        let mut rest = posted.drain(..).peekable();
+        while let Some((to, first)) = rest.next() {
+            let mut room = Room::from_sender(budget, self.me, FIXED_LEN);
+            if !room.take(encoded_len(&first)) {
+                self.counters.0.too_long += 1;
+                continue;
+            }
+            let mut items: List<Item<S::Update, P>, 1> = List::new();
+            items.push(first);
+            let mut fits = |it: &Posted<S, P>| it.0 == to && room.take(encoded_len(&it.1));
+            while let Some((_, item)) = rest.next_if(&mut fits) {
+                items.push(item);
+            }
+            cx.send(to, Message { plan, items });
+        }
+        drop(rest);
+        self.posted.0 = posted; // Its room is used again.
+    }
+}
+
+/// Whether a message is of use to a node that knows nothing of the group: one that names it, or of
+/// members that do.
+fn is_for<U>(me: Member, message: &replica::Message<U>) -> bool {
+    if let Body::Current { configuration, .. } = &message.body {
+        return configuration.voter(me.id).is_some();
+    }
+    asks(&message.body)
+}
+
+/// Whether a message wants an answer, so that two nodes that know nothing do not talk for ever.
+const fn asks<U>(body: &Body<U>) -> bool {
+    matches!(
+        body,
+        Body::Prepare { .. }
+            | Body::Accept { .. }
+            | Body::Lacking { .. }
+            | Body::Fetch { .. }
+            | Body::Propose { .. }
+            | Body::Read { .. }
+            | Body::Rejoin { .. }
+            | Body::Stand { .. }
+    )
+}
+
+/// A member that waits in vain looks for its group at the second time, the fourth, and so on up to
+/// this one; then at each time that is half as long after the last.
+const STOOD_MAX: u8 = 64;
+
+const REPLICA_TIMERS: [replica::Timer; 9] = [
+    replica::Timer::Resend,
+    replica::Timer::Commit,
+    replica::Timer::Stand,
+    replica::Timer::Pending,
+    replica::Timer::Watch,
+    replica::Timer::Fetch,
+    replica::Timer::Lease,
+    replica::Timer::Tied,
+    replica::Timer::Invite,
+];
+
+impl<S: Begins, P: Carried> Machine for Groups<S, P> {
+    type Message = Message<S::Update, P>;
+    type Timer = Timer;
+    type Command = Command<S::Update, P>;
+    type Event = Event<S, P>;
+    type Reject = Reject;
+
+    fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+        self.take(input, cx)?;
+        self.flush(cx);
+        Ok(())
+    }
+}

@@ -1,0 +1,252 @@
+//! What all nodes are given alike about the nodes that can be members.
+
+use alloc::vec::Vec;
+
+use selvedge_core::settings::{self, OutOfRange, Setting};
+use selvedge_core::{Incarnation, Member, NodeId, Sha256Sortition};
+use selvedge_replica::Configuration;
+use thiserror::Error;
+
+use crate::draw::mix;
+use crate::message::{FIXED_LEN, ITEM_LEN};
+use crate::{Chooser, GroupId, Node, Policy, Selection, Target, Unplaceable};
+
+/// The length in bytes of all that precedes a replica's message.
+const AROUND: u16 = (FIXED_LEN + ITEM_LEN) as u16;
+
+/// The shortest frame: what a replica needs at least, and what stands before its message.
+const FRAME_MIN: u64 = 127 + AROUND as u64;
+
+/// What all nodes are given alike: which nodes can be members of groups, and how they are chosen. Its
+/// digest stands in each message, so that nodes with different plans refuse each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    selection: Selection,
+    /// In order of ids.
+    nodes: Vec<Node>,
+    frame_budget: u16,
+    digest: u32,
+}
+
+/// Why a plan cannot work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A number is out of its range.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// A node is named twice.
+    #[error("node {0} is named twice: give each node an id of its own")]
+    Twice(NodeId),
+    /// There are too few nodes for a group.
+    #[error(
+        "a group has {needed} members, and the plan has {found} nodes: lower Selection::failures or add nodes"
+    )]
+    TooFewNodes {
+        /// How many there are.
+        found: usize,
+        /// How many a group needs.
+        needed: usize,
+    },
+    /// Frames have no room for the members of a group, whichever life each is in.
+    #[error(
+        "frames have {found} bytes, and the names of a group's members need {needed}: set the frame budget to {needed} or more"
+    )]
+    Frame {
+        /// The frame budget.
+        found: u16,
+        /// The lowest that works.
+        needed: u16,
+    },
+}
+
+impl Plan {
+    /// A plan with these nodes, with frames of 1,400 bytes.
+    ///
+    /// # Errors
+    /// What cannot work.
+    pub fn new(
+        selection: Selection,
+        nodes: impl IntoIterator<Item = Node>,
+    ) -> Result<Self, PlanError> {
+        selection.check()?;
+        let mut nodes: Vec<Node> = nodes.into_iter().collect();
+        nodes.sort_by_key(|it| it.id);
+        let mut pairs = nodes.iter().zip(nodes.iter().skip(1));
+        if let Some((twice, _)) = pairs.find(|(one, next)| one.id == next.id) {
+            return Err(PlanError::Twice(twice.id));
+        }
+        let (found, needed) = (nodes.len(), selection.members());
+        if found < needed {
+            return Err(PlanError::TooFewNodes { found, needed });
+        }
+        let mut plan = Self {
+            selection,
+            nodes,
+            frame_budget: 1_400,
+            digest: 0,
+        };
+        plan.digest = plan.of_nodes();
+        Ok(plan)
+    }
+
+    /// The same plan with this limit in bytes for a frame, header and sender included: from 145, and no
+    /// less than the names of a group's members need.
+    ///
+    /// # Errors
+    /// The number is out of its range, or [`PlanError::Frame`].
+    pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, PlanError> {
+        settings::check(&[Setting::number(
+            "frame_budget",
+            frame_budget.into(),
+            FRAME_MIN,
+            u16::MAX.into(),
+        )
+        .counts("bytes")])?;
+        self.frame_budget = frame_budget;
+        let needed = (frame_budget..u16::MAX).find(|it| self.members_fit(*it));
+        let needed = needed.unwrap_or(u16::MAX);
+        if frame_budget < needed {
+            let found = frame_budget;
+            return Err(PlanError::Frame { found, needed });
+        }
+        Ok(self.with(frame_budget.into()))
+    }
+
+    /// The same plan, which has this in its digest as well: what groups begin with, a generation.
+    #[must_use]
+    pub fn with(mut self, word: u64) -> Self {
+        let digest = mix(u64::from(self.digest) << 32 ^ mix(word));
+        self.digest = (digest >> 32) as u32;
+        self
+    }
+
+    /// The nodes that can be members, by id.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How they are chosen.
+    #[must_use]
+    pub const fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// The longest frame, in bytes.
+    #[must_use]
+    pub const fn frame_budget(&self) -> u16 {
+        self.frame_budget
+    }
+
+    /// Tells plans apart. 32 bits of no cryptographic hash: against mistakes, and not against liars.
+    #[must_use]
+    pub const fn digest(&self) -> u32 {
+        self.digest
+    }
+
+    /// The longest frame of a replica, so that it fits with what stands before it.
+    pub(crate) const fn replica_budget(&self) -> u16 {
+        self.frame_budget - AROUND
+    }
+
+    /// Returns true if a link fits into such frames for all members that it may name. Founders are named in life 0;
+    /// a link that named later lives and did not fit would never be decided.
+    fn members_fit(&self, frame_budget: u16) -> bool {
+        let longest = self.nodes.iter().rev().take(self.selection.members());
+        let members = longest.map(|it| Member {
+            id: it.id,
+            incarnation: Incarnation(u32::MAX),
+        });
+        let configuration = Configuration {
+            number: Configuration::NUMBER_MAX,
+            frame_budget: frame_budget.saturating_sub(AROUND),
+            ..Configuration::of(members)
+        };
+        configuration.check().is_ok()
+    }
+
+    pub(crate) fn place(&self, id: NodeId) -> Option<usize> {
+        self.nodes.binary_search_by_key(&id, |it| it.id).ok()
+    }
+
+    /// The members of groups in an epoch, of these nodes.
+    pub(crate) fn choose(
+        &self,
+        epoch: u64,
+        nodes: impl Iterator<Item = Node> + Clone,
+        targets: impl IntoIterator<Item = Target<'static>>,
+    ) -> Vec<(GroupId, Result<Vec<NodeId>, Unplaceable>)> {
+        let chooser = |policy| {
+            let selection = self.selection.with_policy(policy);
+            let chooser = Chooser::new(selection, &Sha256Sortition, epoch, nodes.clone());
+            debug_assert!(chooser.is_ok(), "the selection was checked");
+            chooser.ok()
+        };
+        let (mut near, mut uniform) = (None, None);
+        let chosen = targets.into_iter().filter_map(|target| {
+            // A target without a place, such as a map of the application, is chosen for by hash.
+            let chooser = match target.place {
+                Some(_) => near.get_or_insert_with(|| chooser(self.selection.policy)),
+                None => uniform.get_or_insert_with(|| chooser(Policy::Uniform)),
+            };
+            Some((target.id, chooser.as_ref()?.choose(target)))
+        });
+        chosen.collect()
+    }
+
+    /// The members of the first configurations of groups.
+    pub(crate) fn founders_of(
+        &self,
+        targets: impl IntoIterator<Item = Target<'static>>,
+    ) -> Vec<(GroupId, Vec<NodeId>)> {
+        let all = self.choose(0, self.nodes.iter().copied(), targets);
+        let founders = all.into_iter().filter_map(|(group, founders)| {
+            debug_assert!(founders.is_ok(), "there are enough nodes");
+            Some((group, founders.ok()?))
+        });
+        founders.collect()
+    }
+
+    /// The members of a group's first configuration.
+    pub(crate) fn founders(&self, target: Target<'static>) -> Vec<NodeId> {
+        let founders = self.founders_of([target]).into_iter().next();
+        founders.map(|it| it.1).unwrap_or_default()
+    }
+
+    fn of_nodes(&self) -> u32 {
+        let Selection {
+            failures,
+            policy,
+            leader,
+        } = self.selection;
+        let of_policy = match policy {
+            Policy::Uniform => 0,
+            Policy::Near(it) => {
+                1 | u64::from(it.functions) << 8
+                    | u64::from(it.tables) << 16
+                    | u64::from(it.width) << 24
+            }
+        };
+        let of_leader = match leader {
+            crate::Leader::LowestHash => 0,
+            crate::Leader::Nearest => 1,
+        };
+        let words = [failures.into(), of_policy, of_leader];
+        let of_nodes = self.nodes.iter().flat_map(|it| {
+            let place = it.place.map(|it| it.0);
+            let axes = place.map(|axes| axes.map(|axis| u64::from(axis as u32)));
+            let [x, y, z] = axes.unwrap_or([1 << 40; 3]);
+            [it.id.0, x, y, z]
+        });
+        let all = words.into_iter().chain(of_nodes);
+        (all.fold(0, |digest, word| {
+            mix(digest ^ mix(word)).wrapping_add(digest)
+        }) >> 32) as u32
+    }
+}
+
+/// Over how much of a span a group's change is put off, so that not all change at once: in 1/256.
+pub(crate) fn stagger(group: GroupId) -> u64 {
+    mix(group.0) >> 56
+}

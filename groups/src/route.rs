@@ -1,0 +1,269 @@
+//! Where a group is led: questions find the leader of a group.
+//!
+//! The node that asks goes on, and no other one forwards: so a question makes no more messages than
+//! its asker sends, whatever others believe.
+
+use alloc::vec::Vec;
+
+use selvedge_core::wire::List;
+use selvedge_core::{Context, Member, NodeId};
+use selvedge_replica::{Configuration, Replica};
+
+use crate::GroupId;
+use crate::hints::{Hint, UNHEARD};
+use crate::state::Carried;
+use crate::{Begins, Event, Groups, Item};
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// The application asks the leader of a group.
+    pub(crate) fn ask(&mut self, group: GroupId, parcel: P, cx: &mut Context<'_, Self>) {
+        if !self.parts.contains_key(&group) && self.is_founder_of_new(group) {
+            // A group that begins when it is asked for.
+            self.enter(group, cx);
+        }
+        if self.leads(group) {
+            let from = self.me;
+            return cx.event(Event::Asked {
+                group,
+                from,
+                parcel,
+            });
+        }
+        self.hints.used(group).ask(parcel.clone());
+        for to in self.likely(group) {
+            let asked = parcel.clone();
+            self.posted
+                .0
+                .push((self.latest(to), Item::Ask { group, asked }));
+        }
+    }
+
+    /// Whether a group is not there yet, and this node would found it.
+    fn is_founder_of_new(&self, group: GroupId) -> bool {
+        let is_told = self.hints.get(group).is_some_and(|it| it.number() > 0);
+        let is_new = !self.marks.contains_key(&group) && !is_told;
+        is_new && self.begin == crate::Begin::First && {
+            S::begin(&self.site, group).is_some() && self.founders(group).contains(&self.me.id)
+        }
+    }
+
+    /// Which nodes to ask for the leader of a group.
+    fn likely(&self, group: GroupId) -> Vec<NodeId> {
+        let own = self.present(group);
+        let leader = own.and_then(|it| it.leader()).map(|it| it.0);
+        let members: Vec<NodeId> = own.map_or_else(Vec::new, |it| {
+            let members = it.configuration().members();
+            members.map(|it| it.member.id).collect()
+        });
+        let hint = self.hints.get(group);
+        let unheard = hint.map_or(0, Hint::unheard);
+        let hinted = hint.and_then(|it| it.leader);
+        let known: Vec<NodeId> = hint.map_or_else(Vec::new, |it| it.members.clone());
+        let leader = leader.or(hinted).filter(|it| !self.is_gone(*it));
+        let mut likely: Vec<NodeId> = leader.into_iter().collect();
+        let mut knows_some = true;
+        if leader.is_none() || unheard > UNHEARD {
+            likely.extend(known);
+            likely.extend(members);
+            likely.extend(self.successors(group, unheard > UNHEARD));
+            knows_some = !likely.is_empty();
+            if !knows_some || unheard > UNHEARD {
+                let here = self.plan.nodes().iter().copied();
+                let here = here.filter(|it| self.is_here(it.id));
+                let target = S::target(&self.site, group);
+                let chosen = self.plan.choose(self.epoch, here, [target]).pop();
+                if let Some((_, Ok(chosen))) = chosen {
+                    likely.extend(chosen);
+                }
+            }
+        }
+        // Founders begin a group that is asked for, and leaders tell them where it is. What is not
+        // heard is not counted where there is room for few hints.
+        if !knows_some || unheard > 2 * UNHEARD {
+            likely.extend(self.founders(group));
+        }
+        let me = self.me.id;
+        likely.retain(|it| *it != me);
+        likely.sort_unstable();
+        likely.dedup();
+        likely
+    }
+
+    /// The members that this node knows to follow those that it was among, unless others told of later
+    /// ones that it still hopes to find. A former member knows the next link, so from each of them the
+    /// chain leads to the present one, whatever was told meanwhile.
+    fn successors(&self, group: GroupId, in_vain: bool) -> impl Iterator<Item = NodeId> + '_ {
+        let mark = self.marks.get(&group);
+        let hint = self.hints.get(group);
+        let is_latest = |number| !hint.is_some_and(|it| it.is_behind(number));
+        let mark = mark.filter(|it| in_vain || is_latest(it.number));
+        let members = mark.into_iter().flat_map(|it| it.members());
+        members.map(|it| it.member.id)
+    }
+
+    /// This node's replica, unless others told of later members: then it missed a link.
+    fn present(&self, group: GroupId) -> Option<&Replica<S>> {
+        let told = self.hints.get(group).map_or(0, Hint::number);
+        let own = self.replica(group);
+        own.filter(|it| it.configuration().number >= told.max(1)) // A newcomer knows of none.
+    }
+
+    /// Another node asks.
+    pub(crate) fn on_ask(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        parcel: P,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if !self.parts.contains_key(&group) && self.is_founder_of_new(group) {
+            self.enter(group, cx);
+        }
+        if self.leads(group) {
+            return cx.event(Event::Asked {
+                group,
+                from,
+                parcel,
+            });
+        }
+        self.counters.0.elsewhere += 1;
+        self.hints.renew(group);
+        if let Some(news) = self.whereabouts(group) {
+            self.posted.0.push((from, news));
+        }
+    }
+
+    /// What this node knows of where a group is.
+    #[must_use]
+    pub fn whereabouts(&self, group: GroupId) -> Option<Item<S::Update, P>> {
+        let (number, leader, members): (u64, _, List<NodeId, 5>) =
+            if let Some(replica) = self.present(group) {
+                let configuration = replica.configuration();
+                let leader = replica.leader().map(|it| it.0);
+                let members = configuration.members().map(|it| it.member.id).collect();
+                (configuration.number, leader, members)
+            } else {
+                let mark = self.marks.get(&group);
+                let hint = self.hints.get(group);
+                let marked = mark.map_or(0, |it| it.number);
+                match hint.filter(|it| it.is_behind(marked)) {
+                    // Of a former epoch it is told as a guess, that gives way to all that is known.
+                    Some(hint) => {
+                        let members = hint.members.iter().copied().collect();
+                        (hint.number(), hint.leader, members)
+                    }
+                    None => {
+                        let members = mark?.members().map(|it| it.member.id).collect();
+                        (marked, None, members)
+                    }
+                }
+            };
+        (!members.is_empty()).then_some(Item::Where {
+            group,
+            number,
+            leader,
+            members,
+        })
+    }
+
+    /// A node says where a group is.
+    pub(crate) fn on_where(
+        &mut self,
+        group: GroupId,
+        number: u64,
+        leader: Option<NodeId>,
+        members: &[NodeId],
+    ) {
+        let is_known = |it: &NodeId| self.plan.place(*it).is_some();
+        if number > Configuration::NUMBER_MAX
+            || members.len() > MEMBERS_MAX
+            || !members.iter().chain(&leader).all(is_known)
+        {
+            self.counters.0.refused += 1;
+            return;
+        }
+        let leader = leader.filter(|it| *it != self.me.id);
+        let asked = match self.hints.get_mut(group) {
+            Some(hint) => hint.tell(number, leader, members),
+            None => self.hints.used(group).tell(number, leader, members),
+        };
+        let to = leader.map(|it| self.latest(it));
+        let items = to.into_iter().flat_map(|to| {
+            let ask = move |asked| (to, Item::Ask { group, asked });
+            asked.iter().cloned().map(ask)
+        });
+        self.posted.0.extend(items);
+        self.on_later(group, number);
+    }
+
+    /// Whether nothing has grown beyond its limit, and nothing of this step is left.
+    #[cfg(feature = "check")]
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.parts.len() <= self.config.groups.into()
+            && self.hints.is_bounded(MEMBERS_MAX)
+            && self.posted.0.is_empty()
+    }
+
+    /// The application answers, as the leader of a group.
+    pub(crate) fn tell(
+        &mut self,
+        to: Member,
+        group: GroupId,
+        parcel: P,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if to.id == self.me.id {
+            // A leader that goes on from what it stored answers its former life as well: this one numbers
+            // its questions anew.
+            if to == self.me {
+                let from = self.me;
+                cx.event(Event::Told {
+                    group,
+                    from,
+                    parcel,
+                });
+            }
+            return;
+        }
+        self.posted.0.push((
+            to,
+            Item::Tell {
+                group,
+                life: to.incarnation.0,
+                told: parcel,
+            },
+        ));
+    }
+
+    /// The leader of a group was heard of at this node, by what it asked of another one.
+    pub fn heard(&mut self, group: GroupId, from: Member) {
+        if from.id != self.me.id
+            && self.plan.place(from.id).is_some()
+            && let Some(hint) = self.hints.get_mut(group)
+        {
+            hint.hear(from.id);
+        }
+    }
+
+    /// The leader of a group answers.
+    pub(crate) fn on_tell(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        (life, parcel): (u32, P),
+        cx: &mut Context<'_, Self>,
+    ) {
+        if life != self.me.incarnation.0 {
+            return; // It is meant for a life that is over.
+        }
+        self.heard(group, from);
+        cx.event(Event::Told {
+            group,
+            from,
+            parcel,
+        });
+    }
+}
+
+/// The most members of a group.
+const MEMBERS_MAX: usize = 64;

@@ -1,0 +1,267 @@
+//! What a node keeps of its groups, and what it can be asked without a step.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use core::hash::Hash;
+use core::marker::PhantomData;
+
+use selvedge_core::{Incarnation, Member, NodeId, Outbox, Untracked};
+use selvedge_replica::{Configuration, Replica, State};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::hints::Hints;
+use crate::part::Part;
+use crate::published::Rules;
+use crate::{Begin, Config, Counters, Item, Plan};
+use crate::{GroupId, Target};
+
+/// A state that groups begin with, from what all nodes are given alike.
+pub trait Begins: State {
+    /// What all nodes are given alike. Its digest belongs into the [`Plan`]'s.
+    type Site: Debug;
+
+    /// The groups that begin with the site.
+    fn groups(site: &Self::Site) -> Vec<GroupId>;
+
+    /// Where a group is. One without a place gets members by hash.
+    fn target(site: &Self::Site, group: GroupId) -> Target<'static>;
+
+    /// What a group begins with, also one that is not among [`groups`](Self::groups) and begins when
+    /// it is asked for. `None` where there is no such group.
+    fn begin(site: &Self::Site, group: GroupId) -> Option<Self>;
+}
+
+/// What is asked of the leader of a group, and answered.
+pub trait Carried: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned {}
+impl<P: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned> Carried for P {}
+
+/// A node of the plan, as this node knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Peer {
+    pub(crate) incarnation: Incarnation,
+    pub(crate) is_gone: bool,
+}
+
+/// What is sent to a node.
+pub(crate) type Posted<S, P> = (Member, Item<<S as State>::Update, P>);
+
+/// An outbox that is used again; empty between steps.
+pub(crate) struct Scratch<S: State>(pub(crate) Option<Outbox<Replica<S>>>);
+
+impl<S: State> Default for Scratch<S> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<S: State> Clone for Scratch<S> {
+    fn clone(&self) -> Self {
+        Self(None)
+    }
+}
+
+impl<S: State> Debug for Scratch<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Scratch")
+    }
+}
+
+/// The groups of a node.
+#[derive(Debug)]
+pub struct Groups<S: Begins, P> {
+    pub(crate) me: Member,
+    /// The life in which it began to store: each one since then has what the lives before it stored.
+    pub(crate) since: Incarnation,
+    pub(crate) config: Config,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) site: Arc<S::Site>,
+    pub(crate) begin: Begin,
+    pub(crate) parts: BTreeMap<GroupId, Part<S>>,
+    /// Of the groups that it was in, the last configuration that it knows.
+    pub(crate) marks: BTreeMap<GroupId, Box<Configuration>>,
+    pub(crate) hints: Hints<P>,
+    /// In the order of the plan's nodes; nothing of those of which nothing was heard.
+    pub(crate) peers: Vec<Option<Peer>>,
+    /// The epoch, as the host says.
+    pub(crate) epoch: u64,
+    /// Whether an input has come.
+    pub(crate) has_begun: bool,
+    /// The number of the last inquiry.
+    pub(crate) inquiries: u64,
+    pub(crate) counters: Untracked<Counters>,
+    /// What this step sends; empty between steps.
+    pub(crate) posted: Untracked<Vec<Posted<S, P>>>,
+    /// Of the replica that steps; empty between steps.
+    pub(crate) outbox: Untracked<Scratch<S>>,
+    pub(crate) asks: PhantomData<P>,
+    pub(crate) rules: Rules,
+}
+
+impl<S: Begins, P> Groups<S, P> {
+    /// The same node under rules that break a promise.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn published(mut self, rules: &[crate::Published]) -> Self {
+        self.rules = Rules::published(rules);
+        self
+    }
+
+    /// This node in its present life.
+    #[must_use]
+    pub const fn me(&self) -> Member {
+        self.me
+    }
+
+    /// The settings.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The epoch, as the host said.
+    #[must_use]
+    pub const fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The groups that this node has a part in.
+    pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
+        self.parts.keys().copied()
+    }
+
+    /// This node's replica of a group.
+    #[must_use]
+    pub fn replica(&self, group: GroupId) -> Option<&Replica<S>> {
+        self.parts.get(&group).map(|it| &it.replica)
+    }
+
+    /// What a group holds, as far as this node knows; see [`Replica::state`].
+    #[must_use]
+    pub fn state(&self, group: GroupId) -> Option<&S> {
+        self.replica(group)?.state()
+    }
+
+    /// Whether this node leads a group, as far as it knows.
+    #[must_use]
+    pub fn leads(&self, group: GroupId) -> bool {
+        self.replica(group).is_some_and(Replica::leads)
+    }
+
+    /// How many groups this node was in and is not any more.
+    #[must_use]
+    pub fn former(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// Whether a group's next configuration is on its way here, or this node asks which nodes it would
+    /// name.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn is_changing(&self, group: GroupId) -> bool {
+        let part = self.parts.get(&group);
+        part.is_some_and(|it| it.inquiry.is_some() || it.replica.is_changing())
+    }
+
+    /// Of how many groups it remembers where they are.
+    #[cfg(feature = "check")]
+    #[must_use]
+    pub fn hinted(&self) -> usize {
+        self.hints.len()
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters.0
+    }
+
+    /// A node in its latest life, as far as it is known.
+    #[must_use]
+    pub fn latest(&self, id: NodeId) -> Member {
+        if id == self.me.id {
+            return self.me;
+        }
+        let peer = self.plan.place(id).and_then(|at| self.peers.get(at));
+        let incarnation = peer.copied().flatten().map(|it| it.incarnation);
+        let incarnation = incarnation.unwrap_or_default();
+        Member { id, incarnation }
+    }
+
+    /// Returns true if membership, or a message, says that a node is here.
+    #[must_use]
+    pub fn is_here(&self, id: NodeId) -> bool {
+        id == self.me.id || self.peer(id).is_some_and(|it| !it.is_gone)
+    }
+
+    /// Returns true if membership says that a node is gone.
+    #[must_use]
+    pub fn is_gone(&self, id: NodeId) -> bool {
+        id != self.me.id && self.peer(id).is_some_and(|it| it.is_gone)
+    }
+
+    fn peer(&self, id: NodeId) -> Option<Peer> {
+        let at = self.plan.place(id)?;
+        self.peers.get(at).copied().flatten()
+    }
+}
+
+impl<S: Begins, P: Clone> Clone for Groups<S, P> {
+    fn clone(&self) -> Self {
+        Self {
+            plan: Arc::clone(&self.plan),
+            site: Arc::clone(&self.site),
+            parts: self.parts.clone(),
+            marks: self.marks.clone(),
+            hints: self.hints.clone(),
+            peers: self.peers.clone(),
+            counters: self.counters.clone(),
+            posted: Untracked(Vec::new()),
+            outbox: Untracked::default(),
+            ..*self
+        }
+    }
+}
+
+// The plan and the site never change, and all nodes have the same ones: they are no state.
+impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.me == other.me
+            && self.since == other.since
+            && self.config == other.config
+            && self.begin == other.begin
+            && self.parts == other.parts
+            && self.marks == other.marks
+            && self.hints == other.hints
+            && self.peers == other.peers
+            && self.epoch == other.epoch
+            && self.has_begun == other.has_begun
+            && self.inquiries == other.inquiries
+            && self.rules == other.rules
+    }
+}
+
+impl<S: Begins, P: Eq> Eq for Groups<S, P> {}
+
+impl<S: Begins, P: Hash> Hash for Groups<S, P> {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.me.hash(state);
+        self.since.hash(state);
+        self.parts.hash(state);
+        self.marks.hash(state);
+        self.hints.hash(state);
+        self.peers.hash(state);
+        self.epoch.hash(state);
+        self.has_begun.hash(state);
+        self.inquiries.hash(state);
+    }
+}

@@ -1,0 +1,32 @@
+//! Maps of the application: names to bytes, each map held by a group of its own. Entries have
+//! versions, so that a change can be made to depend on what was read (compare and set), and any node
+//! can watch an entry.
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | changes of a map are decided in one order, and an answer says what became of one | |
+//! | a change is done once, however often it is sent | no more than [`CLIENTS_MAX`] nodes change the map between |
+//! | what is read was the entry's content at one moment after the question | |
+//! | a node that watches an entry is told its content at last; contents between may be passed over | a leader is there, and messages get through now and then |
+//! | a map that has no room refuses: [`ENTRIES_MAX`], [`BYTES_MAX`] | |
+//!
+//! [`Store`] is the state of a map's group. A machine that has maps passes what its application asks to a
+//! [`StoreClient`], what comes to a group that it leads to a [`StoreLeader`], and carries out what they
+//! want done. `selvedge-kgroup` is such a machine.
+
+mod client;
+mod config;
+mod event;
+mod leader;
+mod message;
+mod state;
+
+pub use client::StoreClient;
+pub use config::StoreConfig;
+pub use event::{ClientEffect, LeaderEffect, StoreCommand, StoreEvent, StoreReject, StoreTimer};
+pub use leader::StoreLeader;
+pub use message::{StoreAnswer, StoreRequest};
+pub use state::{
+    BYTES_MAX, Bytes, CLIENTS_MAX, Change, Decided, ENTRIES_MAX, Entry, Expected, Key, Operation,
+    Store, Stored,
+};

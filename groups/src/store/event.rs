@@ -1,0 +1,147 @@
+//! What the application may ask of maps and is told, what a node does for them, and the errors.
+
+use selvedge_core::{Member, Span};
+use thiserror::Error;
+
+use crate::GroupId;
+use crate::message::encoded_len;
+use crate::store::{Change, Entry, Key, Operation, StoreAnswer, StoreRequest, Stored};
+
+/// What the application may ask of a map.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StoreCommand {
+    /// Change an entry. [`StoreEvent::Changed`] follows, once. Changes of one map by this node are
+    /// done in their order.
+    Change {
+        /// The application's name for it.
+        ticket: u64,
+        /// What to do.
+        operation: Operation,
+    },
+    /// Read an entry. [`StoreEvent::Found`] follows, once.
+    Get {
+        /// The application's name for it.
+        ticket: u64,
+        /// Which entry.
+        key: Key,
+    },
+    /// Tell what an entry is, now and whenever it changes: [`StoreEvent::Watched`].
+    Watch(Key),
+    /// No more.
+    Unwatch(Key),
+}
+
+impl StoreCommand {
+    /// What its entry takes in a frame.
+    pub(super) fn encoded_len(&self) -> usize {
+        match self {
+            Self::Change { operation, .. } => encoded_len(operation),
+            Self::Get { key, .. } | Self::Watch(key) | Self::Unwatch(key) => encoded_len(key),
+        }
+    }
+}
+
+/// What the application is told of maps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreEvent {
+    /// What became of a change.
+    Changed {
+        /// The application's name for it.
+        ticket: u64,
+        /// What became of it.
+        stored: Stored,
+    },
+    /// An entry, as it was at one moment after the command.
+    Found {
+        /// The application's name for the question.
+        ticket: u64,
+        /// The entry; nothing where there is none.
+        entry: Option<Entry>,
+    },
+    /// A watched entry is this now.
+    Watched {
+        /// Which entry.
+        key: Key,
+        /// The entry; nothing where there is none.
+        entry: Option<Entry>,
+    },
+}
+
+/// Why a command to a map was refused. Nothing changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[non_exhaustive]
+pub enum StoreReject {
+    /// This node has a limit.
+    #[error("more than {limit} would wait or be watched: wait for some to end, or raise pending")]
+    Full {
+        /// The limit.
+        limit: u16,
+    },
+    /// The entry's name, with its value, does not fit into a frame.
+    #[error("it takes {len} bytes, a frame has room for {room}: make it shorter, or frames longer")]
+    TooLong {
+        /// What it takes.
+        len: usize,
+        /// What there is.
+        room: usize,
+    },
+}
+
+/// Tag of the timer of a map's leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StoreTimer {
+    /// Nodes that watch have not said that they know.
+    Resend,
+}
+
+/// What a [`StoreClient`](crate::store::StoreClient) wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientEffect {
+    /// Ask the leader of a map's group, whichever node that is. It may be lost.
+    Ask {
+        /// The map's group.
+        map: GroupId,
+        /// What.
+        request: StoreRequest,
+    },
+    /// Arm the timer of a map: [`on_tick`](crate::store::StoreClient::on_tick) follows.
+    Arm {
+        /// The map's group.
+        map: GroupId,
+        /// When.
+        after: Span,
+    },
+    /// Notify the application.
+    Event {
+        /// The map's group.
+        map: GroupId,
+        /// What.
+        event: StoreEvent,
+    },
+}
+
+/// What a [`StoreLeader`](crate::store::StoreLeader) wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeaderEffect {
+    /// Propose a change of the map: [`on_applied`](crate::store::StoreLeader::on_applied) follows, if it
+    /// is decided.
+    Propose(Change),
+    /// Read the map: [`on_readable`](crate::store::StoreLeader::on_readable) follows with this number,
+    /// when the state is up to date.
+    Read(u64),
+    /// Answer a node that asked. It may be lost.
+    Answer {
+        /// The node.
+        to: Member,
+        /// What.
+        answer: StoreAnswer,
+    },
+    /// Arm the leader's timer.
+    Arm {
+        /// Which.
+        timer: StoreTimer,
+        /// When.
+        after: Span,
+    },
+}

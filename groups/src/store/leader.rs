@@ -1,0 +1,182 @@
+//! What the leader of a map's group does.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{BoundedMap, Member, NodeId, Span};
+
+use crate::store::{
+    Change, Decided, Key, LeaderEffect, Store, StoreAnswer, StoreRequest, StoreTimer,
+};
+
+/// How many watches, and how many questions, a leader has at once.
+pub(super) const LIMIT: usize = 1_024;
+
+/// For how many ticks a watch lasts that is not asked for again.
+pub(super) const PATIENCE: u8 = 32;
+
+type Out = Vec<LeaderEffect>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Watch {
+    /// The node, in the life that asked last.
+    member: Member,
+    /// The entry's version that the node knows; 0 for no entry.
+    known: u64,
+    /// For how many ticks the node was not heard of.
+    silent: u8,
+}
+
+/// The leader's memory. Another leader begins without it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StoreLeader {
+    resend: Span,
+    watches: BoundedMap<(NodeId, Key), Watch>,
+    questions: BoundedMap<u64, (Member, u64, Key)>,
+    /// The number of the last question.
+    last: u64,
+}
+
+impl StoreLeader {
+    /// A leader that no node has asked yet. It asks again for what is not known after `resend`.
+    #[must_use]
+    pub const fn new(resend: Span) -> Self {
+        Self {
+            resend,
+            watches: BoundedMap::new(LIMIT),
+            questions: BoundedMap::new(LIMIT),
+            last: 0,
+        }
+    }
+
+    /// A node asks.
+    pub fn on_asked(&mut self, state: &Store, from: Member, request: StoreRequest, out: &mut Out) {
+        match request {
+            StoreRequest::Get { number, key } => {
+                if self.questions.len() >= LIMIT
+                    && let Some((&oldest, _)) = self.questions.nth(0)
+                {
+                    self.questions.remove(&oldest); // It is asked again, if it still waits.
+                }
+                self.last += 1;
+                let question = (from, number, key);
+                let inserted = self.questions.insert(self.last, question);
+                debug_assert!(inserted.is_ok(), "there is room");
+                out.push(LeaderEffect::Read(self.last));
+            }
+            StoreRequest::Change { number, operation } => match state.former(from, number) {
+                Some(stored) => tell(from, StoreAnswer::Changed { number, stored }, out),
+                None => out.push(LeaderEffect::Propose(Change {
+                    by: from,
+                    number,
+                    operation: *operation,
+                })),
+            },
+            StoreRequest::Watch { key, known } => self.on_watch(state, from, key, known, out),
+            StoreRequest::Unwatch { key } => {
+                self.watches.remove(&(from.id, key));
+            }
+        }
+    }
+
+    fn on_watch(&mut self, state: &Store, from: Member, key: Key, known: u64, out: &mut Out) {
+        let is_first = self.watches.iter().next().is_none();
+        let place = (from.id, key);
+        if (self.watches.get(&place)).is_some_and(|it| it.member.supersedes(from)) {
+            return; // Late, from a life that is over.
+        }
+        let watch = Watch {
+            member: from,
+            known,
+            silent: 0,
+        };
+        if self.watches.insert(place.clone(), watch).is_err() {
+            return refuse(from, out);
+        }
+        let (_, key) = place;
+        if version(state, &key) == known {
+            tell(from, StoreAnswer::Known, out);
+        } else {
+            tell_watched(state, from, key, out);
+        }
+        if is_first {
+            self.arm(out);
+        }
+    }
+
+    /// A change was decided.
+    pub fn on_applied(&mut self, state: &Store, decided: &Decided, out: &mut Out) {
+        let Decided {
+            by,
+            number,
+            ref key,
+            stored,
+        } = *decided;
+        tell(by, StoreAnswer::Changed { number, stored }, out);
+        let present = version(state, key);
+        for ((_, watched), watch) in self.watches.iter() {
+            if watched == key && watch.known != present {
+                tell_watched(state, watch.member, key.clone(), out);
+            }
+        }
+    }
+
+    /// The state is up to date.
+    pub fn on_readable(&mut self, state: &Store, read: u64, out: &mut Out) {
+        if let Some((from, number, key)) = self.questions.remove(&read) {
+            let entry = state.get(&key).cloned();
+            tell(from, StoreAnswer::Found { number, entry }, out);
+        }
+    }
+
+    /// Sends again what nodes that watch do not know.
+    pub fn on_tick(&mut self, state: &Store, timer: StoreTimer, out: &mut Out) {
+        match timer {
+            StoreTimer::Resend => {}
+        }
+        self.watches.retain(|_, watch| {
+            watch.silent += 1;
+            watch.silent < PATIENCE
+        });
+        for ((_, key), watch) in self.watches.iter() {
+            if version(state, key) != watch.known {
+                tell_watched(state, watch.member, key.clone(), out);
+            }
+        }
+        if self.watches.iter().next().is_some() {
+            self.arm(out);
+        }
+    }
+
+    fn arm(&self, out: &mut Out) {
+        out.push(LeaderEffect::Arm {
+            timer: StoreTimer::Resend,
+            after: self.resend,
+        });
+    }
+}
+
+fn version(state: &Store, key: &str) -> u64 {
+    state.get(key).map_or(0, |it| it.version)
+}
+
+fn tell_watched(state: &Store, to: Member, key: Key, out: &mut Out) {
+    let entry = state.get(&key).cloned();
+    let version = state.version();
+    tell(
+        to,
+        StoreAnswer::Watched {
+            key,
+            version,
+            entry,
+        },
+        out,
+    );
+}
+
+fn refuse(to: Member, out: &mut Out) {
+    tell(to, StoreAnswer::Refused, out);
+}
+
+fn tell(to: Member, answer: StoreAnswer, out: &mut Out) {
+    out.push(LeaderEffect::Answer { to, answer });
+}

@@ -1,0 +1,171 @@
+//! What all nodes are given alike.
+
+use selvedge_core::Incarnation;
+use selvedge_groups::{Leader, Locality, Place, PlanError, Policy};
+use selvedge_replica::Configuration;
+
+use crate::mesh::*;
+
+/// What stands in a frame around a message of a replica at most.
+const AROUND: u16 = 18;
+
+fn nodes() -> Vec<Node> {
+    (1..=5).map(|id| Node::new(id, Place([3, 0, 0]))).collect()
+}
+
+fn near(functions: u8, tables: u8, width: u32) -> Selection {
+    let locality = Locality {
+        functions,
+        tables,
+        width,
+    };
+    let selection = Selection::new().with_failures(1);
+    selection.with_policy(Policy::Near(locality))
+}
+
+#[test]
+fn plans_that_differ_in_anything_have_other_digests() {
+    let of = |selection, nodes: Vec<Node>| Plan::new(selection, nodes).unwrap();
+    let uniform = Selection::new().with_failures(1);
+    let with_node = |node: Node| {
+        let mut nodes = nodes();
+        nodes[0] = node;
+        of(uniform, nodes)
+    };
+    let id = NodeId(1);
+    let plain = || of(uniform, nodes());
+    let plans = [
+        plain(),
+        of(uniform.with_failures(2), nodes()),
+        of(uniform.with_leader(Leader::Nearest), nodes()),
+        of(near(2, 2, 4), nodes()),
+        of(near(3, 2, 4), nodes()),
+        of(near(2, 3, 4), nodes()),
+        of(near(2, 2, 5), nodes()),
+        of(near(3, 3, 4), nodes()),
+        with_node(Node { id, place: None }),
+        with_node(Node::new(1, Place([0, 0, 0]))),
+        with_node(Node::new(1, Place([0, 3, 0]))),
+        with_node(Node::new(1, Place([0, 0, 3]))),
+        with_node(Node::new(1, Place([-3, 0, 0]))),
+        with_node(Node::new(6, Place([3, 0, 0]))),
+        plain().with(0),
+        plain().with(1),
+        plain().with_frame_budget(1_000).unwrap(),
+        plain().with_frame_budget(1_400).unwrap(),
+    ];
+    let mut digests: Vec<u32> = plans.iter().map(Plan::digest).collect();
+    assert_eq!(digests[0], plain().digest());
+    let turned = of(uniform, nodes().into_iter().rev().collect());
+    assert_eq!(
+        digests[0],
+        turned.digest(),
+        "whatever the order of the list"
+    );
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), plans.len());
+}
+
+#[test]
+fn a_plan_that_cannot_work_is_refused() {
+    let uniform = Selection::new();
+    let few = Plan::new(uniform, nodes().into_iter().take(4));
+    let (found, needed) = (4, 5);
+    assert_eq!(few, Err(PlanError::TooFewNodes { found, needed }));
+    assert!(Plan::new(uniform, nodes()).is_ok());
+    let twice = Plan::new(uniform, nodes().into_iter().chain(nodes().pop()));
+    assert_eq!(twice, Err(PlanError::Twice(NodeId(5))));
+    assert!(Plan::new(uniform.with_failures(32), nodes()).is_err());
+    let plan = Plan::new(uniform, nodes()).unwrap();
+    assert!(plan.clone().with_frame_budget(145).is_ok());
+    assert!(plan.with_frame_budget(144).is_err());
+}
+
+/// Founders are named in life 0. Later members have lives of any length, and then they have to fit, too.
+#[test]
+fn a_plan_whose_frames_have_no_room_for_the_names_of_later_members_is_refused() {
+    let nodes = (0..5).map(|it| Node {
+        id: NodeId(u64::MAX - it),
+        place: None,
+    });
+    let plan = Plan::new(Selection::new(), nodes).unwrap();
+    let refused = plan.clone().with_frame_budget(160).unwrap_err();
+    let PlanError::Frame { found: 160, needed } = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(plan.clone().with_frame_budget(needed - 1).is_err());
+    let plan = plan.with_frame_budget(needed).unwrap();
+    let members = plan.nodes().iter().map(|it| Member {
+        id: it.id,
+        incarnation: Incarnation(u32::MAX),
+    });
+    let longest = Configuration {
+        number: Configuration::NUMBER_MAX,
+        frame_budget: plan.frame_budget() - AROUND,
+        ..Configuration::of(members)
+    };
+    assert_eq!(longest.check(), Ok(()));
+}
+
+#[test]
+fn settings_of_groups_have_ranges() {
+    let config = Config::new();
+    assert!(config.check().is_ok());
+    for wrong in [
+        config.with_patience(Span(0)),
+        config.with_replace_after(0),
+        config.with_groups(0),
+        config.with_hints(0),
+    ] {
+        assert!(wrong.check().is_err(), "{wrong:?}");
+    }
+    let unplanned = Groups::<Sum, Parcel>::new(
+        life(9, 0),
+        config,
+        Arc::new(plan(5)),
+        Arc::new(vec![]),
+        Begin::First,
+    );
+    assert_eq!(unplanned.unwrap_err(), Reject::Unplanned(NodeId(9)));
+}
+
+#[test]
+fn a_node_that_founds_more_groups_than_it_may_be_in_is_refused() {
+    let site: Vec<GroupId> = (1..=8).map(GroupId).collect();
+    let begun = |limit, begin| {
+        let (plan, site) = (Arc::new(plan(3)), Arc::new(site.clone()));
+        let config = config().with_groups(limit);
+        Groups::<Sum, Parcel>::new(life(1, 0), config, plan, site, begin)
+    };
+    assert!(begun(8, Begin::First).is_ok());
+    let refused = begun(7, Begin::First).unwrap_err();
+    let expected = "this node founds 8 groups, and `groups` is 7: set it to 8 or more";
+    assert_eq!(format!("{refused}"), expected);
+    assert!(begun(7, Begin::Again).is_ok());
+}
+
+const STAGGER: Span = Span::secs(10);
+
+#[test]
+fn groups_change_at_different_moments_of_a_span() {
+    let site: Vec<GroupId> = (0..100).map(GroupId).collect();
+    let config = config().with_stagger(STAGGER);
+    let plan = Arc::new(plan_for(0, 1));
+    let groups = Groups::new(life(1, 0), config, plan, Arc::new(site), Begin::First);
+    let mut node = One::of(groups.unwrap());
+    node.command(Command::Epoch(1));
+    while !(0..100).all(|id| node.machine().leads(GroupId(id))) {
+        node.now = node.driver.deadline().unwrap();
+        node.expire();
+    }
+    node.command(Command::Epoch(2));
+    let now = node.now;
+    let timers = node.timers().into_iter();
+    let changes = timers.filter(|it| matches!(it.0, Timer::Change(_)));
+    let all: Vec<Span> = changes.map(|it| it.1.since(now)).collect();
+    assert_eq!(all.len(), 100);
+    assert!(all.iter().all(|it| *it < STAGGER));
+    let different: BTreeSet<Span> = all.into_iter().collect();
+    assert!(different.len() > 60, "{}", different.len());
+}

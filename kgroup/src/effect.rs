@@ -1,0 +1,80 @@
+//! What the leader of a group wants done. It has neither the state nor the way to other groups: the node
+//! that leads carries its effects out after the call.
+
+use selvedge_core::{Member, Span};
+use selvedge_groups::{GroupId, store};
+
+use crate::{Answer, LeaderEvent, LeaderTimer, Request, Update};
+
+/// An effect of a group's leader. `U` is an update of the group's state, `T` a timer of the leader, `E` an
+/// event for the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Effect<U, T, E> {
+    /// Propose an update of the group's own state. What it came to is told when it is applied.
+    Propose(U),
+    /// Read the group's own state: it is told under this number when the state is up to date.
+    Read(u64),
+    /// Ask the leader of another group, whichever node that is. It may be lost.
+    Ask { group: GroupId, request: Request },
+    /// Tell the leader of another group what it did not ask for just now, whichever node that is. It may
+    /// be lost.
+    Inform { group: GroupId, answer: Answer },
+    /// Answer a node that asked. It may be lost.
+    Tell { to: Member, answer: Answer },
+    /// Arm a timer of this group's leader.
+    Arm { timer: T, after: Span },
+    /// Arm it for a moment between `after` and twice `after`, by chance.
+    ArmAbout { timer: T, after: Span },
+    /// Disarm it.
+    Disarm(T),
+    /// Tell the application.
+    Event(E),
+}
+
+impl<U, T, E> Effect<U, T, E> {
+    /// The same, in the words of the node.
+    pub(crate) fn map<V, R, F>(
+        self,
+        update: impl FnOnce(U) -> V,
+        timer: impl FnOnce(T) -> R,
+        event: impl FnOnce(E) -> F,
+    ) -> Effect<V, R, F> {
+        match self {
+            Self::Propose(it) => Effect::Propose(update(it)),
+            Self::Read(number) => Effect::Read(number),
+            Self::Ask { group, request } => Effect::Ask { group, request },
+            Self::Inform { group, answer } => Effect::Inform { group, answer },
+            Self::Tell { to, answer } => Effect::Tell { to, answer },
+            Self::Arm { timer: it, after } => Effect::Arm {
+                timer: timer(it),
+                after,
+            },
+            Self::ArmAbout { timer: it, after } => Effect::ArmAbout {
+                timer: timer(it),
+                after,
+            },
+            Self::Disarm(it) => Effect::Disarm(timer(it)),
+            Self::Event(it) => Effect::Event(event(it)),
+        }
+    }
+}
+
+impl From<store::LeaderEffect> for Effect<Update, LeaderTimer, LeaderEvent> {
+    fn from(effect: store::LeaderEffect) -> Self {
+        match effect {
+            store::LeaderEffect::Propose(change) => Self::Propose(Update::Map(change)),
+            store::LeaderEffect::Read(number) => Self::Read(number),
+            store::LeaderEffect::Answer { to, answer } => Self::Tell {
+                to,
+                answer: Answer::Store(answer),
+            },
+            store::LeaderEffect::Arm { timer, after } => Self::Arm {
+                timer: LeaderTimer::Map(timer),
+                after,
+            },
+        }
+    }
+}
+
+/// The effects of one call, in their order.
+pub(crate) type Effects<U, T, E> = alloc::vec::Vec<Effect<U, T, E>>;

@@ -1,0 +1,66 @@
+//! What a group holds: a cluster of devices, a routine, or a map of the application.
+
+use alloc::boxed::Box;
+
+use selvedge_groups::store::{self, Store};
+use selvedge_replica::State;
+use serde::{Deserialize, Serialize};
+
+use crate::devices::{self, Devices, Verdict};
+use crate::routines::{self, RoutineState};
+
+/// What a group holds.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Held {
+    /// A cluster of devices.
+    Devices(Devices),
+    /// A routine.
+    Routine(Box<RoutineState>),
+    /// A map of the application.
+    Map(Store),
+}
+
+/// What changes it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Update {
+    /// A cluster.
+    Devices(devices::Update),
+    /// A routine.
+    Routine(routines::Update),
+    /// A map.
+    Map(store::Change),
+}
+
+/// What an update comes to.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Decided {
+    /// In a cluster.
+    Devices(Verdict),
+    /// In a routine.
+    Routine(routines::Decided),
+    /// In a map.
+    Map(store::Decided),
+    /// The group holds something else: nothing changed. A liar proposed it.
+    Misplaced,
+}
+
+impl State for Held {
+    type Update = Update;
+    type Outcome = Decided;
+
+    fn apply(&mut self, update: &Update) -> Decided {
+        match (self, update) {
+            (Self::Devices(devices), Update::Devices(update)) => {
+                Decided::Devices(devices.apply(update))
+            }
+            (Self::Routine(routine), Update::Routine(update)) => {
+                Decided::Routine(routine.apply(update))
+            }
+            (Self::Map(map), Update::Map(change)) => Decided::Map(map.apply(change)),
+            (Self::Devices(_) | Self::Routine(_) | Self::Map(_), _) => Decided::Misplaced,
+        }
+    }
+}
