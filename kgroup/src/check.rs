@@ -28,6 +28,14 @@ pub use crate::Rule;
 pub use setup::{Network, Plan, Promise, Setup, Who};
 pub use world::World;
 
+/// The leaders of groups by themselves, for tests: each has neither the state of its group nor the way to
+/// other groups, and says what it wants done.
+pub mod leaders {
+    pub use crate::devices::machine::DeviceLeader;
+    pub use crate::effect::{Effect, Effects};
+    pub use crate::routines::machine::RoutineLeader;
+}
+
 /// What is checked: routines with their clusters, then [clusters alone](crate::devices::check), and
 /// [groups over real replicas](selvedge_groups::check).
 #[must_use]

@@ -52,13 +52,11 @@ mod decision;
 mod device;
 mod event;
 mod lock;
-mod machine;
+pub(crate) mod machine;
 mod probe;
 mod published;
 mod reports;
 mod state;
-#[cfg(test)]
-mod tests;
 mod update;
 
 pub use act::{Act, Ticket};

@@ -9,22 +9,47 @@ use crate::{Answer, LeaderEvent, LeaderTimer, Request, Update};
 /// An effect of a group's leader. `U` is an update of the group's state, `T` a timer of the leader, `E` an
 /// event for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Effect<U, T, E> {
+pub enum Effect<U, T, E> {
     /// Propose an update of the group's own state. What it came to is told when it is applied.
     Propose(U),
     /// Read the group's own state: it is told under this number when the state is up to date.
     Read(u64),
     /// Ask the leader of another group, whichever node that is. It may be lost.
-    Ask { group: GroupId, request: Request },
+    Ask {
+        /// The group.
+        group: GroupId,
+        /// What.
+        request: Request,
+    },
     /// Tell the leader of another group what it did not ask for just now, whichever node that is. It may
     /// be lost.
-    Inform { group: GroupId, answer: Answer },
+    Inform {
+        /// The group.
+        group: GroupId,
+        /// What.
+        answer: Answer,
+    },
     /// Answer a node that asked. It may be lost.
-    Tell { to: Member, answer: Answer },
+    Tell {
+        /// The node.
+        to: Member,
+        /// What.
+        answer: Answer,
+    },
     /// Arm a timer of this group's leader.
-    Arm { timer: T, after: Span },
+    Arm {
+        /// Which.
+        timer: T,
+        /// When.
+        after: Span,
+    },
     /// Arm it for a moment between `after` and twice `after`, by chance.
-    ArmAbout { timer: T, after: Span },
+    ArmAbout {
+        /// Which.
+        timer: T,
+        /// When, at the earliest.
+        after: Span,
+    },
     /// Disarm it.
     Disarm(T),
     /// Tell the application.
@@ -33,7 +58,7 @@ pub(crate) enum Effect<U, T, E> {
 
 impl<U, T, E> Effect<U, T, E> {
     /// The same, in the words of the node.
-    pub(crate) fn map<V, R, F>(
+    pub fn map<V, R, F>(
         self,
         update: impl FnOnce(U) -> V,
         timer: impl FnOnce(T) -> R,
@@ -77,4 +102,4 @@ impl From<store::LeaderEffect> for Effect<Update, LeaderTimer, LeaderEvent> {
 }
 
 /// The effects of one call, in their order.
-pub(crate) type Effects<U, T, E> = alloc::vec::Vec<Effect<U, T, E>>;
+pub type Effects<U, T, E> = alloc::vec::Vec<Effect<U, T, E>>;

@@ -4,24 +4,21 @@
 //!
 //! A [`Site`] says which nodes and devices there are, where they are, and which routines. Each cluster
 //! of near devices, each routine and each map has a *k-group*: 2f + 1 nodes that hold its state
-//! together. One of them leads: it pings devices, watches clauses, gets locks, gives commands. Groups
-//! move from epoch to epoch, so that no node carries a busy device for ever. [`Kgroup`] is the part of
-//! one node in all of it.
+//! together. One of them leads: it pings devices, watches clauses, gets locks, gives commands. The groups
+//! themselves, which move from epoch to epoch, and the maps are those of [`selvedge_groups`].
+//! [`Kgroup`] is the part of one node in all of it.
 //!
 //! # What is promised
 //!
 //! | promise | under which assumption |
 //! |---|---|
 //! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`], which is alike on all nodes, and no message of a command is under way for longer |
-//! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run of theirs that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through infinitely often; membership reports a leader that fails; epochs are long enough for a group to elect a leader and decide; devices have room for the routines that name them ([`devices::Limits`]), frames for decisions ([`Site::with_frame_budget`]), and nodes for their groups ([`groups::Config::groups`]) |
+//! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run of theirs that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through infinitely often; membership reports a leader that fails; epochs are long enough for a group to elect a leader and decide; devices have room for the routines that name them ([`devices::Limits`]), frames for decisions ([`Site::with_frame_budget`]), and nodes for their groups ([`groups::Config::groups`](selvedge_groups::Config::groups)) |
 //! | a new leader goes on from exactly what the group decided (lemmas 1 and 2): another epoch, another leader, a new life of all members one after another | the same |
 //! | a clause that becomes true triggers, whoever leads (erratum G8) | it stays true until it is observed |
 //! | a command reaches its device at least once, or at most once, as it says (erratum G7) | see [`Delivery`] |
-//! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
-//! | whatever lists, clocks and hashes say, a group decides one history; sites that differ refuse each other | the digests differ (32 bits) |
-//! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
-//! | a power domain with at most f nodes that goes dark stops no group | its members are told of it |
-//! | all nodes may lose power at once, and groups go on from what they held | hosts store facts |
+//! | groups go on where f of 2f + 1 members fail, or all nodes lose power at once; maps | see [`selvedge_groups`] and its [`store`](selvedge_groups::store) |
+//! | sites that differ refuse each other | the digests differ (32 bits) |
 //! | memory grows with the groups that a node is in, and by a configuration for each that it was in; nothing panics | devices, routines and maps have limits |
 //!
 //! What is *not* promised:
@@ -31,20 +28,15 @@
 //! - Progress where a limit is too low. Routines that find a device's queue or marks full try again, and
 //!   [`devices::Event::Full`] names them; one that finds no room to watch a device is told how it is when
 //!   it asks, and of no change.
-//!   A node without room for a group is passed over.
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again and
 //!   again: they back off, by chance.
-//! - That a group goes on when more than f of its members forget at once; hosts that store facts forget
-//!   nothing. A node that a link names counts as a member from then on. The leader names a node in the
-//!   life in which it just said that it is here; if it begins again without its memory before it has the
-//!   state, it is one of the f until it is named anew. Begin the site anew when a group is lost:
+//! - What [groups](selvedge_groups) do not promise. Begin the site anew when one is lost:
 //!   [`Site::with_generation`].
 //! - Anything against nodes that lie, but that memory and frames stay bounded.
 //!
 //! # Why it is safe
 //!
-//! Each group is a [replicated state](selvedge_replica): what it decides is decided once, whoever
-//! believes to lead, and its members change by a link that the former ones decide. So a lock is what
+//! Each group decides [one history](selvedge_groups), whichever node believes to lead. So a lock is what
 //! the cluster's group decided, and "executing" what the routine's group decided after all its
 //! clusters had said "granted". What goes between groups may be lost, doubled and late: each request
 //! names a claim (routine, instance, attempt), and a device remembers the highest claim of each
@@ -63,11 +55,9 @@
 //!
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
 //! use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
+//! use selvedge_groups::{Begin, Node, Place, Selection};
 //! use selvedge_kgroup::routines::Definition;
-//! use selvedge_kgroup::{
-//!     Command, Config, Event, Kgroup, LeaderEvent, Node, Outcome, Place, Selection, Site, devices,
-//!     groups::Begin,
-//! };
+//! use selvedge_kgroup::{Command, Config, Event, Kgroup, LeaderEvent, Outcome, Site, devices};
 //! use selvedge_routine::{Comparison, Condition, Routine, State, Step, trigger::Clause};
 //!
 //! // What all nodes are given alike, in centimetres.
@@ -150,32 +140,29 @@
 //!
 //! | when | it |
 //! |---|---|
-//! | it begins | says [`Begin::First`](groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](groups::Begin::Again). Then [`Command::Epoch`] |
-//! | it stores facts, and begins again | says [`Begin::First`](groups::Begin::First) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
+//! | it begins | says [`Begin::First`](selvedge_groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](selvedge_groups::Begin::Again). Then [`Command::Epoch`] |
+//! | it stores facts, and begins again | says [`Begin::First`](selvedge_groups::Begin::First) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::Epoch`] with the epoch's number |
 //! | a leader says [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and says what came: [`Command::Reported`], [`Command::Acted`] |
 //! | membership tells of a node | passes it on |
 //!
 //! A host that stores lets effects out behind the facts before them, through a
-//! [`Barrier`](selvedge_core::durable::Barrier): [`groups::Event::Fact`], which
+//! [`Barrier`](selvedge_core::durable::Barrier): [`groups::Event::Fact`](selvedge_groups::Event::Fact), which
 //! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. Then a node that begins again has its
 //! memory and votes at once, and groups go on when all nodes lose power together: maps keep their
 //! entries, runs end, a command that is given at most once is not given again. What a node had asked of
 //! others it asks again: changes of maps, watches, runs, these under their old names. Facts of one group
-//! have nothing to do with those of another one, and [`groups::Groups::stored`] says in few facts what
+//! have nothing to do with those of another one, and [`Groups::stored`](selvedge_groups::Groups::stored) says in few facts what
 //! all so far come to. They are of one generation of the site; others refuse them.
 //!
 //! # Cost
 //!
 //! | what | costs |
 //! |---|---|
-//! | choosing members: an epoch of n nodes | n hashes, and O(n log n) for each table |
-//! | a group more | 1 hash and O(n) comparisons of numbers |
-//! | a decision of a group | 2(k - 1) messages among k members |
+//! | groups, and their decisions | see [`selvedge_groups`] |
 //! | a lock, a release, a command, a status to a routine | a message and its answer, and a decision of the cluster's group |
 //! | a trigger, the beginning and the end of a run, a step | a decision of the routine's group |
 //! | a quiet device | a ping a period, and no message between nodes |
-//! | a group that has lost f members, where no other node is here | a round among its members in each quarter of [`patience`](groups::Config::patience) |
 //!
 //! # Features
 //!
@@ -187,6 +174,13 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "check"),
+    allow(
+        unreachable_pub,
+        reason = "the leaders of groups are public for tests alone"
+    )
+)]
 
 extern crate alloc;
 #[cfg(any(feature = "std", doctest))]

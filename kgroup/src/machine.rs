@@ -472,6 +472,3 @@ const TRIGGERS: usize = 64;
 
 /// A time by chance is one of so many and one.
 const SLOTS: u64 = 8;
-
-#[cfg(test)]
-mod tests;

@@ -24,12 +24,10 @@ mod definition;
 mod event;
 mod execute;
 mod locks;
-mod machine;
+pub(crate) mod machine;
 mod published;
 mod report;
 mod state;
-#[cfg(test)]
-mod tests;
 
 pub use config::RoutineConfig;
 pub use definition::{

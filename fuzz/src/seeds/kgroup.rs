@@ -7,8 +7,8 @@ use selvedge_groups::{
     store::{Change, Entry, Expected, Operation, StoreAnswer, StoreRequest, Stored},
 };
 use selvedge_kgroup::routines::{self, StepOutcome};
-use selvedge_kgroup::{Site, 
-    Answer, Claim, Delivery, Message, Outcome, Parcel, Patience, Request, Status, TriggerId,
+use selvedge_kgroup::{
+    Answer, Claim, Delivery, Message, Outcome, Parcel, Patience, Request, Site, Status, TriggerId,
     Update, devices,
 };
 use selvedge_replica::{self as replica, Body, Proposal};

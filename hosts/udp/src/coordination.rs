@@ -7,7 +7,7 @@ use selvedge_groups::{
 };
 use selvedge_kgroup as kgroup;
 use selvedge_kgroup::devices::Ticket;
-use selvedge_kgroup::{Site, Outcome, TriggerId};
+use selvedge_kgroup::{Outcome, TriggerId};
 use selvedge_routine::State;
 
 use crate::Handle;

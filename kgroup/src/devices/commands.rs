@@ -23,7 +23,7 @@ const PARTS: u64 = 8;
 impl DeviceLeader {
     /// The host says what became of a command. Of what is not under way it may say so, too: that
     /// changes nothing.
-    pub(crate) fn acted(&mut self, ticket: Ticket, outcome: Outcome, out: &mut Out) {
+    pub fn acted(&mut self, ticket: Ticket, outcome: Outcome, out: &mut Out) {
         let Ticket { device, number } = ticket;
         let Some(probe) = self.probe(device) else {
             return;

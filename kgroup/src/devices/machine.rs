@@ -31,7 +31,7 @@ pub(super) type Out = Effects<Update, Timer, Event>;
 /// What is to be done follows from the state. This says what was begun, and where routines were heard
 /// of last.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct DeviceLeader {
+pub struct DeviceLeader {
     pub(super) me: Member,
     pub(super) config: Config,
     /// The node at which the leader of a routine was last.
@@ -47,7 +47,7 @@ pub(crate) struct DeviceLeader {
 
 impl DeviceLeader {
     /// The node `me` leads now. [`on_leads`](Self::on_leads) follows.
-    pub(crate) fn new(me: Member, config: Config, state: &Devices) -> Self {
+    pub fn new(me: Member, config: Config, state: &Devices) -> Self {
         debug_assert!(config.check().is_ok(), "the node checks the settings");
         Self {
             me,
@@ -61,12 +61,12 @@ impl DeviceLeader {
     }
 
     /// The devices of its cluster.
-    pub(crate) fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
+    pub fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.probes.iter().map(|it| it.0)
     }
 
     /// Goes on from the state: sees to commands that are under way, tells all that watch, and pings.
-    pub(crate) fn on_leads(&mut self, state: &Devices, out: &mut Out) {
+    pub fn on_leads(&mut self, state: &Devices, out: &mut Out) {
         for device in state.ids() {
             if let Some(act) = state.act(device) {
                 self.on_found(device, act, out);
@@ -79,7 +79,7 @@ impl DeviceLeader {
     }
 
     /// An update was applied, whoever proposed it; `state` has it, and may have later ones.
-    pub(crate) fn on_applied(&mut self, state: &Devices, verdict: &Verdict, out: &mut Out) {
+    pub fn on_applied(&mut self, state: &Devices, verdict: &Verdict, out: &mut Out) {
         let device = verdict.device;
         if let Some((routine, answer)) = verdict.answer() {
             self.tell(routine, answer, out);
@@ -121,13 +121,7 @@ impl DeviceLeader {
     }
 
     /// A routine's leader asks, at node `from`.
-    pub(crate) fn on_asked(
-        &mut self,
-        state: &Devices,
-        from: Member,
-        request: Request,
-        out: &mut Out,
-    ) {
+    pub fn on_asked(&mut self, state: &Devices, from: Member, request: Request, out: &mut Out) {
         let (routine, update) = match request {
             Request::Lock {
                 device,
@@ -204,7 +198,7 @@ impl DeviceLeader {
     }
 
     /// The state is up to date.
-    pub(crate) fn on_readable(&mut self, state: &Devices, read: u64, out: &mut Out) {
+    pub fn on_readable(&mut self, state: &Devices, read: u64, out: &mut Out) {
         let Some((to, device, claim, step)) = self.questions.remove(&read) else {
             return; // Another question took its place.
         };
@@ -226,7 +220,7 @@ impl DeviceLeader {
     }
 
     /// A timer is due.
-    pub(crate) fn on_tick(&mut self, state: &Devices, timer: Timer, out: &mut Out) {
+    pub fn on_tick(&mut self, state: &Devices, timer: Timer, out: &mut Out) {
         match timer {
             Timer::Ping => self.ping(out),
             Timer::Unanswered => self.on_unanswered(state, out),

@@ -20,7 +20,7 @@ impl DeviceLeader {
     ///
     /// # Errors
     /// There is no such device, or its word is too long.
-    pub(crate) fn reported(
+    pub fn reported(
         &mut self,
         state: &Devices,
         device: NodeId,

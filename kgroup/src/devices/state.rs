@@ -107,7 +107,8 @@ impl Devices {
     /// What an update comes to, if it would change nothing. It is what a leader may answer without
     /// asking its group: of what another leader may have decided, nothing makes it false for the
     /// routine that asks, or [`Busy`](Decision::Busy) and the like cost time at worst.
-    pub(crate) fn judge(&self, update: &Update) -> Option<Verdict> {
+    #[must_use]
+    pub fn judge(&self, update: &Update) -> Option<Verdict> {
         let id = update.device();
         let Some(device) = self.device(id) else {
             return Some(Verdict::new(id, Decision::NoDevice));

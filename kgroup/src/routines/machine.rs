@@ -63,7 +63,7 @@ pub(super) enum Task {
 
 /// The leader's memory. Another leader begins without it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RoutineLeader {
+pub struct RoutineLeader {
     pub(super) config: RoutineConfig,
     pub(super) routine: GroupId,
     groups: BTreeMap<NodeId, GroupId>,
@@ -88,7 +88,7 @@ pub(crate) struct RoutineLeader {
 
 impl RoutineLeader {
     /// The leader of `routine`'s group. `group_of` says which group looks after a device.
-    pub(crate) fn new(
+    pub fn new(
         config: RoutineConfig,
         routine: GroupId,
         state: &RoutineState,
@@ -116,7 +116,7 @@ impl RoutineLeader {
 
     /// The same under rules that do not hold up, at the first leader or at a later one. For checks only.
     #[cfg(feature = "check")]
-    pub(crate) fn published(mut self, rules: &[super::Published], is_first: bool) -> Self {
+    pub fn published(mut self, rules: &[super::Published], is_first: bool) -> Self {
         self.rules = Rules::published(rules);
         if self.rules.sees_at_once() && !is_first {
             self.unwatched.clear();
@@ -128,7 +128,7 @@ impl RoutineLeader {
     }
 
     /// This node leads now.
-    pub(crate) fn on_leads(&mut self, state: &RoutineState, out: &mut Out) {
+    pub fn on_leads(&mut self, state: &RoutineState, out: &mut Out) {
         self.unwatched.retain(|device| {
             let has_group = self.groups.contains_key(device);
             if !has_group {
@@ -142,7 +142,7 @@ impl RoutineLeader {
     }
 
     /// An update was applied.
-    pub(crate) fn on_applied(&mut self, state: &RoutineState, decided: &Decided, out: &mut Out) {
+    pub fn on_applied(&mut self, state: &RoutineState, decided: &Decided, out: &mut Out) {
         self.proposed.retain(|it| state.is_due(it));
         match *decided {
             Decided::Observed { device, .. } => self.seen(state, device, out),
@@ -182,7 +182,7 @@ impl RoutineLeader {
     }
 
     /// A node asks.
-    pub(crate) fn on_asked(
+    pub fn on_asked(
         &mut self,
         state: &RoutineState,
         from: Member,
@@ -203,7 +203,7 @@ impl RoutineLeader {
     }
 
     /// Another group's leader answers.
-    pub(crate) fn on_told(
+    pub fn on_told(
         &mut self,
         state: &RoutineState,
         group: GroupId,
@@ -248,7 +248,8 @@ impl RoutineLeader {
         self.arm(out);
     }
 
-    pub(crate) fn on_tick(&mut self, state: &RoutineState, timer: RoutineTimer, out: &mut Out) {
+    /// A timer has expired.
+    pub fn on_tick(&mut self, state: &RoutineState, timer: RoutineTimer, out: &mut Out) {
         match timer {
             RoutineTimer::Resend => {
                 self.is_armed = false;

@@ -5,7 +5,7 @@ use selvedge_groups::{
     GroupId, Item,
     store::{Expected, Operation, StoreAnswer, StoreCommand, StoreEvent, Stored},
 };
-use selvedge_kgroup::{Site, Answer, Command, Event, Kgroup, Parcel};
+use selvedge_kgroup::{Answer, Command, Event, Kgroup, Parcel, Site};
 use selvedge_sim::network::Link;
 
 use crate::building::Building;

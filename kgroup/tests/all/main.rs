@@ -12,14 +12,18 @@
 )]
 
 mod building;
+mod device_leader;
 mod devices;
 mod devices_model;
 mod durable;
 mod epochs;
 mod left_behind;
 mod model;
+mod node;
 mod props;
+mod routine_leader;
 mod routines;
+mod settings;
 mod site;
 mod whole;
 mod wire;

@@ -7,7 +7,7 @@ use selvedge_groups::{
     store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
 use selvedge_kgroup::routines::Stage;
-use selvedge_kgroup::{Site, Command, Config, Event, Timer};
+use selvedge_kgroup::{Command, Config, Event, Site, Timer};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition};
 use selvedge_sim::network::Link;

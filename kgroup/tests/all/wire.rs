@@ -6,9 +6,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::wire::Message as _;
 use selvedge_core::{Driver, Input, Member, NodeId, Span, Time};
-use selvedge_groups::{
-    Begin, Item, Message, Misbehaviour, Node, Place, Reject, Selection,
-};
+use selvedge_groups::{Begin, Item, Message, Misbehaviour, Node, Place, Reject, Selection};
 use selvedge_kgroup::devices::{self, Devices, Limits};
 use selvedge_kgroup::routines::{self, Definition};
 use selvedge_kgroup::{

@@ -35,8 +35,8 @@ pub(crate) fn member(node: usize) -> Member {
 /// Five nodes in a row with two lamps, and a routine that switches both on.
 fn site() -> Site {
     let place = |at: u64| Place([at as i32 * 100, 0, 0]);
-    let selection = Selection::new().with_failures(1);
-    let nodes = (1..=NODES).map(|id| Node::new(id, place(id)));
+    let selection = groups::Selection::new().with_failures(1);
+    let nodes = (1..=NODES).map(|id| groups::Node::new(id, place(id)));
     let lamps = LAMPS.into_iter().zip([place(1), place(4)]);
     let steps = LAMPS.map(|lamp| Step::new(lamp, "on".into())).to_vec();
     let on = Definition::new(Routine { steps });

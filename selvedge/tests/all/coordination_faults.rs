@@ -22,8 +22,8 @@ use selvedge_groups::{
     Begin, GroupId,
     store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
-use selvedge_kgroup::Site;
 use selvedge_kgroup as kgroup;
+use selvedge_kgroup::Site;
 use selvedge_membership as membership;
 use selvedge_sim::network::Link;
 

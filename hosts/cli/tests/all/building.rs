@@ -11,7 +11,7 @@ use selvedge_cli::demo::{
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_groups as groups;
 use selvedge_kgroup::routines::{End, Report, RoutineEvent};
-use selvedge_kgroup::{Site, Event, LeaderEvent};
+use selvedge_kgroup::{Event, LeaderEvent, Site};
 use selvedge_udp::{NodeEvent, Observed};
 
 const VISITOR: Which = Which::Visitor;

@@ -1,15 +1,8 @@
 //! A leader, by hand. What holds in every order is seen to in `check`.
 
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "other effects are kept as they are"
-)]
-
 mod late;
 
-use alloc::collections::BTreeMap;
-use alloc::vec;
-use alloc::vec::Vec;
+use std::collections::BTreeMap;
 
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_groups::GroupId;
@@ -17,13 +10,14 @@ use selvedge_replica::State as _;
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
 
-use super::leader::Out;
-use super::{
-    Definition, End, Locking, Retrigger, RoutineConfig, RoutineEvent, RoutineLeader, RoutineState,
-    RoutineTimer, Stage, StepOutcome,
+use selvedge_kgroup::check::leaders::{Effect, Effects, RoutineLeader};
+use selvedge_kgroup::routines::{
+    Definition, End, Locking, Retrigger, RoutineConfig, RoutineEvent, RoutineState, RoutineTimer,
+    Stage, StepOutcome, Update,
 };
-use crate::effect::Effect;
-use crate::{Answer, Claim, Outcome, Patience, Request, Status, TriggerId};
+use selvedge_kgroup::{Answer, Claim, Outcome, Patience, Request, Status, TriggerId};
+
+type Out = Effects<Update, RoutineTimer, RoutineEvent>;
 
 const ROUTINE: GroupId = GroupId(100);
 const ASKER: Member = Member::new(9, 0);

@@ -1,10 +1,5 @@
 //! What a leader does with a cluster: a group that decides at once.
 
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "other effects are kept as they are"
-)]
-
 mod claims;
 mod commands;
 mod locks;
@@ -12,19 +7,16 @@ mod reports;
 mod turns;
 mod watching;
 
-use alloc::vec;
-use alloc::vec::Vec;
-
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_groups::GroupId;
 use selvedge_replica::State as _;
 use selvedge_routine::State;
 
-use super::{
-    Act, Config, DeviceLeader, Devices, Event, Limits, Refused, Ticket, Timer, Update, Verdict,
+use selvedge_kgroup::check::leaders::{DeviceLeader, Effect, Effects};
+use selvedge_kgroup::devices::{
+    Act, Config, Devices, Event, Limits, Refused, Ticket, Timer, Update, Verdict,
 };
-use crate::effect::{Effect, Effects};
-use crate::{Answer, Claim, Delivery, Outcome, Patience, Request, Status};
+use selvedge_kgroup::{Answer, Claim, Delivery, Outcome, Patience, Request, Status};
 
 const LAMP: NodeId = NodeId(1);
 const DOOR: NodeId = NodeId(2);
@@ -42,6 +34,8 @@ struct Bench {
     leader: DeviceLeader,
     proposed: Vec<Update>,
     effects: Out,
+    /// For how long the timer of a command was armed last.
+    armed: Span,
 }
 
 impl Bench {
@@ -55,6 +49,7 @@ impl Bench {
             state,
             proposed: Vec::new(),
             effects: Vec::new(),
+            armed: Span::ZERO,
         };
         bench.call(|leader, state, out| leader.on_leads(state, out));
         bench
@@ -69,6 +64,13 @@ impl Bench {
         let mut out = Vec::new();
         let result = call(&mut self.leader, &self.state, &mut out);
         for effect in out {
+            if let Effect::Arm {
+                timer: Timer::Act(LAMP),
+                after,
+            } = effect
+            {
+                self.armed = after;
+            }
             match effect {
                 Effect::Propose(update) => self.proposed.push(update),
                 other => self.effects.push(other),
@@ -136,19 +138,11 @@ impl Bench {
         core::mem::take(&mut self.effects)
     }
 
-    /// For how long the timer of a command is armed.
-    fn armed(&self) -> Span {
-        let given = self.leader.probes.iter().find(|it| it.0 == LAMP);
-        given
-            .and_then(|it| it.1.given)
-            .map_or(Span::ZERO, |it| it.next)
-    }
-
     /// The device is held until its command is settled: for how long.
     fn hold(&mut self) -> Span {
         let mut held = Span::ZERO;
         while self.state.act(LAMP).is_some_and(|it| !it.is_settled) {
-            held = held + self.armed();
+            held = held + self.armed;
             self.tick(Timer::Act(LAMP));
         }
         held

@@ -1,9 +1,10 @@
 //! Answers that are late, doubled or of others, and decisions that take a while.
 
 use super::*;
-use crate::Delivery;
-use crate::routines::Update;
-use crate::routines::leader::ASKERS_MAX;
+use selvedge_kgroup::Delivery;
+
+/// The most nodes whose questions for runs a leader answers.
+const ASKERS_MAX: usize = 64;
 
 fn conditional() -> Definition {
     let step = Step {

@@ -109,11 +109,11 @@ fn a_new_leader_gives_a_command_again_only_if_it_may() {
         let mut next = bench.succeeded(12);
         let is_again = delivery == Delivery::AtLeastOnce;
         assert!(
-            !next.wishes.contains(&gives(1)),
+            !next.effects.contains(&gives(1)),
             "it may be over, and not known here"
         );
         next.decide();
-        let begins = core::mem::take(&mut next.wishes);
+        let begins = core::mem::take(&mut next.effects);
         assert_eq!(begins.contains(&gives(1)), is_again);
         // The outcome is reported at once. The former leader's host may still have the command, so the
         // device gets no other claim and no other command before that time has passed.
@@ -154,13 +154,13 @@ fn a_hold_goes_on_where_the_leader_before_left_it() {
         for leader in 12..200 {
             bench = bench.succeeded(leader);
             bench.decide();
-            let is_given = bench.wishes.contains(&gives(1));
+            let is_given = bench.effects.contains(&gives(1));
             if is_given {
                 (given, held) = (given + 1, Span::ZERO);
             }
             // Each leads for three parts, and the last one of them is not decided.
             for _ in 0..2 {
-                held = held + bench.armed();
+                held = held + bench.armed;
                 bench.tick(Timer::Act(LAMP));
             }
             if bench.state.act(LAMP).unwrap().is_settled {
@@ -192,7 +192,7 @@ fn a_command_whose_claim_was_released_is_given_no_more() {
         assert_eq!(outcome, Some(Outcome::Unknown));
         let mut next = bench.succeeded(12);
         next.decide();
-        assert!(!next.wishes.contains(&gives(1)), "for nobody");
+        assert!(!next.effects.contains(&gives(1)), "for nobody");
         assert_eq!(next.state.holder(LAMP), None, "the first host may have it");
         next.hold();
         assert_eq!(next.state.holder(LAMP), Some(two));
@@ -206,7 +206,7 @@ fn what_another_leader_proposed_counts_as_given() {
     for (by, is_given) in [(11, true), (12, false)] {
         let mut bench = Bench::new(Limits::new());
         bench.ask(lock(LAMP, one));
-        bench.wishes.clear();
+        bench.effects.clear();
         bench.decide_on(&Update::Act {
             device: LAMP,
             claim: one,
@@ -215,7 +215,7 @@ fn what_another_leader_proposed_counts_as_given() {
             delivery: Delivery::AtMostOnce,
             by: Member::new(by, 0),
         });
-        assert_eq!(bench.wishes.contains(&gives(1)), is_given);
+        assert_eq!(bench.effects.contains(&gives(1)), is_given);
         bench.decide();
         assert!(bench.state.act(LAMP).is_some_and(Act::is_under_way));
         bench.hold();
@@ -246,12 +246,12 @@ fn a_command_that_ended_before_its_leader_learned_of_it_is_not_given() {
             outcome: Outcome::Unknown,
         },
     ];
-    bench.wishes.clear();
+    bench.effects.clear();
     let verdicts = updates.map(|it| bench.state.apply(&it));
     for verdict in verdicts {
         bench.call(|leader, state, out| leader.on_applied(state, &verdict, out));
     }
-    assert_eq!(bench.wishes, [tell(HERE, acted(one, 0, Outcome::Unknown))]);
+    assert_eq!(bench.effects, [tell(HERE, acted(one, 0, Outcome::Unknown))]);
     assert_eq!(bench.proposed, []);
 }
 

@@ -14,7 +14,7 @@ fn a_device_that_does_not_answer_is_down_and_one_that_answers_is_up() {
         arm(Timer::Unanswered, config.ping_timeout),
         arm(Timer::Ping, config.ping),
     ];
-    assert_eq!(bench.wishes, pings);
+    assert_eq!(bench.effects, pings);
     bench.report(DOOR, "shut");
     assert_eq!(bench.tick(Timer::Unanswered), []);
     assert_eq!(bench.status(LAMP).version, 0, "one miss is not enough");
@@ -185,7 +185,7 @@ fn what_a_device_did_says_how_it_is_until_it_reports_something_else() {
     bench.ask(lock(LAMP, one));
     bench.ask(act(one, 0, Delivery::AtLeastOnce));
     // It says how it was, then that it did it, then how it is.
-    bench.wishes.clear();
+    bench.effects.clear();
     bench.call(|leader, state, out| {
         let ticket = Ticket {
             device: LAMP,
@@ -207,7 +207,7 @@ fn what_a_device_did_says_how_it_is_until_it_reports_something_else() {
     };
     assert_eq!(bench.status(LAMP), on);
     let told = shown(3, true, Some("on".into()), 1);
-    assert!(bench.wishes.contains(&tell(HERE, told)));
+    assert!(bench.effects.contains(&tell(HERE, told)));
     // What failed says nothing.
     bench.report(LAMP, "off");
     bench.ask(act(one, 1, Delivery::AtLeastOnce));

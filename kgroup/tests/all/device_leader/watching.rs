@@ -25,7 +25,7 @@ fn a_routine_is_told_of_a_status_until_it_has_seen_it() {
     assert_eq!(bench.tick(Timer::Resend), []);
     // A new leader tells it once more, for it does not know.
     let mut next = bench.succeeded(12);
-    assert!(next.wishes.contains(&again));
+    assert!(next.effects.contains(&again));
     assert_eq!(next.tick(Timer::Resend), [again, resend]);
 }
 
@@ -85,9 +85,9 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
     assert_eq!(bench.ask(question(LAMP)), [Effect::Read(2)]);
     bench.report(LAMP, "on");
     let readable = |bench: &mut Bench, read| {
-        bench.wishes.clear();
+        bench.effects.clear();
         bench.call(|leader, state, out| leader.on_readable(state, read, out));
-        core::mem::take(&mut bench.wishes)
+        core::mem::take(&mut bench.effects)
     };
     let read = Answer::Read {
         device: LAMP,
