@@ -1,4 +1,11 @@
 //! One machine: the groups of a node, what it leads, and what it asks.
+//!
+//! A step of [`handle`](Machine::handle) goes round: `ask_groups` gives the input to the groups, which send
+//! nothing yet, and keeps their events in `said`. `settle` takes these one by one: `on_said` passes each to
+//! the leader of its group (`on`, `try_on`, [`Leading::on`]), and the leader writes down its effects.
+//! `carry_out` turns those into timers, events and commands to the groups, by `ask_groups` again; events of
+//! these wait behind the others. When `said` is empty, `flush` sends the messages of all these steps, so
+//! that those to one node share frames and come behind the facts. Only facts do not wait in `said`.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;

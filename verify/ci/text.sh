@@ -57,9 +57,9 @@ layout() {
             bad=1
         fi
     done < <(git ls-files '*/Cargo.toml')
-    for folder in membership camera celect replica safehome kgroup pcm; do
+    for folder in membership camera celect replica safehome groups kgroup pcm; do
         for below in $(sed -n '/^\[dependencies\]/,/^\[dev/s/^selvedge-\([a-z]*\).*/\1/p' "$folder/Cargo.toml"); do
-            if [[ ! " core sim replica routine " == *" $below "* ]]; then
+            if [[ ! " core sim replica groups routine " == *" $below "* ]]; then
                 echo "$folder depends on $below, on which no protocol may depend"
                 bad=1
             fi
