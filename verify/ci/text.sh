@@ -67,9 +67,10 @@ layout() {
     done
     local file
     # The rooms of ARCHITECTURE.md. A hub has no peers, and pcm's two machines share its messages.
-    for file in {membership,camera,celect,replica,safehome}/src/{config,counters,event,machine,state,check,published}.rs \
-        {membership,camera,celect,replica}/src/message.rs \
-        kgroup/src/groups/{config,counters,event,machine,message,state,check,published}.rs \
+    for file in {membership,camera,celect,replica,groups,safehome}/src/{config,counters,event,machine,state,check,published}.rs \
+        {membership,camera,celect,replica,groups}/src/message.rs \
+        kgroup/src/{config,event,machine,message,state,check,published}.rs \
+        kgroup/src/{devices,routines}/{config,event,machine,state,published}.rs \
         pcm/src/{message,check,published}.rs \
         pcm/src/{gateway,follower}/{config,counters,event,machine,state}.rs; do
         if [[ ! -e $file ]]; then
