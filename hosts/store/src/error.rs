@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use selvedge_core::NodeId;
 use thiserror::Error;
 
 /// Why a store cannot be opened, or cannot store.
@@ -34,6 +35,43 @@ pub enum StoreError {
     /// The stored bytes cannot be used.
     #[error(transparent)]
     Damage(#[from] Damage),
+    /// The file was damaged, and is out of the way now.
+    #[error(
+        "{file} is damaged ({found}), and was put aside as .damaged: begin as a node whose memory is lost, and never \
+         as one that was never started"
+    )]
+    PutAside {
+        /// The file.
+        file: PathBuf,
+        /// The contradiction.
+        found: String,
+    },
+    /// Nothing is stored, of a node that was started before.
+    #[error(
+        "nothing is stored here: begin as a node that was never started if that is so, or as one whose memory is lost"
+    )]
+    Nothing,
+    /// Something is stored, of a node that is to begin without it.
+    #[error("the folder holds the memory of a node: begin with it, or name another folder")]
+    Something,
+    /// Another node stored it.
+    #[error("this is the folder of node {found}, and not of {asked}: give each node its own")]
+    OtherNode {
+        /// The node that was to begin.
+        asked: NodeId,
+        /// The node whose folder it is.
+        found: NodeId,
+    },
+}
+
+/// An error of the database, in work on tables of a program's own: by `?` from each of redb's.
+#[derive(Debug)]
+pub struct Failed(pub(crate) Box<redb::Error>);
+
+impl<E: Into<redb::Error>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self(Box::new(error.into()))
+    }
 }
 
 /// Why stored bytes cannot be used. The file was left as it is.

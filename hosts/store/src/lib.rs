@@ -109,6 +109,9 @@
 //! | one process uses a folder at a time ([`StoreError::InUse`]) | the system has locks of files |
 //! | memory: the base, at most [`Schema::limit`] facts and those of one call, and 32 MiB for the database's pages | |
 //!
+//! A host of a node with a life of its own in each start opens its folder by [`Memory::open`], which
+//! compares what is found with what the user says.
+//!
 //! A call that failed is not tried again: the host ends, and begins again from what is stored. What
 //! waits in its barrier has not happened then.
 
@@ -118,13 +121,9 @@
     clippy::std_instead_of_alloc,
     reason = "hosts have the standard library"
 )]
-#![allow(
-    clippy::result_large_err,
-    reason = "the database's error is large, and ends the process"
-)]
-
 mod copy;
 mod error;
+mod lives;
 mod look;
 
 use std::fs::{self, File, OpenOptions};
@@ -142,7 +141,8 @@ use selvedge_core::durable::{Barrier, Durable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use error::{Damage, StoreError};
+pub use error::{Damage, Failed, StoreError};
+pub use lives::{Beginning, Memory};
 /// The database, for tables of a program's own.
 pub use redb;
 
@@ -225,7 +225,7 @@ impl Store {
         if !file.exists() {
             // A database that is half made is not told from another program's file, so it has another
             // name until it is whole.
-            let new = file.with_extension("new");
+            let new = dir.join(format!("{}.new", schema.file));
             fs::remove_file(&new)
                 .or_else(unless_missing)
                 .map_err(folder)?;
@@ -261,7 +261,7 @@ impl Store {
     ) -> Result<(Self, Option<Found<B, F>>), StoreError> {
         let looked = look::look(medium.clone(), schema, &file)?;
         let found = looked.raw.map(|it| it.decode(schema, &file)).transpose()?;
-        let open = || {
+        let open = || -> Result<_, Failed> {
             let mut database = Builder::new()
                 .set_cache_size(CACHE)
                 .create_with_backend(medium)?;
@@ -270,7 +270,7 @@ impl Store {
             }
             Ok(database)
         };
-        let database = open().map_err(|it: DatabaseError| failed(&file, it.into()))?;
+        let database = open().map_err(|it| failed(&file, it))?;
         let facts = found.as_ref().map_or(0, |it| it.facts.len() as u64);
         let store = Self {
             schema,
@@ -312,7 +312,7 @@ impl Store {
         &mut self,
         facts: &[F],
         base: impl FnOnce() -> B,
-        more: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+        more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,
     ) -> Result<(), StoreError> {
         self.put(
             facts.iter().map(postcard::to_allocvec).collect(),
@@ -325,7 +325,7 @@ impl Store {
         &mut self,
         facts: Vec<postcard::Result<Vec<u8>>>,
         base: impl FnOnce() -> B,
-        more: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+        more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,
     ) -> Result<(), StoreError> {
         if self.is_due(facts.len()) {
             return self.rebase(&base(), more);
@@ -359,7 +359,7 @@ impl Store {
     pub fn rebase<B: Serialize>(
         &mut self,
         base: &B,
-        more: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+        more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,
     ) -> Result<(), StoreError> {
         let base = postcard::to_allocvec(&(self.schema.format, base));
         let base = base.map_err(|it| self.entry(it))?;
@@ -379,9 +379,9 @@ impl Store {
     /// When the disk fails.
     pub fn transact<T>(
         &mut self,
-        work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
+        work: impl FnOnce(&WriteTransaction) -> Result<T, Failed>,
     ) -> Result<T, StoreError> {
-        let done = || {
+        let done = || -> Result<T, Failed> {
             let mut txn = self.database.begin_write()?;
             txn.set_durability(Durability::Immediate);
             let done = work(&txn)?;
@@ -397,7 +397,7 @@ impl Store {
     /// When the disk fails.
     pub fn read<T>(
         &self,
-        work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
+        work: impl FnOnce(&ReadTransaction) -> Result<T, Failed>,
     ) -> Result<T, StoreError> {
         let done = || work(&self.database.begin_read()?);
         done().map_err(|it| failed(&self.file, it))
@@ -415,17 +415,8 @@ impl Store {
     }
 }
 
-/// Moves a damaged file out of the way, to the same name that ends in `damaged`, so that the next
-/// start finds nothing.
-///
-/// # Errors
-/// When the folder cannot be written.
-pub fn put_aside(file: &Path) -> io::Result<()> {
-    fs::rename(file, file.with_extension("damaged"))
-}
-
 /// Makes a database in which nothing is stored. It is on the disk when this returns.
-fn make(file: &Path, schema: Schema) -> Result<(), redb::Error> {
+fn make(file: &Path, schema: Schema) -> Result<(), Failed> {
     let database = Database::create(file)?;
     let mut txn = database.begin_write()?;
     txn.set_durability(Durability::Immediate);
@@ -448,9 +439,7 @@ fn unless_missing(error: io::Error) -> io::Result<()> {
     Err(error)
 }
 
-fn failed(file: &Path, source: redb::Error) -> StoreError {
-    StoreError::Database {
-        file: file.into(),
-        source: Box::new(source),
-    }
+fn failed(file: &Path, Failed(source): Failed) -> StoreError {
+    let file = file.into();
+    StoreError::Database { file, source }
 }

@@ -10,7 +10,7 @@ use redb::{Builder, Database, ReadableTable as _, TableHandle as _};
 use serde::de::DeserializeOwned;
 
 use crate::copy::{Copy, Shared};
-use crate::{CACHE, Damage, Found, Schema, StoreError, failed};
+use crate::{CACHE, Damage, Failed, Found, Schema, StoreError, failed};
 
 /// What a medium holds, as far as it is this program's.
 pub(crate) struct Looked {
@@ -53,9 +53,13 @@ impl Raw {
 }
 
 /// Reads what a medium holds, of which nothing changes.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "of the other errors nothing follows about what is stored"
+)]
 pub(crate) fn look(medium: Shared, schema: Schema, file: &Path) -> Result<Looked, StoreError> {
     // The database asserts some of what it finds in a file: a panic is damage as well.
-    let looked = quietly(|| {
+    let looked = quietly(|| -> Result<_, Failed> {
         let copy = Copy::new(medium)?;
         let mut database = Builder::new()
             .set_cache_size(CACHE)
@@ -64,36 +68,36 @@ pub(crate) fn look(medium: Shared, schema: Schema, file: &Path) -> Result<Looked
         // being closed may leave a list of free pages that differs from what is in use.
         let is_repaired = !database.check_integrity()?;
         if is_repaired && !database.check_integrity()? {
-            return Err(redb::Error::Corrupted("it cannot be repaired".into()));
+            return Err(redb::Error::Corrupted("it cannot be repaired".into()).into());
         }
         let raw = read(&database, schema)?;
         Ok(raw.map(|raw| Looked { raw, is_repaired }))
     });
     let file = file.to_path_buf();
-    match looked {
-        Ok(Ok(Some(looked))) => Ok(looked),
-        Ok(Ok(None))
-        | Ok(Err(
-            redb::Error::TableTypeMismatch { .. }
-            | redb::Error::TableIsMultimap(_)
-            | redb::Error::TypeDefinitionChanged { .. },
-        )) => Err(Damage::Foreign(file).into()),
-        Ok(Err(redb::Error::Io(error))) if error.kind() == ErrorKind::InvalidData => {
+    let source = match looked {
+        Ok(Ok(Some(looked))) => return Ok(looked),
+        Ok(Ok(None)) => return Err(Damage::Foreign(file).into()),
+        Ok(Err(Failed(source))) => source,
+        Err(found) => return Err(Damage::Contents { file, found }.into()),
+    };
+    match *source {
+        redb::Error::TableTypeMismatch { .. }
+        | redb::Error::TableIsMultimap(_)
+        | redb::Error::TypeDefinitionChanged { .. } => Err(Damage::Foreign(file).into()),
+        redb::Error::Io(error) if error.kind() == ErrorKind::InvalidData => {
             Err(Damage::Foreign(file).into())
         }
-        Ok(Err(redb::Error::Io(error))) if error.kind() == ErrorKind::UnexpectedEof => {
+        redb::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
             let found = "its end is missing".into();
             Err(Damage::Contents { file, found }.into())
         }
-        Ok(Err(redb::Error::Corrupted(found))) => Err(Damage::Contents { file, found }.into()),
-        // The file cannot be read: nothing is known of the database.
-        Ok(Err(source)) => Err(failed(&file, source)),
-        Err(found) => Err(Damage::Contents { file, found }.into()),
+        redb::Error::Corrupted(found) => Err(Damage::Contents { file, found }.into()),
+        source => Err(failed(&file, source.into())),
     }
 }
 
 /// What the tables hold; `None` if they are another program's.
-fn read(database: &Database, schema: Schema) -> Result<Option<Option<Raw>>, redb::Error> {
+fn read(database: &Database, schema: Schema) -> Result<Option<Option<Raw>>, Failed> {
     let txn = database.begin_read()?;
     let names: Vec<String> = txn.list_tables()?.map(|it| it.name().into()).collect();
     if names.is_empty() {

@@ -54,7 +54,7 @@ fn each_block(bytes: &[u8], mut check: impl FnMut(&[u8], &str)) {
         if !used.is_empty() {
             places.extend((0..4).map(|_| used[rng.next_u32() as usize % used.len()]));
         }
-        for at in places {
+        for &at in &places {
             let mut flipped = bytes.to_vec();
             flipped[at] ^= 1 << (rng.next_u32() % 8);
             check(&flipped, &format!("byte {at}"));

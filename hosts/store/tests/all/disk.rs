@@ -143,8 +143,8 @@ impl StorageBackend for Disk {
         disk.count()?;
         // A barrier between writes is none that the power waits for.
         if !eventual && !disk.forgets {
-            disk.synced = disk.now.clone();
-            disk.writes.clear();
+            let Inner { synced, writes, .. } = &mut *disk;
+            writes.drain(..).for_each(|it| it.apply(synced));
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use selvedge_core::{Member, NodeId};
 use selvedge_store::redb::{Database, TableDefinition};
-use selvedge_store::{Damage, Schema, Store, StoreError, put_aside};
+use selvedge_store::{Beginning, Damage, Found, Memory, Schema, Store, StoreError};
 
 use crate::log::{Log, SCHEMA, begin, count, write};
 
@@ -31,6 +32,11 @@ impl Dir {
 
     fn file(&self) -> PathBuf {
         self.0.join(SCHEMA.file)
+    }
+
+    /// Where a database is while it is made.
+    fn new_file(&self) -> PathBuf {
+        self.0.join("test.redb.new")
     }
 }
 
@@ -83,7 +89,7 @@ fn a_folder_is_used_by_one_at_a_time() {
 fn a_database_that_was_half_made_is_made_again() {
     let dir = Dir::new();
     fs::create_dir(&dir.0).unwrap();
-    let new = dir.file().with_extension("new");
+    let new = dir.new_file();
     fs::write(&new, [0; 100]).unwrap();
     assert_eq!(dir.open().unwrap().1, None);
     assert!(!new.exists());
@@ -124,8 +130,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
     let other = damage(dir.open_as(Schema { base, ..SCHEMA }));
     assert_eq!(other, Damage::Foreign(dir.file()));
     // The type of an entry differs from what the program reads.
-    let other: Result<(_, Option<selvedge_store::Found<[u64; 9], u64>>), _> =
-        Store::open(&dir.0, SCHEMA);
+    let other: Result<(_, Option<Found<[u64; 9], u64>>), _> = Store::open(&dir.0, SCHEMA);
     let other = other.map(drop).unwrap_err();
     assert!(
         matches!(other, StoreError::Damage(Damage::Entry { .. })),
@@ -148,16 +153,60 @@ fn a_table_of_another_type_under_the_same_name_is_reported() {
     assert!(matches!(why, StoreError::Damage(_)), "{why}");
 }
 
+/// Opens the folder of node 1.
+fn begin_life(dir: &Dir, memory: Memory) -> Result<(Store, Beginning<u8, u8>), StoreError> {
+    memory.open(&dir.0, SCHEMA, NodeId(1))
+}
+
 #[test]
-fn a_damaged_file_is_put_aside_on_request() {
+fn a_life_begins_as_the_user_says_or_not_at_all() {
     let dir = Dir::new();
-    drop(dir.open().unwrap());
-    fs::write(dir.file(), b"no database").unwrap();
-    damage(dir.open());
-    put_aside(&dir.file()).unwrap();
-    let aside = fs::read(dir.file().with_extension("damaged")).unwrap();
-    assert_eq!(aside, b"no database");
-    assert_eq!(dir.open().unwrap().1, None);
+    let refused = |memory| begin_life(&dir, memory).map(drop).unwrap_err();
+    assert!(matches!(refused(Memory::Kept), StoreError::Nothing));
+    let (mut store, first) = begin_life(&dir, Memory::None).unwrap();
+    let me = Member::new(1, 0);
+    assert_eq!(first, Beginning::First(me));
+    store.rebase(&(me, 7_u8), |_| Ok(())).unwrap();
+    store.write(&[8_u8], || 0, |_| Ok(())).unwrap();
+    drop(store);
+    for memory in [Memory::None, Memory::Lost] {
+        assert!(matches!(refused(memory), StoreError::Something));
+    }
+    let (base, facts) = (7, vec![8]);
+    let later = Beginning::Later(Member::new(1, 1), Found { base, facts });
+    assert_eq!(begin_life(&dir, Memory::Kept).unwrap().1, later);
+    let (asked, found) = (NodeId(2), NodeId(1));
+    let other = Memory::Kept.open::<u8, u8>(&dir.0, SCHEMA, asked);
+    let other = other.map(drop).unwrap_err();
+    assert!(
+        matches!(other, StoreError::OtherNode { asked: a, found: f } if (a, f) == (asked, found))
+    );
+    let Beginning::Lost(me) = begin_life(&Dir::new(), Memory::Lost).unwrap().1 else {
+        panic!("its memory is lost");
+    };
+    assert!(me.supersedes(Member::new(1, 1_000_000)));
+}
+
+#[test]
+fn a_damaged_file_of_a_node_is_put_aside() {
+    let dir = Dir::new();
+    let (mut store, _) = begin_life(&dir, Memory::None).unwrap();
+    store
+        .rebase(&(Member::new(1, 0), 7_u8), |_| Ok(()))
+        .unwrap();
+    drop(store);
+    let mut damaged = fs::read(dir.file()).unwrap();
+    damaged.iter_mut().skip(4_096).for_each(|it| *it ^= 0x55);
+    fs::write(dir.file(), &damaged).unwrap();
+    let why = begin_life(&dir, Memory::Kept).map(drop).unwrap_err();
+    assert!(matches!(why, StoreError::PutAside { .. }), "{why}");
+    assert_eq!(
+        fs::read(dir.file().with_extension("damaged")).unwrap(),
+        damaged
+    );
+    let why = begin_life(&dir, Memory::Kept).map(drop).unwrap_err();
+    assert!(matches!(why, StoreError::Nothing), "{why}");
+    assert!(begin_life(&dir, Memory::Lost).is_ok());
 }
 
 #[test]
@@ -171,7 +220,7 @@ fn a_folder_that_cannot_be_used_is_named() {
         );
     };
     // A folder where the new file is to be.
-    fs::create_dir_all(dir.file().with_extension("new")).unwrap();
+    fs::create_dir_all(dir.new_file()).unwrap();
     named(dir.open().map(drop).unwrap_err(), &dir.0);
     // A folder where the file is to be.
     fs::create_dir(dir.file()).unwrap();

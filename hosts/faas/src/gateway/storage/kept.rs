@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use redb::{ReadableTable, ReadableTableMetadata as _};
 use selvedge_pcm::Library;
+use selvedge_store::Failed;
+use selvedge_store::redb::{self, ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
 
 use super::{MODULES, NUMBERS, Room};
+use selvedge_store::Failed;
 
 /// Of each module that is kept: its length in bytes, and its age. The disk has the order of coming alone, so
 /// after a start a module that was put again is as old as it was at first.
@@ -26,9 +28,8 @@ struct Entry {
 
 impl Kept {
     /// What the database has. O(n) for n bytes of modules.
-    pub(super) fn read(database: &redb::Database) -> Result<Self, redb::Error> {
+    pub(super) fn read(txn: &ReadTransaction) -> Result<Self, Failed> {
         let mut kept = Self::default();
-        let txn = database.begin_read()?;
         let numbers = match txn.open_table(NUMBERS) {
             Ok(it) => it,
             Err(redb::TableError::TableDoesNotExist(_)) => return Ok(kept),
