@@ -87,4 +87,8 @@ pub enum ConfigError {
     #[cfg(feature = "kgroup")]
     #[error("k-groups: {0}")]
     Groups(#[from] selvedge_kgroup::Reject),
+    /// The stored facts of the k-groups.
+    #[cfg(feature = "kgroup")]
+    #[error("what is stored of k-groups: {0}")]
+    Facts(#[from] selvedge_kgroup::groups::Damage),
 }

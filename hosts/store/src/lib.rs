@@ -298,7 +298,11 @@ impl Store {
         let Some(mark) = barrier.write_facts(|it| facts.push(postcard::to_allocvec(it))) else {
             return Ok(false);
         };
-        self.put(facts, base, |_| Ok(()))?;
+        if self.is_due(facts.len()) {
+            self.rebase(&base(), |_| Ok(()))?;
+        } else {
+            self.put(facts.into_iter().collect(), |_| Ok(()))?;
+        }
         barrier.stored(mark, out);
         Ok(true)
     }
@@ -314,23 +318,27 @@ impl Store {
         base: impl FnOnce() -> B,
         more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,
     ) -> Result<(), StoreError> {
-        self.put(
-            facts.iter().map(postcard::to_allocvec).collect(),
-            base,
-            more,
-        )
-    }
-
-    fn put<B: Serialize>(
-        &mut self,
-        facts: Vec<postcard::Result<Vec<u8>>>,
-        base: impl FnOnce() -> B,
-        more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,
-    ) -> Result<(), StoreError> {
         if self.is_due(facts.len()) {
             return self.rebase(&base(), more);
         }
-        let facts = facts.into_iter().collect::<Result<Vec<_>, _>>();
+        self.put(facts.iter().map(postcard::to_allocvec).collect(), more)
+    }
+
+    /// Stores facts whatever their number: for a host that looks by itself whether a base
+    /// [is due](Self::is_due).
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn append<F: Serialize>(&mut self, facts: &[F]) -> Result<(), StoreError> {
+        let facts = facts.iter().map(postcard::to_allocvec);
+        self.put(facts.collect(), |_| Ok(()))
+    }
+
+    fn put(
+        &mut self,
+        facts: postcard::Result<Vec<Vec<u8>>>,
+        more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,
+    ) -> Result<(), StoreError> {
         let facts = facts.map_err(|it| self.entry(it))?;
         let (definition, first) = (self.schema.facts(), self.facts);
         self.transact(|txn| {

@@ -130,7 +130,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
     let other = damage(dir.open_as(Schema { base, ..SCHEMA }));
     assert_eq!(other, Damage::Foreign(dir.file()));
     // The type of an entry differs from what the program reads.
-    let other: Result<(_, Option<Found<[u64; 9], u64>>), _> = Store::open(&dir.0, SCHEMA);
+    let other = Store::open::<[u64; 9], u64>(&dir.0, SCHEMA);
     let other = other.map(drop).unwrap_err();
     assert!(
         matches!(other, StoreError::Damage(Damage::Entry { .. })),

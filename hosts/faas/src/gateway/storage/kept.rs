@@ -7,7 +7,6 @@ use selvedge_store::Failed;
 use selvedge_store::redb::{self, ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
 
 use super::{MODULES, NUMBERS, Room};
-use selvedge_store::Failed;
 
 /// Of each module that is kept: its length in bytes, and its age. The disk has the order of coming alone, so
 /// after a start a module that was put again is as old as it was at first.
