@@ -38,6 +38,23 @@ impl Disk {
     }
 }
 
+/// Disks that are stuck until this is dropped, also where the test fails: their threads end before the
+/// runtime does.
+struct Stuck<'a>(&'a [Disk]);
+
+impl<'a> Stuck<'a> {
+    fn new(disks: &'a [Disk]) -> Self {
+        disks.iter().for_each(|it| it.set(STUCK));
+        Self(disks)
+    }
+}
+
+impl Drop for Stuck<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|it| it.set(0));
+    }
+}
+
 impl StorageBackend for Disk {
     fn len(&self) -> Result<u64> {
         Ok(self.bytes.lock().unwrap().len() as u64)
@@ -143,13 +160,13 @@ async fn nothing_of_k_groups_is_sent_before_it_is_stored_and_all_else_goes_on() 
     let doors = nodes[0].map("doors");
     let stored = timeout(PATIENCE, doors.put("front", b"shut")).await;
     assert_eq!(stored.unwrap(), Ok(Stored::Done { version: 1 }));
-    disks.iter().for_each(|it| it.set(STUCK));
+    let stuck = Stuck::new(&disks);
     {
         let mut asked = Box::pin(doors.put("front", b"open"));
         assert!(timeout(Duration::from_secs(2), &mut asked).await.is_err());
         // Ten periods of membership.
         assert!(nodes.iter().all(|it| it.live() == 3));
-        disks.iter().for_each(|it| it.set(0));
+        drop(stuck);
         let stored = timeout(PATIENCE, asked).await.unwrap();
         assert_eq!(stored, Ok(Stored::Done { version: 2 }));
     }
