@@ -1,4 +1,4 @@
-//! What a member must not forget, on a disk: a base, and the facts since.
+//! A member's base and the facts since, on a disk.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ const SCHEMA: Schema = Schema {
     base: "selvedge replicated map: base",
     facts: "selvedge replicated map: facts",
     format: 1,
-    // The tests do not wait for so many.
+    // Fewer in tests.
     limit: if cfg!(test) { 20 } else { 1_000 },
 };
 
@@ -31,7 +31,7 @@ pub(crate) enum StorageError {
     Replica(#[from] Reject),
 }
 
-/// All that a member must not forget: its life, and what its replica promised.
+/// A member's life, and the promises of its replica.
 pub(crate) fn base(replica: &Replica<Map>) -> (Member, Stored<Map>) {
     (replica.me(), replica.stored())
 }

@@ -16,7 +16,7 @@ const SCHEMA: Schema = Schema {
     limit: 100,
 };
 
-/// What a disk writes in whole or not at all.
+/// The length that a disk writes in whole or not at all.
 const SECTOR: usize = 512;
 
 /// A medium in memory.
@@ -85,7 +85,7 @@ pub fn database(data: &[u8]) {
     opened(data);
 }
 
-/// As [`database`]; returns how many facts are there, or nothing where it is refused.
+/// As [`database`]; returns the number of facts, or `None` where it is refused.
 fn opened(data: &[u8]) -> Option<u64> {
     static WHOLE: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
     let whole = WHOLE.get_or_init(|| databases().unwrap_or_default());

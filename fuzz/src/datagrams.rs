@@ -15,12 +15,12 @@ use selvedge_udp::{Datagrams, Host, Setup, TrafficReport, Transport, address};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 
-/// How many members the node lists, and how many bytes a datagram may have.
+/// The limits of members in the list, and of bytes in a datagram.
 const MEMBERS: u32 = 8;
 const BUDGET: u16 = 1_400;
 const ME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7_001);
 
-/// The socket of a node, and what lies in it.
+/// The socket of a node, and its inbox.
 #[derive(Clone, Debug, Default)]
 struct Socket(Arc<Mutex<Inner>>);
 
@@ -103,7 +103,7 @@ impl Datagrams for Socket {
 /// an odd first byte the mesh is sealed, and most datagrams are sealed by their sender.
 ///
 /// Whatever they are, each is counted, the node lists a bounded number of members at addresses that it can
-/// send to, sends only what its settings allow, and answers its application. And `data` as the metadata
+/// send to, keeps to its settings in what it sends, and answers its application. And `data` as the metadata
 /// of a member gives addresses that return.
 ///
 /// # Panics
@@ -159,7 +159,7 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
         rest = next;
         let source = SocketAddr::from(([192, 0, 2, sender], 7_000 + u16::from(sender % 4)));
         let mut datagram = bytes.to_vec();
-        // The others are as if they were of a stranger.
+        // The others come from a stranger.
         if let Some(sealer) = sealers.get_mut(usize::from(sender))
             && let Some(kind) = bytes.get(1)
         {
@@ -173,7 +173,7 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
     while !socket.lock().inbox.is_empty() {
         yield_now().await;
     }
-    // It carries out what the last one asked for.
+    // It carries out the effects of the last one.
     for _ in 0..8 {
         yield_now().await;
     }
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::seeds;
 
-    /// What is refused before it reaches a machine tests little.
+    /// Datagrams that no machine takes test little.
     #[test]
     fn machines_take_most_of_the_seeds() {
         let seeds = seeds().filter(|it| it.target == "datagrams");

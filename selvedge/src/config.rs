@@ -89,6 +89,6 @@ pub enum ConfigError {
     Groups(#[from] selvedge_kgroup::Reject),
     /// The stored facts of the k-groups.
     #[cfg(feature = "kgroup")]
-    #[error("what is stored of k-groups: {0}")]
+    #[error("stored facts of k-groups: {0}")]
     Facts(#[from] selvedge_kgroup::groups::Damage),
 }

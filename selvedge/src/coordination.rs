@@ -20,11 +20,11 @@ pub struct Coordination {
     /// The settings of this node.
     pub config: kgroup::Config,
     /// Whether no former life of this node took part. It is for the first life of this machine: later
-    /// ones begin [again](Begin::Again), or with what the former one stored.
+    /// ones begin [again](Begin::Again), or with the stored facts of the former one.
     pub begin: Begin,
 }
 
-/// What a host that stores keeps of a node's part in k-groups.
+/// A fact of a node's part in k-groups, for a host that stores.
 pub type Fact = <Kgroup as Durable>::Fact;
 
 /// A node's part in k-groups, over all its lives.
@@ -104,7 +104,7 @@ impl Node {
         present.kgroup.as_ref().map(Nested::machine)
     }
 
-    /// A life is over: the next one begins with what it has stored.
+    /// A life has ended: the next one begins with its stored facts.
     pub(super) fn remember(&mut self) {
         let kgroup = self.present.as_ref().and_then(|it| it.kgroup.as_ref());
         let facts = self.coordination.as_mut().map(|it| &mut it.facts);

@@ -110,10 +110,10 @@ pub fn frame(bytes: &[u8]) {
     assert_eq!(again, Ok(frame), "a frame changes when it is written");
 }
 
-/// Bytes as what a gateway has stored: its former life, what it held, and the facts since.
+/// Bytes as the stored data of a gateway: its former life, a base, and the facts since.
 ///
 /// # Panics
-/// When a gateway that begins with it cannot store what it has.
+/// When a gateway that begins with it cannot store itself.
 ///
 /// Returns whether a gateway begins with it.
 pub fn stored(bytes: &[u8]) -> bool {
@@ -135,7 +135,7 @@ pub fn stored(bytes: &[u8]) -> bool {
             message,
         },
     ] {
-        // What there is may leave no room.
+        // There may be no room.
         driver.step(now, &mut rng, input, drop).ok();
         for _ in 0..8 {
             now = driver.deadline().unwrap_or(now).max(now);

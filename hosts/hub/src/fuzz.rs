@@ -126,10 +126,10 @@ pub fn published(bytes: &[u8]) -> bool {
     is_understood
 }
 
-/// Bytes as what a hub has stored: its state, the steps since, and the runs.
+/// Bytes as the stored data of a hub: its state, the steps since, and the runs.
 ///
 /// # Panics
-/// When a house that begins with it does not show itself, or cannot store what it has.
+/// When a house that begins with it does not show itself, or cannot store itself.
 ///
 /// Returns whether a house begins with it.
 pub fn stored(bytes: &[u8]) -> bool {
@@ -149,11 +149,12 @@ pub fn stored(bytes: &[u8]) -> bool {
         return false;
     };
     for name in ["good morning", "leave"] {
-        // What there is may leave no room.
+        // There may be no room.
         house.run(name, Moment { now, wall }).ok();
         now = house.deadline().unwrap_or(now).max(now);
         house.expire(Moment { now, wall });
-        let written = postcard::to_allocvec(&(house.saved(), house.take_changes().runs));
+        let runs = house.take_changes().runs;
+        let written = postcard::to_allocvec(&(house.saved(), runs));
         assert!(written.is_ok(), "it is stored: {written:?}");
         drop((house.take_todo(), house.view()));
     }

@@ -1,4 +1,4 @@
-//! What a hub must not forget, on a disk: the hub's state, the steps since, and the runs.
+//! The hub's state, the steps since, and the runs, on a disk.
 
 use std::collections::BTreeMap;
 use std::path::Path;

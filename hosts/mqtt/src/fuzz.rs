@@ -8,7 +8,7 @@ use rumqttc::{Packet, Publish, QoS};
 use crate::link::{self, LinkEvent};
 use crate::users::Users;
 
-/// How many bytes a packet may have.
+/// The longest packet, in bytes.
 const PACKET_MAX: usize = 64 * 1024;
 
 /// Bytes as the file of users.
@@ -16,7 +16,7 @@ const PACKET_MAX: usize = 64 * 1024;
 /// # Panics
 /// When a user that is read differs from its line, or an error names no line of the file.
 ///
-/// Returns how many users there are, if it is such a file.
+/// Returns the number of users, if it is such a file.
 pub fn users(bytes: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text
@@ -45,7 +45,7 @@ pub fn users(bytes: &[u8]) -> Option<usize> {
     Some(count)
 }
 
-/// Bytes as what a client says first to the broker inside.
+/// Bytes as the first packet of a client of the broker inside.
 ///
 /// # Panics
 /// When more changes than the flag of its session.
@@ -70,13 +70,12 @@ pub fn greeting(bytes: &[u8]) -> bool {
     true
 }
 
-/// Bytes as what a broker sends, and what is published there as something to say.
+/// Bytes as packets of a broker. Each published message is one to publish, too.
 ///
 /// # Panics
-/// When something that was retained is taken though nobody asked for it, or a packet has another length
-/// than was reckoned.
+/// When a retained message is taken against the settings, or a packet differs from its predicted length.
 ///
-/// Returns how many messages were published.
+/// Returns the number of published messages.
 pub fn packets(bytes: &[u8]) -> usize {
     let mut stream = bytes.into();
     let mut count = 0;
@@ -85,7 +84,7 @@ pub fn packets(bytes: &[u8]) -> usize {
             continue;
         };
         count += 1;
-        is_reckoned(&it);
+        is_predicted(&it);
         let (is_retained, takes) = (it.retain, takes_retained(&it.topic));
         match link::published(it, takes_retained) {
             LinkEvent::Retained => assert!(is_retained && !takes),
@@ -99,7 +98,7 @@ fn takes_retained(topic: &str) -> bool {
     topic.starts_with("state/")
 }
 
-fn is_reckoned(it: &Publish) {
+fn is_predicted(it: &Publish) {
     for qos in [QoS::AtMostOnce, QoS::AtLeastOnce] {
         let mut said = Publish::new(&it.topic, qos, it.payload.to_vec());
         // The library numbers it.

@@ -1,4 +1,4 @@
-//! The fuzz targets, over the committed corpus and over what is made here.
+//! The fuzz targets, over the committed corpus and over inputs that are made here.
 
 #![allow(
     clippy::indexing_slicing,
@@ -25,7 +25,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
 #[test]
 fn files_of_users_that_are_made_up_break_no_promise() {
     let inputs = inputs("users");
-    // A seed that is none tests nothing.
+    // Without a valid seed it tests nothing.
     assert!(inputs.iter().any(|it| fuzz::users(it) > Some(1)));
     for input in &inputs {
         for seed in 0..2_000 {

@@ -1,4 +1,4 @@
-//! A copy of a database in memory, of the blocks that were written to it.
+//! A view of a medium that keeps written blocks in memory.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
 
-/// A medium that several hold in turn, with what redb 2 needs to survive a crash at any moment.
+/// A medium with several handles, and two measures that redb 2 needs to survive a crash at any moment.
 ///
-/// A crash while it repairs a database, before it cuts the end of the file, leaves one that counts as
-/// closed and is longer than its header says. It would panic at each later start; one that was not
-/// closed is repaired, so each database looks like that. And it writes a header that counts on a longer
+/// A crash while it repairs a database, before it cuts the end of the file, leaves a database that
+/// counts as closed and is longer than in its header. Each later start would panic. A database that was not
+/// closed is repaired, so each looks like that. And redb writes a header that counts on a longer
 /// file before that length is synchronised: a crash may keep the one without the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared(pub(crate) Arc<dyn StorageBackend>);
@@ -51,7 +51,7 @@ impl StorageBackend for Shared {
 
 const BLOCK: u64 = 4_096;
 
-/// A medium that is read and never changed: what is written stays in memory. A database that is
+/// A medium that is read and never changed: writes stay in memory. A database that is
 /// opened on it may repair itself, and the file stays as it is.
 #[derive(Debug)]
 pub(crate) struct Copy {

@@ -21,7 +21,7 @@ pub enum StoreError {
     /// Another process has the folder.
     #[error("another process uses the folder {0}: stop it, or name another folder")]
     InUse(PathBuf),
-    /// The database cannot do what it is asked.
+    /// The database fails.
     #[error(
         "the database {file}: {source}: see whether the disk is full, and start again: all that was stored before \
          is there"
@@ -59,7 +59,7 @@ pub enum StoreError {
     OtherNode {
         /// The node that was to begin.
         asked: NodeId,
-        /// The node whose folder it is.
+        /// The node that uses the folder.
         found: NodeId,
     },
 }
@@ -78,7 +78,7 @@ impl<E: Into<redb::Error>> From<E> for Failed {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// The file, or what is in it, contradicts itself.
+    /// The file, or its content, contradicts itself.
     #[error("{file} is damaged ({found}): put it aside, and begin without it")]
     Contents {
         /// The file.
@@ -109,7 +109,7 @@ pub enum Damage {
         /// The format of this program.
         known: u16,
     },
-    /// An earlier version wrote it, whose entries would be misread.
+    /// An earlier version wrote it, and its entries would be misread.
     #[error(
         "{file} has format {found}, of an earlier version, and this program reads {known}: finish what was begun \
          under the earlier version, put the file aside, and begin without it"

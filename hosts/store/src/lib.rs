@@ -1,10 +1,10 @@
-//! Facts on a disk: what a [`Durable`] machine must not forget, in an embedded database (redb).
+//! Facts of a [`Durable`] machine on a disk, in an embedded database (redb).
 //!
-//! A [`Store`] is a folder with one database. The database holds a *base*, which is all that a machine
-//! must not forget at one moment, and the facts since. [`Store::open`] returns both; a host makes the
+//! A [`Store`] is a folder with one database. The database holds a *base*, which stands for all
+//! facts up to one moment, and the facts since. [`Store::open`] returns both; a host makes the
 //! machine from the base and folds the facts. After [`Schema::limit`] facts a new base takes their
-//! place. What else a program stores lies in tables of its own in the same database, and is written
-//! together with facts or by itself.
+//! place. A program may have tables of its own in the same database, which are written
+//! together with facts or by themselves.
 //!
 //! ```
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
@@ -28,7 +28,7 @@
 //!         let Input::Command(asker) = input else { return Err(()) };
 //!         self.last += 1;
 //!         cx.event(self.last); // the fact, and behind it
-//!         cx.send(asker, self.last); // what depends on it
+//!         cx.send(asker, self.last); // an effect that depends on it
 //!         Ok(())
 //!     }
 //! }
@@ -100,20 +100,20 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | what a call stored is on the disk when the call returns, and is there after a crash at any moment later | the disk keeps what it reports as synchronised |
-//! | after a crash there is each call's whole content or nothing of it, in the order of the calls | the disk keeps a prefix of what was synchronised, and any part of what was not |
+//! | the content of a call is on the disk when the call returns, and survives a crash at any later moment | the disk keeps writes that it reports as synchronised |
+//! | a crash keeps a prefix of the calls, each with its whole content | the disk keeps all synchronised writes, and any part of the others |
 //! | an effect is let out when the facts before it are stored ([`Store::store`]) | it goes through a [`Barrier`] |
-//! | a disk that is full or fails is reported ([`StoreError::Database`]); what was stored before is there at the next start | |
-//! | a file that is damaged, of another program or of another version is refused with [`Damage`], and not one byte of it changes | the damage is not in the last write before a crash: that is taken for a write that was cut off, and the database goes back by it |
-//! | no panic: those of the database at damaged pages are caught at the start and reported as [`Damage`] | panics unwind |
+//! | a disk that is full or fails is reported ([`StoreError::Database`]); the next start finds all earlier calls | |
+//! | a file that is damaged, of another program or of another version is refused with [`Damage`], and not one byte of it changes | the damage is not in the last write before a crash: it looks like a write that was cut off, and the database goes back by one call |
+//! | no panic: the start catches panics of the database at damaged pages, and reports them as [`Damage`] | panics unwind |
 //! | one process uses a folder at a time ([`StoreError::InUse`]) | the system has locks of files |
-//! | memory: the base, at most [`Schema::limit`] facts and those of one call, and 32 MiB for the database's pages | |
+//! | memory is bounded: the base, [`Schema::limit`] facts, the facts of one call, and 32 MiB for pages of the database | |
 //!
 //! A host of a node with a life of its own in each start opens its folder by [`Memory::open`], which
-//! compares what is found with what the user says.
+//! compares the folder with the user's statement.
 //!
-//! A call that failed is not tried again: the host ends, and begins again from what is stored. What
-//! waits in its barrier has not happened then.
+//! A call that failed is not tried again: the host ends, and begins again from the stored facts. Effects
+//! that wait in its barrier have not happened then.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -148,7 +148,7 @@ pub use redb;
 
 use crate::copy::Shared;
 
-/// How many bytes of pages the database keeps in memory; its own default is 1 GiB.
+/// The limit of pages that the database keeps in memory, in bytes; its own default is 1 GiB.
 const CACHE: usize = 32 << 20;
 
 /// The file of a program, and the tables in it that a [`Store`] keeps.
@@ -160,7 +160,7 @@ pub struct Schema {
     pub base: &'static str,
     /// The name of the table with facts.
     pub facts: &'static str,
-    /// The version of what is stored; a file of another version is refused. It changes with the
+    /// The version of the stored data; a file of another version is refused. It changes with the
     /// encoding of a base or a fact.
     pub format: u16,
     /// The number of facts after which a new base takes their place: enough to make bases rare, and
@@ -169,7 +169,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// One entry: the format, and then the base.
+    /// A table with one entry: the format, and then the base.
     const fn base(&self) -> TableDefinition<'static, (), &'static [u8]> {
         TableDefinition::new(self.base)
     }
@@ -179,7 +179,7 @@ impl Schema {
     }
 }
 
-/// What a former life stored.
+/// The stored data of a former life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found<B, F> {
     /// The base.
@@ -223,7 +223,7 @@ impl Store {
         let lock = locked(File::create(dir.join("lock")).map_err(folder)?)?;
         let file = dir.join(schema.file);
         if !file.exists() {
-            // A database that is half made is not told from another program's file, so it has another
+            // A half-made database looks like another program's file, so it has another
             // name until it is whole.
             let new = dir.join(format!("{}.new", schema.file));
             fs::remove_file(&new)
@@ -282,7 +282,7 @@ impl Store {
         Ok((store, found))
     }
 
-    /// Stores the facts that wait in a barrier, in one write, and lets out what waited for them. After
+    /// Stores the facts that wait in a barrier, in one write, and lets out the effects behind them. After
     /// [`Schema::limit`] facts `base` takes their place: all that the machine must not forget, after
     /// these facts. Returns false if no fact waited.
     ///
@@ -307,8 +307,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Stores facts, or in place of all facts a base that has these facts, together with what `more`
-    /// writes into tables of the program.
+    /// Stores facts, or in place of all facts a base that has these facts, together with the writes of `more`
+    /// into tables of the program.
     ///
     /// # Errors
     /// When the disk fails.
@@ -324,7 +324,7 @@ impl Store {
         self.put(facts.iter().map(postcard::to_allocvec).collect(), more)
     }
 
-    /// Stores facts whatever their number: for a host that looks by itself whether a base
+    /// Stores any number of facts: for a host that checks by itself whether a base
     /// [is due](Self::is_due).
     ///
     /// # Errors
@@ -353,13 +353,13 @@ impl Store {
         Ok(())
     }
 
-    /// Returns true if a base is to take the place of facts when so many more are stored.
+    /// Returns true if a base should take the place of facts when this number of them is added.
     #[must_use]
     pub const fn is_due(&self, facts: usize) -> bool {
         self.facts + facts as u64 > self.schema.limit
     }
 
-    /// Stores a base in place of all facts, together with what `more` writes into tables of the
+    /// Stores a base in place of all facts, together with the writes of `more` into tables of the
     /// program.
     ///
     /// # Errors

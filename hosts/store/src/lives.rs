@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{Damage, Found, Schema, Store, StoreError};
 
-/// What a node's folder holds, as its user says. A node that begins without the memory of its former
-/// lives, and votes as before, breaks promises that it gave; so what is found must be what was said.
+/// The content of a node's folder, as its user states it. A node that begins without the memory of its
+/// former lives, and votes as before, breaks promises that it gave; so the statement must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// That of its former life.
@@ -27,10 +27,10 @@ pub enum Memory {
 pub enum Beginning<B, F> {
     /// The first life, with incarnation 0.
     First(Member),
-    /// A life whose former ones are forgotten. It is later than they are if the node starts less often
+    /// A life after forgotten lives. It is later than they are if the node starts less often
     /// than once a second, and its clock is right.
     Lost(Member),
-    /// The life after the one that stored this.
+    /// The life after the life that stored this.
     Later(Member, Found<B, F>),
 }
 
@@ -38,13 +38,12 @@ pub enum Beginning<B, F> {
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 impl Memory {
-    /// Opens the folder of a node. Its base is a life and what the node holds: the host stores one of the
+    /// Opens the folder of a node. A base is a life and the node's data: the host stores a base of the
     /// new life ([`Store::rebase`]) before another node learns of it. A damaged file is put aside
     /// ([`StoreError::PutAside`]).
     ///
     /// # Errors
-    /// As [`Store::open`], and when the folder does not hold what the user says, or is that of another
-    /// node.
+    /// As [`Store::open`], and when the user's statement is wrong, or the folder belongs to another node.
     pub fn open<B: DeserializeOwned, F: DeserializeOwned>(
         self,
         dir: &Path,
@@ -82,7 +81,7 @@ impl Memory {
     }
 }
 
-/// Former lives are numbered one by one, from 0 or from a number as this one.
+/// Former lives are numbered one by one, from 0 or from a number such as this.
 fn after_a_loss() -> Incarnation {
     let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
     let since_2026 = since_1970.saturating_sub(EPOCH).as_secs();

@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use crate::copy::{Copy, Shared};
 use crate::{CACHE, Damage, Failed, Found, Schema, StoreError, failed};
 
-/// What a medium holds, as far as it is this program's.
+/// The content of a medium.
 pub(crate) struct Looked {
     /// A base and facts, if a base was ever stored.
     pub(crate) raw: Option<Raw>,
-    /// True if the database has repaired what it knows of its free pages. The medium needs the same.
+    /// True if the database has repaired its list of free pages. The medium needs the same.
     pub(crate) is_repaired: bool,
 }
 
@@ -52,20 +52,20 @@ impl Raw {
     }
 }
 
-/// Reads what a medium holds, of which nothing changes.
+/// Reads a medium, which does not change.
 #[allow(
     clippy::wildcard_enum_match_arm,
-    reason = "of the other errors nothing follows about what is stored"
+    reason = "nothing follows from the other errors about the stored data"
 )]
 pub(crate) fn look(medium: Shared, schema: Schema, file: &Path) -> Result<Looked, StoreError> {
-    // The database asserts some of what it finds in a file: a panic is damage as well.
+    // The database asserts some properties of a file: a panic is damage as well.
     let looked = quietly(|| -> Result<_, Failed> {
         let copy = Copy::new(medium)?;
         let mut database = Builder::new()
             .set_cache_size(CACHE)
             .create_with_backend(copy)?;
         // All pages in use are right by their checksums, or this fails. A crash while the database was
-        // being closed may leave a list of free pages that differs from what is in use.
+        // being closed may leave a list of free pages that differs from the pages in use.
         let is_repaired = !database.check_integrity()?;
         if is_repaired && !database.check_integrity()? {
             return Err(redb::Error::Corrupted("it cannot be repaired".into()).into());
@@ -96,7 +96,7 @@ pub(crate) fn look(medium: Shared, schema: Schema, file: &Path) -> Result<Looked
     }
 }
 
-/// What the tables hold; `None` if they are another program's.
+/// The content of the tables; `None` if they belong to another program.
 fn read(database: &Database, schema: Schema) -> Result<Option<Option<Raw>>, Failed> {
     let txn = database.begin_read()?;
     let names: Vec<String> = txn.list_tables()?.map(|it| it.name().into()).collect();
@@ -120,14 +120,14 @@ fn read(database: &Database, schema: Schema) -> Result<Option<Option<Raw>>, Fail
     Ok(Some(Some(Raw { base, facts })))
 }
 
-/// Does what may panic, and returns the panic's message. It is not printed; those of other threads
-/// are.
+/// Does work that may panic, and returns the panic's message. It is not printed; messages of other
+/// threads are.
 fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     thread_local! {
         static IS_QUIET: Cell<bool> = const { Cell::new(false) };
     }
-    // Once: what two threads put in its place in turn would not be what they find afterwards.
+    // Once: two threads that replace the hook in turn would not restore it.
     HOOK.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |it| {

@@ -77,7 +77,7 @@ pub enum HostError {
     /// The settings cannot work.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// What is stored cannot be used, or a first start cannot be stored.
+    /// The stored facts cannot be used, or a first start cannot be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The machine refused to begin.

@@ -47,8 +47,8 @@ pub enum NodeEvent {
     Unsent(Unsent),
     /// A send succeeded after [`Unsent`](Self::Unsent).
     SentAgain,
-    /// The disk does not store what the node promises in k-groups ([`Setup::facts`](crate::Setup::facts)),
-    /// for this reason. The node ends, and begins again from what is stored.
+    /// The disk does not store the node's promises in k-groups ([`Setup::facts`](crate::Setup::facts)),
+    /// for this reason. The node ends.
     Unstored(String),
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh alone:
     /// in the clear such processes take later and later lives, and each is an

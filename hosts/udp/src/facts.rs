@@ -1,4 +1,4 @@
-//! What a node has promised in k-groups, on a disk.
+//! A node's promises in k-groups, on a disk.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,10 +20,10 @@ const SCHEMA: Schema = Schema {
     format: 1,
     limit: 1_000,
 };
-/// How many effects may wait for the disk.
+/// The limit of effects that wait for the disk.
 const WAITING: usize = 1_024;
 
-/// A folder with what a node has promised in k-groups: see [`Setup::facts`](crate::Setup::facts).
+/// A folder with a node's promises in k-groups: see [`Setup::facts`](crate::Setup::facts).
 #[derive(Debug)]
 pub struct Facts {
     store: Store,
@@ -40,10 +40,10 @@ struct Base {
 
 impl Facts {
     /// Opens the folder, or makes it. It belongs to one node of one mesh. This reads and compares all
-    /// that is stored.
+    /// stored data.
     ///
     /// # Errors
-    /// When another process uses the folder, or what it holds cannot be used. Nothing was changed then.
+    /// When another process uses the folder, or its content cannot be used. Nothing was changed then.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let (store, found) = Store::open(dir, SCHEMA)?;
         Ok(Self { store, found })
@@ -120,8 +120,8 @@ enum Disk {
 }
 
 impl Keeping {
-    /// Holds back what k-groups ask for until the facts before it are stored. Returns what need not
-    /// wait, and is no fact.
+    /// Holds back effects of k-groups until the facts before them are stored. Returns an effect that need
+    /// not wait.
     pub(crate) fn hold(&mut self, waiting: Waiting) -> Option<Waiting> {
         if !is_of_groups(&waiting.effect) {
             return Some(waiting);
@@ -135,7 +135,7 @@ impl Keeping {
         free
     }
 
-    /// Returns true if so much waits that the machine takes no further step.
+    /// Returns true if too many effects wait for the machine to take a further step.
     pub(crate) fn is_behind(&self) -> bool {
         self.barrier.ready().is_err()
     }
@@ -171,7 +171,7 @@ impl Keeping {
         self.disk = Disk::Writes(mark, writes);
     }
 
-    /// Waits for the write that is under way, and returns what waited for it; without one, for ever.
+    /// Waits for the write that is under way, and returns the effects behind it; without one, for ever.
     pub(crate) async fn written(&mut self) -> Result<Vec<Waiting>, String> {
         let Disk::Writes(mark, writes) = &mut self.disk else {
             return core::future::pending().await;

@@ -201,7 +201,7 @@ impl Setup {
         self
     }
 
-    /// Stores what the node promises in k-groups, each fact before what depends on it is sent. Then a
+    /// Stores the node's promises in k-groups, each fact before effects that depend on it. Then a
     /// process that is started again with the same folder keeps these promises and votes at once, and
     /// groups go on when all nodes lose power together. How it begins is stored as well:
     /// [`Coordination::begin`] is for a folder that is empty. Where a folder is lost, that is

@@ -181,8 +181,8 @@ impl Task {
         }
     }
 
-    /// Begins to store new facts. Returns true if so much waited for the disk that nothing else was
-    /// done meanwhile.
+    /// Begins to store new facts. Returns true if too many effects waited for the disk, so that nothing else
+    /// was done meanwhile.
     async fn store(&mut self) -> bool {
         let Some(keeping) = &mut self.keeping else {
             return false;

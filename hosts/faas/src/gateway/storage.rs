@@ -1,4 +1,4 @@
-//! What a gateway must not forget, on a disk: a base, the facts since, and modules.
+//! A gateway's base, the facts since, and modules, on a disk.
 
 mod kept;
 
@@ -24,7 +24,7 @@ const SCHEMA: Schema = Schema {
     base: "selvedge faas: base",
     facts: "selvedge faas: facts",
     format: 1,
-    // The tests do not wait for so many.
+    // Fewer in tests.
     limit: if cfg!(test) { 20 } else { 1_000 },
 };
 /// By the number of their coming.
@@ -36,7 +36,7 @@ const NUMBERS: TableDefinition<'_, u64, u64> =
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// The directory or its database cannot be used, or does not hold what the user says.
+    /// The directory or its database cannot be used, or differs from the user's statement.
     #[error(
         "{0} (--data names the folder; --first: the gateway was never started; --forgot: its data is lost)"
     )]
@@ -74,7 +74,7 @@ pub(crate) struct Storage {
     pub(crate) damaged: u64,
 }
 
-/// All that a gateway must not forget: its life, and what its replica promised.
+/// A gateway's life, and the promises of its replica.
 fn base(gateway: &Gateway) -> (Member, Stored<Tables>) {
     (gateway.me(), gateway.replica().stored())
 }
@@ -100,7 +100,7 @@ impl Storage {
         Ok((storage, gateway))
     }
 
-    /// Stores what waits in the barrier, and lets out what waited for it. Returns whether something did.
+    /// Stores the facts in the barrier, and lets out the effects behind them. Returns whether there were any.
     pub(crate) fn store(
         &mut self,
         barrier: &mut Barrier<Effect<Gateway>>,

@@ -55,7 +55,7 @@ fn frames_and_topics_that_are_made_up_break_no_promise() {
     }
 }
 
-/// What a gateway alone has stored: before and after tasks were accepted.
+/// The stored data of a gateway alone: before and after tasks were accepted.
 fn stored() -> [Vec<u8>; 2] {
     let me = Member::new(1, 0);
     let first = Configuration::of([me]);
@@ -92,7 +92,7 @@ fn stored() -> [Vec<u8>; 2] {
 }
 
 #[test]
-fn what_is_stored_and_made_up_is_refused_or_a_gateway_begins_with_it() {
+fn stored_bytes_that_are_made_up_are_refused_or_a_gateway_begins_with_them() {
     let made = stored();
     assert!(made.iter().all(|it| fuzz::stored(it)));
     for input in corpus("stored").iter().chain(&made) {

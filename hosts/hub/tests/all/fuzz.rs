@@ -81,7 +81,7 @@ fn what_an_esphome_device_says_and_is_made_up_breaks_no_promise() {
     assert_eq!(states, [false, true]);
 }
 
-/// What a hub with two runs has stored: before, between and behind them.
+/// The stored data of a hub with two runs: before, between and behind them.
 fn stored() -> Vec<Vec<u8>> {
     let home = Home::read(include_bytes!("../../homes/flat.json")).unwrap();
     let rng = ChaCha12Rng::seed_from_u64(7);
@@ -106,7 +106,7 @@ fn stored() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_stored_and_made_up_is_refused_or_a_house_begins_with_it() {
+fn stored_bytes_that_are_made_up_are_refused_or_a_house_begins_with_them() {
     let made = stored();
     assert!(made.iter().all(|it| fuzz::stored(it)));
     for input in inputs("stored").iter().chain(&made) {

@@ -63,7 +63,7 @@ fn what_was_stored_is_there_after_a_power_cut_at_any_moment() {
     }
 }
 
-/// The test above finds what is lost where a store answers before it is on the disk.
+/// The test above finds the loss of a store that answers too early.
 #[test]
 fn a_disk_that_does_not_synchronise_loses_what_was_stored() {
     let lost = (0..8).filter(|&seed| lives(&Disk::forgetful(), seed).is_err());

@@ -24,7 +24,7 @@ fn database(is_closed: bool) -> Vec<u8> {
     disk.bytes()
 }
 
-/// Opens it. What is refused does not change.
+/// Opens it. A refused medium does not change.
 fn look(bytes: &[u8], what: &str) -> Option<Log> {
     let disk = Disk::of(bytes);
     match open(disk.clone()) {

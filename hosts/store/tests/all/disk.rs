@@ -1,4 +1,4 @@
-//! A disk in memory that loses its power, fills up, or does not synchronise what it reports as
+//! A disk in memory that loses its power, fills up, or does not synchronise writes that it reports as
 //! synchronised.
 
 use std::io::{Error, ErrorKind, Result};
@@ -55,7 +55,7 @@ impl Disk {
         disk
     }
 
-    /// Reports as synchronised what is not.
+    /// A disk that reports synchronisation and does nothing.
     pub(crate) fn forgetful() -> Self {
         let disk = Self::default();
         disk.lock().forgets = true;

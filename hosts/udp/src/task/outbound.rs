@@ -40,8 +40,8 @@ impl Task {
         self.publish();
     }
 
-    /// A write of facts has ended: carries out what waited for it. A node that cannot store ends, and
-    /// what waits has not happened.
+    /// A write of facts has ended: carries out the effects behind it. A node that cannot store ends, and
+    /// waiting effects have not happened.
     pub(super) async fn on_written(&mut self, written: Result<Vec<Waiting>, String>) {
         match written {
             Ok(free) => {
