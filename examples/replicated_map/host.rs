@@ -18,11 +18,12 @@ use selvedge::frame;
 use selvedge_core::durable::Barrier;
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time, wire};
 use selvedge_replica::{Message, Reject, Replica};
+use selvedge_store::Store;
 use serde::{Deserialize, Serialize};
 
 use crate::console::Console;
 use crate::map::{Map, Update};
-use crate::storage::{Storage, StorageError};
+use crate::storage::{self, StorageError};
 
 const HEARTBEAT: Span = Span::millis(100);
 /// A peer that was silent for so many of this node's heartbeats counts as failed. Heartbeats are
@@ -60,7 +61,7 @@ enum Wake {
 pub(crate) struct Host {
     driver: Driver<Replica<Map>>,
     barrier: Barrier<Effect<Replica<Map>>>,
-    storage: Storage,
+    store: Store,
     rng: ChaCha12Rng,
     start: Instant,
     socket: UdpSocket,
@@ -73,7 +74,7 @@ impl Host {
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub(crate) fn start(
         replica: Replica<Map>,
-        storage: Storage,
+        store: Store,
         socket: UdpSocket,
         peers: BTreeMap<NodeId, SocketAddr>,
     ) -> Result<Self, Box<dyn Error>> {
@@ -100,7 +101,7 @@ impl Host {
         Ok(Self {
             driver: Driver::new(replica),
             barrier: Barrier::new(WAITING),
-            storage,
+            store,
             rng: ChaCha12Rng::seed_from_u64(getrandom::u64()?),
             start: Instant::now(),
             socket,
@@ -166,14 +167,10 @@ impl Host {
 
     /// Stores all new facts in one write, and then carries out what waited for them.
     fn store(&mut self) -> Result<(), StorageError> {
-        let (mut facts, mut out) = (Vec::new(), Vec::new());
-        let mark = self
-            .barrier
-            .write_facts(|it| facts.push(postcard::to_allocvec(it)));
-        let Some(mark) = mark else { return Ok(()) };
-        let facts: Vec<Vec<u8>> = facts.into_iter().collect::<Result<_, _>>()?;
-        self.storage.store(&facts, self.driver.machine())?;
-        self.barrier.stored(mark, |it| out.push(it));
+        let (replica, mut out) = (self.driver.machine(), Vec::new());
+        let base = || storage::base(replica);
+        self.store
+            .store(&mut self.barrier, base, |it| out.push(it))?;
         out.into_iter().for_each(|it| self.carry_out(it));
         Ok(())
     }

@@ -41,11 +41,6 @@
     clippy::std_instead_of_alloc,
     reason = "hosts have the standard library"
 )]
-#![allow(
-    clippy::result_large_err,
-    reason = "the database's error is large, and ends the process"
-)]
-
 mod console;
 mod host;
 mod map;
@@ -67,7 +62,7 @@ use selvedge_core::{Member, NodeId};
 use selvedge_replica::Configuration;
 
 use crate::host::Host;
-use crate::storage::{Memory, Storage};
+use crate::storage::Memory;
 
 const USAGE: &str = "say --id N --listen ADDRESS --data DIR, --peer N=ADDRESS for each other member, and at the first start --first";
 
@@ -102,8 +97,8 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<Infallible, Box<dyn Err
     let first = Configuration::of(members.into_iter().map(|id| Member::new(id.0, 0)));
     let socket =
         UdpSocket::bind(listen).map_err(|it| format!("cannot listen at {listen}: {it}"))?;
-    let (storage, replica) = Storage::open(&data, id, memory, first)?;
-    Ok(Host::start(replica, storage, socket, peers)?.run()?)
+    let (store, replica) = storage::open(&data, id, memory, first)?;
+    Ok(Host::start(replica, store, socket, peers)?.run()?)
 }
 
 fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {

@@ -17,6 +17,8 @@ extern crate alloc;
 mod allocator;
 mod camera_operations;
 mod celect_operations;
+mod database;
+mod datagrams;
 mod decode;
 mod home_assistant;
 mod home_file;
@@ -34,6 +36,8 @@ mod stored_facts;
 
 pub use camera_operations::camera_operations;
 pub use celect_operations::celect_operations;
+pub use database::database;
+pub use datagrams::datagrams;
 pub use decode::decode;
 pub use home_assistant::home_assistant;
 pub use home_file::home_file;
@@ -67,6 +71,14 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "celect_operations",
         run: celect_operations,
+    },
+    Target {
+        name: "database",
+        run: database,
+    },
+    Target {
+        name: "datagrams",
+        run: datagrams,
     },
     Target {
         name: "decode",

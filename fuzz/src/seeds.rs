@@ -25,6 +25,34 @@ pub struct Seed {
     pub bytes: Vec<u8>,
 }
 
+/// Frames of the node's protocols, each from another sender, in the clear and sealed.
+fn datagram_seeds() -> Vec<Seed> {
+    let frames = membership::decode_seeds().into_iter();
+    let frames = frames
+        .chain(camera::decode_seeds())
+        .chain(celect::decode_seeds());
+    let frames: Vec<Seed> = frames.collect();
+    let seed = |(nth, frames): (usize, &[Seed])| {
+        let mut bytes = vec![nth as u8];
+        for (frame, sender) in frames.iter().zip(2..) {
+            bytes.push(sender);
+            bytes.extend((frame.bytes.len() as u16).to_be_bytes());
+            bytes.extend(&frame.bytes);
+        }
+        Seed {
+            target: "datagrams",
+            name: nth.to_string(),
+            bytes,
+        }
+    };
+    let in_the_clear = frames.chunks(6).enumerate().map(|(nth, it)| (2 * nth, it));
+    let sealed = frames
+        .chunks(6)
+        .enumerate()
+        .map(|(nth, it)| (2 * nth + 1, it));
+    in_the_clear.chain(sealed).map(seed).collect()
+}
+
 /// All seeds of all targets. `cargo run -p selvedge-fuzz --example seeds` writes them.
 pub fn seeds() -> impl Iterator<Item = Seed> {
     membership::decode_seeds()
@@ -45,4 +73,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(pcm::decode_seeds())
         .chain(pcm_operations::operation_seeds())
         .chain(stored::seeds())
+        .chain(datagram_seeds())
 }

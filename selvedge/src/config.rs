@@ -87,4 +87,8 @@ pub enum ConfigError {
     #[cfg(feature = "kgroup")]
     #[error("k-groups: {0}")]
     Groups(#[from] selvedge_kgroup::Reject),
+    /// The stored facts of the k-groups.
+    #[cfg(feature = "kgroup")]
+    #[error("stored facts of k-groups: {0}")]
+    Facts(#[from] selvedge_groups::Damage),
 }

@@ -1,7 +1,9 @@
 //! How a node takes part in k-groups.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
+use selvedge_core::durable::Durable;
 use selvedge_core::{Context, Input, Member, Nested};
 use selvedge_groups::Begin;
 use selvedge_kgroup::{self as kgroup, Kgroup, Site};
@@ -18,9 +20,12 @@ pub struct Coordination {
     /// The settings of this node.
     pub config: kgroup::Config,
     /// Whether no former life of this node took part. It is for the first life of this machine: later
-    /// ones begin [again](Begin::Again).
+    /// ones begin [again](Begin::Again), or with the stored facts of the former one.
     pub begin: Begin,
 }
+
+/// A fact of a node's part in k-groups, for a host that stores.
+pub type Fact = <Kgroup as Durable>::Fact;
 
 /// A node's part in k-groups, over all its lives.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,31 +34,62 @@ pub(crate) struct Coordinating {
     next: Coordination,
     /// The epoch that the host gave last.
     epoch: Option<u64>,
+    /// The facts of former lives, where the host stores.
+    facts: Option<Vec<Fact>>,
 }
 
 impl Coordinating {
-    fn kgroup(&self, me: Member) -> Result<Kgroup, kgroup::Reject> {
+    fn kgroup(&self, me: Member) -> Result<Kgroup, ConfigError> {
         let Coordination {
             site,
             config,
             begin,
         } = &self.next;
-        Kgroup::new(me, *config, Arc::clone(site), *begin)
+        let mut kgroup = Kgroup::new(me, *config, Arc::clone(site), *begin)?;
+        for fact in self.facts.iter().flatten() {
+            kgroup.fold(fact)?;
+        }
+        Ok(kgroup)
     }
 }
 
 impl Node {
     /// The same node, which takes part in k-groups. It is to be given a
     /// [`kgroup::Command::Epoch`] before it joins, and again in each epoch. Its facts
-    /// ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that store; others pass
-    /// over them and let each later start begin [again](Begin::Again).
+    /// ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that store, see
+    /// [`with_facts`](Self::with_facts); others pass over them and let each later start begin
+    /// [again](Begin::Again).
     ///
     /// # Errors
     /// Settings or a site that cannot work, or a site without this node.
-    pub fn with_coordination(mut self, coordination: Coordination) -> Result<Self, ConfigError> {
+    pub fn with_coordination(self, coordination: Coordination) -> Result<Self, ConfigError> {
+        self.coordinated(coordination, None)
+    }
+
+    /// As [`with_coordination`](Self::with_coordination), at a host that stores each
+    /// [`Fact`] before it carries out the effects of k-groups behind it. `facts` are those
+    /// of all lives so far, in order, or the [`stored`](selvedge_groups::Groups::stored) ones that stand for
+    /// them; then `coordination` begins as it did when the host began to store.
+    ///
+    /// # Errors
+    /// As there, and facts that do not follow from one another or belong to another site.
+    pub fn with_facts(
+        self,
+        coordination: Coordination,
+        facts: Vec<Fact>,
+    ) -> Result<Self, ConfigError> {
+        self.coordinated(coordination, Some(facts))
+    }
+
+    fn coordinated(
+        mut self,
+        coordination: Coordination,
+        facts: Option<Vec<Fact>>,
+    ) -> Result<Self, ConfigError> {
         let coordinating = Coordinating {
             next: coordination,
             epoch: None,
+            facts,
         };
         // It is made again in each life, and then no caller would hear what is wrong.
         coordinating.kgroup(self.membership().me())?;
@@ -68,6 +104,15 @@ impl Node {
         present.kgroup.as_ref().map(Nested::machine)
     }
 
+    /// A life has ended: the next one begins with its stored facts.
+    pub(super) fn remember(&mut self) {
+        let kgroup = self.present.as_ref().and_then(|it| it.kgroup.as_ref());
+        let facts = self.coordination.as_mut().map(|it| &mut it.facts);
+        if let (Some(Some(facts)), Some(kgroup)) = (facts, kgroup) {
+            *facts = kgroup.machine().groups().stored().collect();
+        }
+    }
+
     /// A life begins to take part.
     pub(super) fn coordinate(&mut self, me: Member, cx: &mut Context<'_, Self>) {
         let Some(coordinating) = &mut self.coordination else {
@@ -75,8 +120,10 @@ impl Node {
         };
         let kgroup = coordinating.kgroup(me);
         debug_assert!(kgroup.is_ok(), "the settings were checked");
-        // What this life will have said is forgotten by the next one.
-        coordinating.next.begin = Begin::Again;
+        if coordinating.facts.is_none() {
+            // What this life will have said is forgotten by the next one.
+            coordinating.next.begin = Begin::Again;
+        }
         let epoch = coordinating.epoch;
         if let Some(present) = &mut self.present {
             present.kgroup = kgroup.ok().map(Nested::new);

@@ -18,6 +18,7 @@
 //! | membership is asked after each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections hear again of the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
 //! | in k-groups the first life begins as its [`Coordination`] says, and a later one [again](selvedge_groups::Begin::Again), in the epoch that was given last | feature `kgroup` |
+//! | in k-groups a later life keeps the promises of the former ones, and votes at once | the host stores facts ([`Node::with_facts`]) |
 //! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | it is asked to by [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | [`Counting`] |
 //! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |
@@ -106,7 +107,7 @@ mod present;
 
 pub use config::{ConfigError, Counting, Election, Exclusion};
 #[cfg(feature = "kgroup")]
-pub use coordination::Coordination;
+pub use coordination::{Coordination, Fact};
 pub use event::{Command, Event, Reject, Timer};
 pub use frame::FrameError;
 pub use machine::Node;

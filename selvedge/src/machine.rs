@@ -150,7 +150,11 @@ impl Node {
             match event {
                 membership::Event::Identity(me) => self.appear(me, cx),
                 membership::Event::Membership(delta) => self.learn(delta, cx),
-                membership::Event::Left => self.present = None,
+                membership::Event::Left => {
+                    #[cfg(feature = "kgroup")]
+                    self.remember();
+                    self.present = None;
+                }
                 membership::Event::Metadata(_) | membership::Event::Broadcast { .. } => {}
                 // The application has it; no other machine needs it.
                 _ => {}
@@ -170,6 +174,8 @@ impl Node {
         }
         let present = Present::new(me, self.exclusion.as_ref(), self.election.as_ref());
         debug_assert!(present.is_ok(), "the settings were checked");
+        #[cfg(feature = "kgroup")]
+        self.remember();
         self.present = present.ok();
         #[cfg(feature = "kgroup")]
         self.coordinate(me, cx);

@@ -8,10 +8,12 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::durable::Barrier;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_replica::{Command, Configuration, Replica, State};
+use selvedge_store::redb::{Database, TableDefinition};
+use selvedge_store::{Damage, Store, StoreError};
 
 use super::running::Folder;
 use crate::map::{Expected, Map, Outcome, Slot, Update};
-use crate::storage::{Memory, Storage, StorageError};
+use crate::storage::{self, Memory, StorageError};
 
 fn update(key: &str, expected: Expected, value: &str) -> Update {
     let (key, value) = (key.into(), value.into());
@@ -90,13 +92,13 @@ fn first() -> Configuration {
     Configuration::of([Member::new(1, 0)])
 }
 
-fn open(dir: &Path, memory: Memory) -> Result<(Storage, Replica<Map>), StorageError> {
-    Storage::open(dir, NodeId(1), memory, first())
+fn open(dir: &Path, memory: Memory) -> Result<(Store, Replica<Map>), StorageError> {
+    storage::open(dir, NodeId(1), memory, first())
 }
 
 /// A group of one that sets `count` so often, and stores each fact.
 fn count_to(dir: &Path, memory: Memory, numbers: core::ops::RangeInclusive<u64>) {
-    let (mut storage, replica) = open(dir, memory).unwrap();
+    let (mut store, replica) = open(dir, memory).unwrap();
     let (mut driver, mut barrier) = (Driver::new(replica), Barrier::new(0));
     let mut rng = ChaCha12Rng::seed_from_u64(1);
     for number in numbers {
@@ -105,16 +107,14 @@ fn count_to(dir: &Path, memory: Memory, numbers: core::ops::RangeInclusive<u64>)
         let drop = |_: Effect<Replica<Map>>| {};
         let step = driver.step(Time::ZERO, &mut rng, input, |it| barrier.take(it, drop));
         step.unwrap();
-        let mut facts = Vec::new();
-        let mark = barrier.write_facts(|it| facts.push(postcard::to_allocvec(it).unwrap()));
-        storage.store(&facts, driver.machine()).unwrap();
-        barrier.stored(mark.unwrap(), drop);
+        let base = || storage::base(driver.machine());
+        assert!(store.store(&mut barrier, base, drop).unwrap());
     }
 }
 
 /// What a later life holds: all that was accepted, once it leads again.
 fn count(dir: &Path) -> (u32, Option<Slot>) {
-    let (_storage, replica) = open(dir, Memory::Kept).unwrap();
+    let (_store, replica) = open(dir, Memory::Kept).unwrap();
     let mut driver = Driver::new(replica);
     let mut rng = ChaCha12Rng::seed_from_u64(1);
     let stand = Input::Command(Command::Stand);
@@ -138,24 +138,30 @@ fn a_later_life_holds_what_was_stored_also_behind_a_new_base() {
 fn a_life_begins_as_the_user_says_or_not_at_all() {
     let folder = Folder::new("memory");
     let error = |memory| open(&folder.0, memory).map(|_| ()).unwrap_err();
-    assert!(matches!(error(Memory::Kept), StorageError::Nothing));
+    assert!(matches!(
+        error(Memory::Kept),
+        StorageError::Store(StoreError::Nothing)
+    ));
     let (_, replica) = open(&folder.0, Memory::Lost).unwrap();
     // Later than any that was counted, and without a vote.
     assert!(replica.me().supersedes(Member::new(1, 1_000_000)));
     assert!(!replica.votes());
     for memory in [Memory::None, Memory::Lost] {
-        assert!(matches!(error(memory), StorageError::Something));
+        assert!(matches!(
+            error(memory),
+            StorageError::Store(StoreError::Something)
+        ));
     }
     let (_, later) = open(&folder.0, Memory::Kept).unwrap();
     assert!(later.me().supersedes(replica.me()));
     assert_eq!(later.voter(), replica.me());
-    let other = Storage::open(&folder.0, NodeId(2), Memory::Kept, first());
+    let other = storage::open(&folder.0, NodeId(2), Memory::Kept, first());
     let is_other = matches!(
         other,
-        Err(StorageError::OtherNode {
+        Err(StorageError::Store(StoreError::OtherNode {
             found: NodeId(1),
             ..
-        })
+        }))
     );
     assert!(is_other);
 }
@@ -167,13 +173,13 @@ fn a_database_in_use_or_of_another_program_is_refused() {
     let in_use = open(&folder.0, Memory::None).unwrap();
     assert!(matches!(
         open(&folder.0, Memory::Kept).map(|_| ()),
-        Err(StorageError::Database(_))
+        Err(StorageError::Store(StoreError::InUse(_)))
     ));
     drop(in_use);
 
     fs::remove_file(&path).unwrap();
-    let database = redb::Database::create(&path).unwrap();
-    let table = redb::TableDefinition::<u64, u64>::new("of another program");
+    let database = Database::create(&path).unwrap();
+    let table = TableDefinition::<u64, u64>::new("of another program");
     let txn = database.begin_write().unwrap();
     txn.open_table(table).unwrap();
     txn.commit().unwrap();
@@ -181,14 +187,14 @@ fn a_database_in_use_or_of_another_program_is_refused() {
     for memory in [Memory::Kept, Memory::None, Memory::Lost] {
         assert!(matches!(
             open(&folder.0, memory).map(|_| ()),
-            Err(StorageError::Foreign)
+            Err(StorageError::Store(StoreError::Damage(Damage::Foreign(_))))
         ));
     }
 
     fs::write(&path, b"no database").unwrap();
     assert!(matches!(
         open(&folder.0, Memory::Kept).map(|_| ()),
-        Err(StorageError::Database(_))
+        Err(StorageError::Store(StoreError::Damage(Damage::Foreign(_))))
     ));
 }
 

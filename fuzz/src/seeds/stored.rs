@@ -1,4 +1,4 @@
-//! Stored facts, datagrams and sites.
+//! Stored facts, databases, datagrams and sites.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -21,6 +21,15 @@ pub(super) fn seeds() -> Vec<Seed> {
     // Each operation, at each datagram.
     let all = (0..48_u8).flat_map(|it| [it / 12, it % 12, it.wrapping_mul(7), it]);
     seeds.push(seed("sealed", "all", all.collect()));
+    for (name, bytes) in [
+        ("crashed", &[0][..]),
+        ("closed", &[1]),
+        ("one-byte", &[0, 0, 0, 14, 1, 1, 3, 7, 0x80]),
+        ("a-sector", &[1, 2, 9, 9, 0]),
+        ("cut", &[0, 3, 1, 0, 0, 0, 0, 200, 255]),
+    ] {
+        seeds.push(seed("database", name, bytes.to_vec()));
+    }
     for step in [1_u8, 37, 101] {
         let bytes = (0..=u8::MAX)
             .cycle()

@@ -6,6 +6,14 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng as _;
+use selvedge_core::durable::Durable as _;
+use selvedge_core::{Driver, Input, Member, NodeId, Time};
+use selvedge_pcm::gateway::{Command, Config, Gateway};
+use selvedge_pcm::{Function, Message, Tables};
+use selvedge_replica::{Fact, Stored};
+
 use crate::frame::{self, Frame};
 use crate::topic::Topic;
 use crate::{Argument, Call, Does, Limits, Module, Run, Step, Stub, text_of};
@@ -100,6 +108,53 @@ pub fn frame(bytes: &[u8]) {
     // Numbers may be written longer than need be, so bytes may differ.
     let again = written.and_then(|it| Frame::decode(&it));
     assert_eq!(again, Ok(frame), "a frame changes when it is written");
+}
+
+/// Bytes as the stored data of a gateway: its former life, a base, and the facts since.
+///
+/// # Panics
+/// When a gateway that begins with it cannot store itself.
+///
+/// Returns whether a gateway begins with it.
+pub fn stored(bytes: &[u8]) -> bool {
+    let Some(gateway) = restored(bytes) else {
+        return false;
+    };
+    let mut rng = ChaCha12Rng::seed_from_u64(7);
+    let (mut driver, mut now) = (Driver::new(gateway), Time::ZERO);
+    let client = Member::new(9, 1);
+    let function = Function::new(b"a task");
+    let message = Message::Submit {
+        number: 1,
+        function,
+    };
+    for input in [
+        Input::Command(Command::Start),
+        Input::Message {
+            from: client,
+            message,
+        },
+    ] {
+        // There may be no room.
+        driver.step(now, &mut rng, input, drop).ok();
+        for _ in 0..8 {
+            now = driver.deadline().unwrap_or(now).max(now);
+            driver.expire(now, &mut rng, drop);
+        }
+        let stored = postcard::to_allocvec(&driver.machine().replica().stored());
+        assert!(stored.is_ok(), "it is stored: {stored:?}");
+    }
+    true
+}
+
+fn restored(bytes: &[u8]) -> Option<Gateway> {
+    type Kept = ((Member, Stored<Tables>), Vec<Fact<Tables>>);
+    let ((former, stored), facts): Kept = postcard::from_bytes(bytes).ok()?;
+    let (id, incarnation) = (former.id, former.incarnation.next());
+    let me = Member { id, incarnation };
+    let mut gateway = Gateway::restore(me, Config::new(), stored, [NodeId(2)]).ok()?;
+    facts.iter().try_for_each(|it| gateway.fold(it)).ok()?;
+    Some(gateway)
 }
 
 /// Reads a topic; what is read is written alike.

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use crate::device::mqtt::Unlinked;
 use crate::device::{esphome, kasa};
 use crate::file::HomeFile;
-use crate::house::{House, Moment};
+use crate::house::{House, Memory, Moment};
 use crate::http;
 use crate::http::metrics::Metrics;
 use crate::keeper::{Request, Tell};
@@ -124,6 +124,41 @@ pub fn published(bytes: &[u8]) -> bool {
         is_understood = true;
     }
     is_understood
+}
+
+/// Bytes as the stored data of a hub: its state, the steps since, and the runs.
+///
+/// # Panics
+/// When a house that begins with it does not show itself, or cannot store itself.
+///
+/// Returns whether a house begins with it.
+pub fn stored(bytes: &[u8]) -> bool {
+    let Ok(file) = HomeFile::read(Format::Json, HOME, Default::default()) else {
+        unreachable!("it is a home")
+    };
+    let (mut now, wall) = (Time(0), 0);
+    let rng = ChaCha12Rng::seed_from_u64(7);
+    let Ok((base, steps, runs)) = postcard::from_bytes(bytes) else {
+        return false;
+    };
+    let memory = Some(Memory { base, steps, runs });
+    let moment = Moment { now, wall };
+    let lateness = |_| Span::ZERO;
+    let config = Config::default();
+    let Ok(mut house) = House::new(&file.home, config, lateness, &[], memory, rng, moment) else {
+        return false;
+    };
+    for name in ["good morning", "leave"] {
+        // There may be no room.
+        house.run(name, Moment { now, wall }).ok();
+        now = house.deadline().unwrap_or(now).max(now);
+        house.expire(Moment { now, wall });
+        let runs = house.take_changes().runs;
+        let written = postcard::to_allocvec(&(house.saved(), runs));
+        assert!(written.is_ok(), "it is stored: {written:?}");
+        drop((house.take_todo(), house.view()));
+    }
+    true
 }
 
 /// Bytes as what an ESPHome device says: to a hub without a key, and to one that has one.

@@ -20,7 +20,8 @@ use selvedge_routine::sun::Date;
 use selvedge_routine::trigger::{self, Dispatcher, TimeOfDay, TriggerId};
 use selvedge_routine::{Catalogue, Location, Routine, Terms};
 use selvedge_safehome::{
-    Command, Config, ConfigError, Damage, Difference, DurableHub, Hub, Reject, RoutineId, Saved,
+    Command, Config, ConfigError, Damage, Difference, DurableEvent, DurableHub, Hub, Reject,
+    RoutineId, Saved,
 };
 use serde::Serialize;
 use thiserror::Error;
@@ -173,9 +174,6 @@ pub struct House {
     rng: ChaCha12Rng,
     /// What the triggers know of each device.
     told: BTreeMap<NodeId, Option<State>>,
-    /// The routine that the hub is about to take.
-    coming: Option<(String, Cause, Routine<State>)>,
-    accepted: Option<RoutineId>,
     changes: Changes,
     todo: Vec<Todo>,
     refused: u64,
@@ -225,8 +223,6 @@ impl House {
             records: Records::new(runs),
             rng,
             told: BTreeMap::new(),
-            coming: None,
-            accepted: None,
             changes: Changes::default(),
             todo: Vec::new(),
             refused: 0,
@@ -464,33 +460,22 @@ impl House {
     }
 
     fn hub_step(&mut self, input: Input<DurableHub<State>>, moment: Moment) -> Moved {
-        self.latest = moment;
-        let mut events = Vec::new();
-        let effects = |Effect::Event(it)| events.push(it);
-        self.hub.step(moment.now, &mut self.rng, input, effects)?;
+        let events = self.hub_events(input, moment)?;
         self.carry_out(events, moment);
         Ok(())
     }
 
-    fn submit(
+    /// What the hub says to an input.
+    fn hub_events(
         &mut self,
-        name: String,
-        cause: Cause,
-        routine: Routine<State>,
+        input: Input<DurableHub<State>>,
         moment: Moment,
-    ) -> Result<RoutineId, Reject> {
-        let terms = self.terms.get(&name).cloned().unwrap_or_default();
-        self.coming = Some((name, cause, routine.clone()));
-        self.accepted = None;
-        let command = Command::SubmitAs { routine, terms };
-        let told = self.hub_step(Input::Command(command), moment);
-        self.coming = None;
-        told?;
-        // Before triggers, which may submit more.
-        let accepted = self.accepted.take();
-        self.tell_triggers(moment);
-        debug_assert!(accepted.is_some(), "a routine that is taken is accepted");
-        accepted.ok_or(Reject::Empty)
+    ) -> Result<Vec<DurableEvent<State>>, Reject> {
+        self.latest = moment;
+        let mut events = Vec::new();
+        let effects = |Effect::Event(it)| events.push(it);
+        self.hub.step(moment.now, &mut self.rng, input, effects)?;
+        Ok(events)
     }
 }
 

@@ -84,7 +84,7 @@ enum Failure {
     Scripts(Vec<FileError>, PathBuf),
     #[error("cannot write to the standard output: {0}: run it with an open one")]
     Output(io::Error),
-    #[error(transparent)]
+    #[error("{0} (--state names the folder)")]
     Store(#[from] StoreError),
     #[error(transparent)]
     House(#[from] HouseError),

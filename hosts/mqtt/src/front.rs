@@ -24,7 +24,7 @@ const CONNECT: u8 = 0x10;
 /// The longest name of a protocol: that of MQTT 3.1.
 const NAME_MAX: usize = 6;
 /// The flag of a session that is not kept.
-const CLEAN: u8 = 2;
+pub(crate) const CLEAN: u8 = 2;
 
 /// What is done with those that come.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ impl Front {
 }
 
 /// The beginning of a client's first packet, in which it wants no session that is kept.
-async fn begin_anew(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
+pub(crate) async fn begin_anew(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut begin = vec![from.read_u8().await?];
     // The length has up to four bytes.
     while begin.len() < 5 {

@@ -23,6 +23,7 @@ pub mod access;
 pub mod broker;
 #[cfg(feature = "broker")]
 mod front;
+pub mod fuzz;
 pub mod link;
 #[cfg(all(feature = "broker", target_os = "linux"))]
 mod nodelay;

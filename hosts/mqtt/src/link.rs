@@ -223,7 +223,7 @@ impl Link {
 }
 
 /// How many bytes a packet has.
-fn packet(topic: &str, payload: &[u8], qos: QoS) -> usize {
+pub(crate) fn packet(topic: &str, payload: &[u8], qos: QoS) -> usize {
     let number = if qos == QoS::AtMostOnce { 0 } else { 2 };
     let rest = 2 + topic.len() + number + payload.len();
     // Each byte of the length has seven bits of it.
@@ -429,7 +429,9 @@ async fn serve(
                 }
                 true
             }
-            Ok(Event::Incoming(Incoming::Publish(it))) => tell(published(it, setup.dialect)),
+            Ok(Event::Incoming(Incoming::Publish(it))) => {
+                tell(published(it, setup.dialect.takes_retained))
+            }
             Ok(Event::Incoming(Incoming::PubAck(_))) => {
                 shared.on_acknowledged();
                 true
@@ -444,8 +446,8 @@ async fn serve(
     }
 }
 
-fn published(it: Publish, dialect: Dialect) -> LinkEvent {
-    match it.retain && !(dialect.takes_retained)(&it.topic) {
+pub(crate) fn published(it: Publish, takes_retained: fn(&str) -> bool) -> LinkEvent {
+    match it.retain && !takes_retained(&it.topic) {
         true => LinkEvent::Retained,
         false => LinkEvent::Published {
             topic: it.topic,

@@ -82,7 +82,7 @@ impl Users {
         })
     }
 
-    fn read(text: &str) -> Result<Self, (usize, LineError)> {
+    pub(crate) fn read(text: &str) -> Result<Self, (usize, LineError)> {
         let mut users = Self::default();
         for (at, line) in text.lines().enumerate() {
             if !line.is_empty() && !line.starts_with('#') {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use selvedge::{ConfigError, Reject};
 use selvedge_core::NodeId;
+use selvedge_store::StoreError;
 use thiserror::Error;
 
 use crate::address;
@@ -76,6 +77,9 @@ pub enum HostError {
     /// The settings cannot work.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The stored facts cannot be used, or a first start cannot be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The machine refused to begin.
     #[error(transparent)]
     Refused(#[from] Reject),

@@ -47,6 +47,9 @@ pub enum NodeEvent {
     Unsent(Unsent),
     /// A send succeeded after [`Unsent`](Self::Unsent).
     SentAgain,
+    /// The disk does not store the node's promises in k-groups ([`Setup::facts`](crate::Setup::facts)),
+    /// for this reason. The node ends.
+    Unstored(String),
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh alone:
     /// in the clear such processes take later and later lives, and each is an
     /// [`Identity`](selvedge_membership::Event::Identity).

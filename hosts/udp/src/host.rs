@@ -114,8 +114,17 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     let election = setup.election.map(|it| shortened_too(it, frame_budget));
     let mut machine = Node::new(me, config, exclusion, election)?;
     let epoch = setup.coordination.as_ref().map(|it| it.1);
+    let mut keeping = None;
     if let Some((coordination, _)) = setup.coordination {
-        machine = machine.with_coordination(held_to(coordination, frame_budget)?)?;
+        let mut coordination = held_to(coordination, frame_budget)?;
+        machine = match setup.facts {
+            None => machine.with_coordination(coordination)?,
+            Some(facts) => {
+                let (kept, facts) = facts.restore(id, &mut coordination)?;
+                keeping = Some(kept);
+                machine.with_facts(coordination, facts)?
+            }
+        };
     }
     let listen = setup.listen;
     let bound = setup.transport.bind(listen);
@@ -146,6 +155,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         gates: Gates::default(),
         pending: Pending::default(),
         epoch: epoch.map(Epochs::new),
+        keeping,
         sealing,
         paces: Paces::default(),
         clock: setup.clock,

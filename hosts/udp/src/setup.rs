@@ -9,7 +9,7 @@ use selvedge_membership::Config;
 use selvedge_seal::Seal;
 
 use crate::transport::Transport;
-use crate::{Clock, Seed, Udp};
+use crate::{Clock, Facts, Seed, Udp};
 
 /// What a node needs to start: its id, where it listens, and what differs from the defaults.
 ///
@@ -24,6 +24,7 @@ use crate::{Clock, Seed, Udp};
 /// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | a dead holder is waited for |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
+/// | [`facts`](Self::facts) | a folder | no storage: each start begins again in k-groups |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
 /// | [`clock`](Self::clock) | | one that starts with this setup |
@@ -52,6 +53,7 @@ pub struct Setup {
     pub(crate) takeover: Option<Span>,
     pub(crate) election: Option<Election>,
     pub(crate) coordination: Option<(Coordination, Span)>,
+    pub(crate) facts: Option<Facts>,
     pub(crate) seal: Option<Seal>,
     pub(crate) random_seed: Option<u64>,
     pub(crate) clock: Clock,
@@ -81,6 +83,7 @@ impl Setup {
             takeover: None,
             election: None,
             coordination: None,
+            facts: None,
             seal: None,
             random_seed: None,
             clock: Clock::start(),
@@ -189,12 +192,27 @@ impl Setup {
     /// site and the same epoch. Where frames are shorter than those of the site, it is held to them:
     /// then all nodes have the same settings of membership, and all seal or none.
     ///
-    /// This host stores nothing: a process that is started again begins
-    /// [again](selvedge_groups::Begin::Again). The application remembers, for instance by a
-    /// file, whether it has ever said [`First`](selvedge_groups::Begin::First).
+    /// A process that is started again begins [again](selvedge_groups::Begin::Again), unless
+    /// it stores [facts](Self::facts). The application remembers, for instance by a file, whether it has
+    /// ever said [`First`](selvedge_groups::Begin::First).
     #[must_use]
     pub fn coordination(mut self, coordination: Coordination, epoch: Span) -> Self {
         self.coordination = Some((coordination, epoch));
+        self
+    }
+
+    /// Stores the node's promises in k-groups, each fact before effects that depend on it. Then a
+    /// process that is started again with the same folder keeps these promises and votes at once, and
+    /// groups go on when all nodes lose power together. How it begins is stored as well:
+    /// [`Coordination::begin`] is for a folder that is empty. Where a folder is lost, that is
+    /// [`Again`](selvedge_groups::Begin::Again), and never
+    /// [`First`](selvedge_groups::Begin::First).
+    ///
+    /// A node that cannot store ends ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). Without
+    /// [`coordination`](Self::coordination) there are no facts.
+    #[must_use]
+    pub fn facts(mut self, facts: Facts) -> Self {
+        self.facts = Some(facts);
         self
     }
 

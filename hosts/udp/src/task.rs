@@ -19,6 +19,7 @@ use tokio::time::{Duration, sleep, sleep_until};
 
 use selvedge::{Node, Reject};
 
+use crate::facts::Keeping;
 use crate::gates::{Gate, Gates, Settings};
 use crate::notice::Paces;
 use crate::pending::Pending;
@@ -53,6 +54,7 @@ pub(crate) struct Task {
     pub(crate) gates: Gates,
     pub(crate) pending: Pending,
     pub(crate) epoch: Option<Epochs>,
+    pub(crate) keeping: Option<Keeping>,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) paces: Paces,
     pub(crate) clock: Clock,
@@ -100,6 +102,9 @@ impl Task {
     /// socket is closed.
     pub(crate) async fn run(mut self) {
         self.run_on().await;
+        if let Some(keeping) = self.keeping.take() {
+            keeping.close().await;
+        }
         let Progress {
             leaving,
             refused,
@@ -130,6 +135,9 @@ impl Task {
         while !self.progress.is_over {
             let turn = self.begin_epoch();
             self.carry_out(None).await;
+            if self.store().await {
+                continue;
+            }
             let deadline = self.driver.deadline().map(|at| self.clock.instant(at));
             let due = async {
                 match deadline {
@@ -143,7 +151,13 @@ impl Task {
                     None => future::pending().await,
                 }
             };
-            let socket = &mut self.socket;
+            let (socket, keeping) = (&mut self.socket, &mut self.keeping);
+            let written = async {
+                match keeping {
+                    Some(keeping) => keeping.written().await,
+                    None => future::pending().await,
+                }
+            };
             tokio::select! {
                 request = self.publisher.next() => match request {
                     Some(request) => self.answer(request).await,
@@ -156,6 +170,7 @@ impl Task {
                         sleep(PAUSE).await;
                     }
                 }
+                written = written => self.on_written(written).await,
                 () = due => self.expire(&mut buffer).await,
                 () = next_epoch => {}
                 (nth, found) = self.lookups.next(&self.clock) => self.on_lookup(nth, found),
@@ -164,6 +179,21 @@ impl Task {
             self.open_sections().await;
             self.leave_if_outside().await;
         }
+    }
+
+    /// Begins to store new facts. Returns true if too many effects waited for the disk, so that nothing else
+    /// was done meanwhile.
+    async fn store(&mut self) -> bool {
+        let Some(keeping) = &mut self.keeping else {
+            return false;
+        };
+        keeping.write(self.driver.machine());
+        let is_behind = keeping.is_behind();
+        if is_behind {
+            let written = keeping.written().await;
+            self.on_written(written).await;
+        }
+        is_behind
     }
 
     async fn answer(&mut self, request: Request<NodeService>) {

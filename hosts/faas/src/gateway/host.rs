@@ -171,17 +171,13 @@ impl Host {
 
     /// Stores all new facts in one write, and then carries out what waited for them.
     fn store(&mut self) -> Result<(), StorageError> {
-        let (mut facts, mut out) = (Vec::new(), Vec::new());
-        let mark = self
-            .barrier
-            .write_facts(|it| facts.push(postcard::to_allocvec(it)));
-        let Some(mark) = mark else { return Ok(()) };
-        let facts: Vec<Vec<u8>> = facts.into_iter().collect::<Result<_, _>>()?;
+        let (gateway, mut out) = (self.driver.machine(), Vec::new());
         let begun = self.clock.now();
-        self.storage.store(&facts, self.driver.machine())?;
+        if !(self.storage).store(&mut self.barrier, gateway, |it| out.push(it))? {
+            return Ok(());
+        }
         self.counters.writes += 1;
         self.counters.write_us += self.clock.now().since(begun).0;
-        self.barrier.stored(mark, |it| out.push(it));
         out.into_iter().for_each(|it| self.carry_out(it));
         Ok(())
     }

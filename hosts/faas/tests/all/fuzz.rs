@@ -3,9 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use chacha20::ChaCha12Rng;
+use chacha20::rand_core::SeedableRng as _;
+use selvedge_core::{Driver, Effect, Input, Member, Span, Time};
 use selvedge_faas::frame::Frame;
 use selvedge_faas::topic::Topic;
 use selvedge_faas::{Call, ModuleId, Stub, fuzz};
+use selvedge_pcm::gateway::{Command, Config, Event, Gateway};
+use selvedge_pcm::{Function, Limits, Message};
+use selvedge_replica::Configuration;
 
 use crate::corpus::{changed, inputs};
 use crate::support::{arguments, wasm};
@@ -46,6 +52,53 @@ fn frames_and_topics_that_are_made_up_break_no_promise() {
         Topic::parse(core::str::from_utf8(input).unwrap()).unwrap();
         fuzz::topic(input);
         (0..2_000).for_each(|seed| fuzz::topic(&changed(input, seed)));
+    }
+}
+
+/// The stored data of a gateway alone: before and after tasks were accepted.
+fn stored() -> [Vec<u8>; 2] {
+    let me = Member::new(1, 0);
+    let first = Configuration::of([me]);
+    let gateway = Gateway::new(me, Config::new(), first, Limits::new()).unwrap();
+    let base = (me, gateway.replica().stored());
+    let (mut driver, mut now) = (Driver::new(gateway), Time::ZERO);
+    let mut rng = ChaCha12Rng::seed_from_u64(7);
+    let mut facts = Vec::new();
+    let submits = (1..4_u64).map(|number| Input::Message {
+        from: Member::new(9, 1),
+        message: Message::Submit {
+            number,
+            function: Function::new(&number.to_be_bytes()),
+        },
+    });
+    for input in core::iter::once(Input::Command(Command::Start)).chain(submits) {
+        let mut keep = |effect| {
+            if let Effect::Event(Event::Fact(fact)) = effect {
+                facts.push(fact);
+            }
+        };
+        driver.step(now, &mut rng, input, &mut keep).unwrap();
+        for _ in 0..10 {
+            now = now + Span::millis(100);
+            driver.expire(now, &mut rng, &mut keep);
+        }
+    }
+    assert!(facts.len() > 3);
+    let after = (me, driver.machine().replica().stored());
+    [
+        postcard::to_allocvec(&(base, &facts)).unwrap(),
+        postcard::to_allocvec(&(after, &facts[..0])).unwrap(),
+    ]
+}
+
+#[test]
+fn stored_bytes_that_are_made_up_are_refused_or_a_gateway_begins_with_them() {
+    let made = stored();
+    assert!(made.iter().all(|it| fuzz::stored(it)));
+    for input in corpus("stored").iter().chain(&made) {
+        for seed in 0..1_000 {
+            fuzz::stored(&changed(input, seed));
+        }
     }
 }
 

@@ -1,12 +1,36 @@
 //! What the hub says: what is to be stored, to be done, and to be known of runs.
 
-use selvedge_core::NodeId;
-use selvedge_routine::{Catalogue, State};
-use selvedge_safehome::{DurableEvent, Event, Placed, RoutineId, Timer};
+use selvedge_core::{Input, NodeId};
+use selvedge_routine::{Catalogue, Routine, State};
+use selvedge_safehome::{Command, DurableEvent, Event, Placed, Reject, RoutineId, Timer};
 
-use super::{End, House, Moment, Record, Todo, Undone};
+use super::{Cause, End, House, Moment, Record, Todo, Undone};
 
 impl House {
+    pub(super) fn submit(
+        &mut self,
+        name: String,
+        cause: Cause,
+        routine: Routine<State>,
+        moment: Moment,
+    ) -> Result<RoutineId, Reject> {
+        let terms = self.terms.get(&name).cloned().unwrap_or_default();
+        let record = Record::new(name, cause, routine.clone(), moment.wall);
+        let command = Command::SubmitAs { routine, terms };
+        let events = self.hub_events(Input::Command(command), moment)?;
+        let accepted = events.iter().find_map(accepted);
+        debug_assert!(accepted.is_some(), "a routine that is taken is accepted");
+        let id = accepted.ok_or(Reject::Empty)?;
+        // Before the events: those of this run change its record.
+        self.counts.accepted += 1;
+        self.changes.runs.insert(id, record.clone());
+        self.records.insert(id, record);
+        self.carry_out(events, moment);
+        // Triggers may submit more.
+        self.tell_triggers(moment);
+        Ok(id)
+    }
+
     pub(super) fn carry_out(&mut self, events: Vec<DurableEvent<State>>, moment: Moment) {
         for event in events {
             match event {
@@ -20,7 +44,8 @@ impl House {
     fn on_event(&mut self, event: Event<State>, moment: Moment) {
         let wall = moment.wall;
         match event {
-            Event::Accepted(id) => self.on_accepted(id, wall),
+            // `submit` has made its record.
+            Event::Accepted(_) => {}
             Event::Issue {
                 device,
                 token,
@@ -86,17 +111,11 @@ impl House {
             self.changes.runs.insert(id, record.clone());
         }
     }
+}
 
-    /// The routine that was coming has this number.
-    fn on_accepted(&mut self, id: RoutineId, wall: u64) {
-        self.accepted = Some(id);
-        self.counts.accepted += 1;
-        let Some((name, cause, routine)) = self.coming.take() else {
-            debug_assert!(false, "each routine comes by `submit`");
-            return;
-        };
-        let record = Record::new(name, cause, routine, wall);
-        self.changes.runs.insert(id, record.clone());
-        self.records.insert(id, record);
+const fn accepted(event: &DurableEvent<State>) -> Option<RoutineId> {
+    if let DurableEvent::Hub(Event::Accepted(id)) = event {
+        return Some(*id);
     }
+    None
 }

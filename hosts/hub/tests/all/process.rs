@@ -145,7 +145,7 @@ fn two_hubs_do_not_share_a_folder() {
         .unwrap();
     assert!(!second.status.success());
     let told = String::from_utf8(second.stderr).unwrap();
-    assert!(told.contains("another hub runs with the folder"), "{told}");
+    assert!(told.contains("another process uses the folder"), "{told}");
 }
 
 /// Nobody asks for the run, which would have it shown anew.

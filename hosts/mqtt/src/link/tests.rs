@@ -260,7 +260,7 @@ fn nothing_that_a_broker_retains_is_taken_but_what_the_program_wants() {
     let told = |topic: &str, retain| {
         let mut it = Publish::new(topic, QoS::AtLeastOnce, [5]);
         it.retain = retain;
-        published(it, DIALECT)
+        published(it, DIALECT.takes_retained)
     };
     let taken = |topic: &str, is_retained| LinkEvent::Published {
         topic: topic.into(),

@@ -3,13 +3,14 @@
 use core::future::poll_fn;
 use std::net::SocketAddr;
 
-use selvedge::{Message, encode};
+use selvedge::{Message, Node, encode};
 use selvedge_core::{Delta, Effect, NodeId};
 use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
 
 use super::Task;
 use crate::event::NodeEvent;
+use crate::facts::Waiting;
 use crate::{Directory, MAX_NODE_ID, address};
 
 /// How many seeds are passed over at a time because they are here: to find that out takes a look at
@@ -17,52 +18,95 @@ use crate::{Directory, MAX_NODE_ID, address};
 const TRIES: usize = 4;
 
 impl Task {
-    /// Carries out the effects of the last step, in order. An answer to the sender of a datagram
-    /// goes to where that came from, even if the sender is not on the list (yet).
+    /// Carries out the effects of the last step, in order; those of k-groups behind the facts before
+    /// them, where facts are stored.
     pub(super) async fn carry_out(&mut self, sender: Option<(NodeId, SocketAddr)>) {
         let mut effects = core::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
-            match effect {
-                Effect::Send { to, message } => {
-                    let Some(receiver) = self.receiver(to.id) else {
-                        self.traffic.spared.add(1);
-                        continue;
-                    };
-                    let reply = sender.filter(|&(id, _)| id == to.id);
-                    let address = match reply {
-                        Some((_, source)) => Some(source),
-                        None => self.directory.next(receiver),
-                    };
-                    if let Some(seed) = Directory::seed(receiver)
-                        && self.lookups.asked(seed, self.clock.now())
-                    {
-                        self.traffic.lookups.add(1);
-                    }
-                    // The name of this seed has no other address yet.
-                    if address.is_none() && receiver > MAX_NODE_ID {
-                        continue;
-                    }
-                    self.send(address, &message).await;
-                }
-                Effect::Multicast { message } => {
-                    let machine = self.driver.machine().membership();
-                    let me = machine.me().id;
-                    let others: Vec<_> = (machine.members())
-                        .map(|view| view.member.id)
-                        .filter(|&id| id != me)
-                        .map(|id| self.directory.next(id))
-                        .collect();
-                    for address in others {
-                        self.send(address, &message).await;
-                    }
-                }
-                Effect::Event(event) => self.on_event(event, sender.map(|(_, source)| source)),
+            let from = self.driver.machine().membership().me();
+            let mut free = Some(Waiting {
+                effect,
+                from,
+                sender,
+            });
+            if let Some(keeping) = &mut self.keeping {
+                free = free.and_then(|it| keeping.hold(it));
+            }
+            if let Some(Waiting { effect, sender, .. }) = free {
+                self.carry_out_one(effect, sender).await;
             }
         }
         self.effects = effects;
+        self.publish();
+    }
+
+    /// A write of facts has ended: carries out the effects behind it. A node that cannot store ends, and
+    /// waiting effects have not happened.
+    pub(super) async fn on_written(&mut self, written: Result<Vec<Waiting>, String>) {
+        match written {
+            Ok(free) => {
+                for Waiting {
+                    effect,
+                    from,
+                    sender,
+                } in free
+                {
+                    if from == self.driver.machine().membership().me() {
+                        self.carry_out_one(effect, sender).await;
+                    }
+                }
+            }
+            Err(why) => {
+                self.emit(NodeEvent::Unstored(why));
+                self.progress.is_over = true;
+            }
+        }
+        self.publish();
+    }
+
+    fn publish(&mut self) {
         let is_mute = self.sends.is_failing();
         self.publisher
             .publish(self.driver.machine(), &self.directory, is_mute);
+    }
+
+    /// An answer to the sender of a datagram goes to where that came from, even if the sender is not on
+    /// the list (yet).
+    async fn carry_out_one(&mut self, effect: Effect<Node>, sender: Option<(NodeId, SocketAddr)>) {
+        match effect {
+            Effect::Send { to, message } => {
+                let Some(receiver) = self.receiver(to.id) else {
+                    return self.traffic.spared.add(1);
+                };
+                let reply = sender.filter(|&(id, _)| id == to.id);
+                let address = match reply {
+                    Some((_, source)) => Some(source),
+                    None => self.directory.next(receiver),
+                };
+                if let Some(seed) = Directory::seed(receiver)
+                    && self.lookups.asked(seed, self.clock.now())
+                {
+                    self.traffic.lookups.add(1);
+                }
+                // The name of this seed has no other address yet.
+                if address.is_some() || receiver <= MAX_NODE_ID {
+                    self.send(address, &message).await;
+                }
+            }
+            Effect::Multicast { message } => {
+                let machine = self.driver.machine().membership();
+                let me = machine.me().id;
+                let others: Vec<_> = (machine.members())
+                    .map(|view| view.member.id)
+                    .filter(|&id| id != me)
+                    .map(|id| self.directory.next(id))
+                    .collect();
+                for address in others {
+                    self.send(address, &message).await;
+                }
+            }
+            Effect::Event(event) => self.on_event(event, sender.map(|(_, source)| source)),
+        }
     }
 
     /// An event of a step, which a datagram from `source` caused, if any did.
@@ -86,7 +130,7 @@ impl Task {
     }
 
     fn on_groups(&mut self, event: kgroup::Event) {
-        // This host stores no facts: each start begins again.
+        // Without a store each start begins again.
         if let kgroup::Event::Groups(selvedge_groups::Event::Fact(_)) = event {
             return;
         }

@@ -25,7 +25,7 @@ use crate::network::Network;
 const LAMP: NodeId = NodeId(101);
 
 /// Three nodes, a lamp, and a routine that switches it on.
-fn coordination() -> Coordination {
+pub(crate) fn coordination() -> Coordination {
     let nodes = (1..=3).map(|id| selvedge_groups::Node::new(id, Place::default()));
     let site = Site::new(
         Selection::new().with_failures(1),

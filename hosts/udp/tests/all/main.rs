@@ -16,6 +16,7 @@ mod broken;
 mod clocks;
 mod datagrams;
 mod elections;
+mod facts;
 mod faulty;
 mod groups;
 mod handle;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use redb::{ReadableTable, ReadableTableMetadata as _};
 use selvedge_pcm::Library;
+use selvedge_store::Failed;
+use selvedge_store::redb::{self, ReadTransaction, ReadableTable as _, ReadableTableMetadata as _};
 
 use super::{MODULES, NUMBERS, Room};
 
@@ -26,9 +27,8 @@ struct Entry {
 
 impl Kept {
     /// What the database has. O(n) for n bytes of modules.
-    pub(super) fn read(database: &redb::Database) -> Result<Self, redb::Error> {
+    pub(super) fn read(txn: &ReadTransaction) -> Result<Self, Failed> {
         let mut kept = Self::default();
-        let txn = database.begin_read()?;
         let numbers = match txn.open_table(NUMBERS) {
             Ok(it) => it,
             Err(redb::TableError::TableDoesNotExist(_)) => return Ok(kept),

@@ -1,0 +1,6 @@
+//! See `selvedge_mqtt::fuzz::users`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    selvedge_mqtt::fuzz::users(bytes);
+});

@@ -1,0 +1,207 @@
+//! A node of the UDP host at a network that sends anything at all.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::task::{Context, Poll, Waker};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use selvedge::Election;
+use selvedge_core::{Incarnation, NodeId, Span};
+use selvedge_membership::Config;
+use selvedge_seal::{Epoch, Keyring, Seal, Sealer};
+use selvedge_udp::{Datagrams, Host, Setup, TrafficReport, Transport, address};
+use tokio::runtime::Builder;
+use tokio::task::yield_now;
+
+/// The limits of members in the list, and of bytes in a datagram.
+const MEMBERS: u32 = 8;
+const BUDGET: u16 = 1_400;
+const ME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7_001);
+
+/// The socket of a node, and its inbox.
+#[derive(Clone, Debug, Default)]
+struct Socket(Arc<Mutex<Inner>>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    inbox: VecDeque<(Vec<u8>, SocketAddr)>,
+    reader: Option<Waker>,
+    sent: u64,
+}
+
+impl Socket {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, datagram: Vec<u8>, source: SocketAddr) {
+        let mut inner = self.lock();
+        inner.inbox.push_back((datagram, source));
+        if let Some(reader) = inner.reader.take() {
+            reader.wake();
+        }
+    }
+}
+
+impl Transport for Socket {
+    fn bind(self: Box<Self>, _: SocketAddr) -> io::Result<Box<dyn Datagrams>> {
+        Ok(self)
+    }
+}
+
+impl Datagrams for Socket {
+    fn local(&self) -> SocketAddr {
+        ME
+    }
+
+    fn reaches(&self, address: SocketAddr) -> bool {
+        address.is_ipv4()
+    }
+
+    fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, SocketAddr)>> {
+        let received = self.try_recv(buffer);
+        if received.is_err() {
+            self.lock().reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(received)
+    }
+
+    fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        let (datagram, source) = self
+            .lock()
+            .inbox
+            .pop_front()
+            .ok_or(io::ErrorKind::WouldBlock)?;
+        let len = datagram.len().min(buffer.len());
+        for (to, from) in buffer.iter_mut().zip(&datagram) {
+            *to = *from;
+        }
+        Ok((len, source))
+    }
+
+    fn poll_send(
+        &mut self,
+        _: &mut Context<'_>,
+        datagram: &[u8],
+        to: SocketAddr,
+    ) -> Poll<io::Result<usize>> {
+        assert!(datagram.len() <= BUDGET.into(), "{} bytes", datagram.len());
+        assert!(self.reaches(to) && to != ME, "it sends to {to}");
+        self.lock().sent += 1;
+        Poll::Ready(Ok(datagram.len()))
+    }
+}
+
+/// Gives a node the datagrams in `data`: a byte for the sender, two for the length, and the datagram. With
+/// an odd first byte the mesh is sealed, and most datagrams are sealed by their sender.
+///
+/// Whatever they are, each is counted, the node lists a bounded number of members at addresses that it can
+/// send to, keeps to its settings in what it sends, and answers its application. And `data` as the metadata
+/// of a member gives addresses that return.
+///
+/// # Panics
+/// When one of these does not hold.
+pub fn datagrams(data: &[u8]) {
+    metadata(data);
+    run(data);
+}
+
+fn run(data: &[u8]) -> Option<TrafficReport> {
+    let runtime = Builder::new_current_thread().enable_time().build().ok()?;
+    runtime.block_on(deliver(data))
+}
+
+fn metadata(data: &[u8]) {
+    let addresses = address::from_metadata(data);
+    assert!(addresses.len() <= address::LIMIT);
+    assert!(addresses.iter().all(|it| address::reachable(*it)));
+    if !addresses.is_empty() {
+        let again = address::from_metadata(&address::to_metadata(&addresses));
+        assert_eq!(again, addresses);
+    }
+}
+
+async fn deliver(data: &[u8]) -> Option<TrafficReport> {
+    let (mode, mut rest) = data.split_first()?;
+    let is_sealed = mode % 2 == 1;
+    let keyring = Keyring::parse(&"07".repeat(32)).ok().filter(|_| is_sealed);
+    let socket = Socket::default();
+    let mut config = Config::default();
+    (config.member_limit, config.tombstone_limit) = (MEMBERS, 4);
+    config.frame_budget = BUDGET;
+    let mut setup = Setup::new(NodeId(1), ME)
+        .life(Incarnation(0))
+        .random_seed(7)
+        .transport(socket.clone())
+        .membership(config)
+        .locks(4)
+        .election(Election::paced(Span::secs(1), 2, 1));
+    let mut sealers = Vec::new();
+    if let (Some(keyring), Ok(epoch)) = (keyring, Epoch::now()) {
+        setup = setup.seal(Seal::new(keyring.clone(), "mesh"));
+        let sealer = |id| Sealer::new(&keyring, "mesh", NodeId(id), epoch);
+        sealers = (0..8).map(sealer).collect();
+    }
+    let started = Host::start(setup).await;
+    assert!(started.is_ok(), "it starts: {:?}", started.err());
+    let node = started.ok()?;
+    let mut put = 0;
+    while let Some((&[sender, high, low], behind)) = rest.split_first_chunk() {
+        let len = usize::from(u16::from_be_bytes([high, low])).min(behind.len());
+        let (bytes, next) = behind.split_at(len);
+        rest = next;
+        let source = SocketAddr::from(([192, 0, 2, sender], 7_000 + u16::from(sender % 4)));
+        let mut datagram = bytes.to_vec();
+        // The others come from a stranger.
+        if let Some(sealer) = sealers.get_mut(usize::from(sender))
+            && let Some(kind) = bytes.get(1)
+        {
+            datagram.clear();
+            let sealed = sealer.seal(*kind, bytes, &mut datagram);
+            assert!(sealed.is_ok(), "it seals few");
+        }
+        socket.put(datagram, source);
+        put += 1;
+    }
+    while !socket.lock().inbox.is_empty() {
+        yield_now().await;
+    }
+    // It carries out the effects of the last one.
+    for _ in 0..8 {
+        yield_now().await;
+    }
+    let (report, members) = (node.traffic().report(), node.members());
+    assert_eq!(report.received, put, "each is counted");
+    assert_eq!(report.sent, socket.lock().sent);
+    assert!(members.len() <= MEMBERS as usize + 1, "{}", members.len());
+    for address in members.iter().filter_map(|it| it.address) {
+        assert!(address::reachable(address), "{address}");
+    }
+    assert_eq!(node.bound(2).await.is_ok(), node.bound(3).await.is_ok());
+    node.kill().await;
+    Some(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeds;
+
+    /// Datagrams that no machine takes test little.
+    #[test]
+    fn machines_take_most_of_the_seeds() {
+        let seeds = seeds().filter(|it| it.target == "datagrams");
+        let all = seeds.filter_map(|it| run(&it.bytes)).reduce(|a, b| a + b);
+        let all = all.unwrap_or_default();
+        let dropped = all.malformed + all.wrong_kind + all.wrong_key + all.wrong_sender;
+        assert!(all.received > 200 && dropped < all.received / 2, "{all:?}");
+        assert!(all.sent > 20, "{all:?}");
+    }
+}

@@ -1,0 +1,89 @@
+//! The lives of one node that share a folder.
+
+use core::time::Duration;
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use selvedge_core::{Incarnation, Member, NodeId};
+use serde::de::DeserializeOwned;
+
+use crate::{Damage, Found, Schema, Store, StoreError};
+
+/// The content of a node's folder, as its user states it. A node that begins without the memory of its
+/// former lives, and votes as before, breaks promises that it gave; so the statement must be true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// That of its former life.
+    Kept,
+    /// None: the node was never started.
+    None,
+    /// None: it is lost.
+    Lost,
+}
+
+/// A life that begins, which the node never had before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beginning<B, F> {
+    /// The first life, with incarnation 0.
+    First(Member),
+    /// A life after forgotten lives. It is later than they are if the node starts less often
+    /// than once a second, and its clock is right.
+    Lost(Member),
+    /// The life after the life that stored this.
+    Later(Member, Found<B, F>),
+}
+
+/// 2026, in time since 1970.
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
+
+impl Memory {
+    /// Opens the folder of a node. A base is a life and the node's data: the host stores a base of the
+    /// new life ([`Store::rebase`]) before another node learns of it. A damaged file is put aside
+    /// ([`StoreError::PutAside`]).
+    ///
+    /// # Errors
+    /// As [`Store::open`], and when the user's statement is wrong, or the folder belongs to another node.
+    pub fn open<B: DeserializeOwned, F: DeserializeOwned>(
+        self,
+        dir: &Path,
+        schema: Schema,
+        id: NodeId,
+    ) -> Result<(Store, Beginning<B, F>), StoreError> {
+        let (store, found) = match Store::open::<(Member, B), F>(dir, schema) {
+            Err(StoreError::Damage(Damage::Contents { file, found })) => {
+                let moved = fs::rename(&file, file.with_extension("damaged"));
+                moved.map_err(|source| StoreError::Folder {
+                    dir: dir.into(),
+                    source,
+                })?;
+                return Err(StoreError::PutAside { file, found });
+            }
+            opened => opened?,
+        };
+        let first = |incarnation| Member { id, incarnation };
+        let beginning = match (found, self) {
+            (None, Self::Kept) => return Err(StoreError::Nothing),
+            (Some(_), Self::None | Self::Lost) => return Err(StoreError::Something),
+            (None, Self::None) => Beginning::First(first(Incarnation(0))),
+            (None, Self::Lost) => Beginning::Lost(first(after_a_loss())),
+            (Some(found), Self::Kept) => {
+                let (former, base) = found.base;
+                if former.id != id {
+                    let (asked, found) = (id, former.id);
+                    return Err(StoreError::OtherNode { asked, found });
+                }
+                let facts = found.facts;
+                Beginning::Later(first(former.incarnation.next()), Found { base, facts })
+            }
+        };
+        Ok((store, beginning))
+    }
+}
+
+/// Former lives are numbered one by one, from 0 or from a number such as this.
+fn after_a_loss() -> Incarnation {
+    let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
+    let since_2026 = since_1970.saturating_sub(EPOCH).as_secs();
+    Incarnation(u32::try_from(since_2026).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,105 @@
+//! Files that are damaged.
+
+use chacha20::ChaCha8Rng;
+use chacha20::rand_core::{Rng as _, SeedableRng as _};
+use selvedge_store::{Damage, StoreError};
+
+use crate::disk::Disk;
+use crate::log::{Log, begin, open, write};
+
+const BLOCK: usize = 4_096;
+
+/// A database with 10 numbers, as it is after a last call that stored two of them: closed, or
+/// after a crash.
+fn database(is_closed: bool) -> Vec<u8> {
+    let disk = Disk::default();
+    let (mut store, _) = open(disk.clone()).unwrap();
+    begin(&mut store, 3).unwrap();
+    for numbers in [3..6, 6..8, 8..10] {
+        write(&mut store, numbers).unwrap();
+    }
+    if is_closed {
+        drop(store);
+    }
+    disk.bytes()
+}
+
+/// Opens it. A refused medium does not change.
+fn look(bytes: &[u8], what: &str) -> Option<Log> {
+    let disk = Disk::of(bytes);
+    match open(disk.clone()) {
+        Ok((_, found)) => Some(found),
+        Err(StoreError::Damage(damage)) => {
+            let told = damage.to_string();
+            assert!(told.contains("test.redb"), "{told}");
+            let is_same = disk.bytes() == bytes;
+            assert!(is_same, "{what}: it was changed, {damage}");
+            None
+        }
+        Err(other) => panic!("{what}: {other}"),
+    }
+}
+
+/// One byte is wrong, or the end is missing, in each block.
+fn each_block(bytes: &[u8], mut check: impl FnMut(&[u8], &str)) {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for start in (0..bytes.len()).step_by(BLOCK) {
+        let end = bytes.len().min(start + BLOCK);
+        let used: Vec<usize> = (start..end).filter(|&at| bytes[at] != 0).collect();
+        let mut places = Vec::new();
+        // Most blocks are free.
+        if used.is_empty() && rng.next_u32() % 8 == 0 {
+            places.push(start + rng.next_u32() as usize % (end - start));
+        }
+        if !used.is_empty() {
+            places.extend((0..4).map(|_| used[rng.next_u32() as usize % used.len()]));
+        }
+        for &at in &places {
+            let mut flipped = bytes.to_vec();
+            flipped[at] ^= 1 << (rng.next_u32() % 8);
+            check(&flipped, &format!("byte {at}"));
+        }
+        if !places.is_empty() {
+            check(&bytes[..start], &format!("cut at {start}"));
+        }
+    }
+}
+
+#[test]
+fn a_closed_database_with_damage_anywhere_is_refused_or_holds_all() {
+    let bytes = database(true);
+    assert_eq!(look(&bytes, "whole"), Some(Some(10)));
+    let mut refused = 0;
+    each_block(&bytes, |damaged, what| match look(damaged, what) {
+        None => refused += 1,
+        // Nothing was ever stored on an empty medium; a file that is empty is refused, see `folder`.
+        Some(None) if damaged.is_empty() => {}
+        Some(found) => assert_eq!(found, Some(10), "{what}"),
+    });
+    assert!(refused > 30, "{refused}");
+}
+
+/// A last call that is damaged cannot be told from one that a crash has cut off.
+#[test]
+fn after_a_crash_a_database_with_damage_anywhere_is_refused_or_holds_all_but_the_last_call() {
+    let bytes = database(false);
+    assert_eq!(look(&bytes, "whole"), Some(Some(10)));
+    let mut refused = 0;
+    each_block(&bytes, |damaged, what| match look(damaged, what) {
+        None => refused += 1,
+        Some(None) if damaged.is_empty() => {}
+        Some(found) => assert!(found == Some(10) || found == Some(8), "{what}: {found:?}"),
+    });
+    assert!(refused > 30, "{refused}");
+}
+
+#[test]
+fn a_medium_without_a_database_is_foreign() {
+    for bytes in [b"a text that somebody needs".as_slice(), &[0; 8_192]] {
+        let refused = open(Disk::of(bytes)).map(drop).unwrap_err();
+        assert!(
+            matches!(refused, StoreError::Damage(Damage::Foreign(_))),
+            "{refused}"
+        );
+    }
+}

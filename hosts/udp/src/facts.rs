@@ -1,0 +1,223 @@
+//! A node's promises in k-groups, on a disk.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use selvedge::{Coordination, Fact, Node};
+use selvedge_core::durable::{Barrier, Mark};
+use selvedge_core::{Effect, Member, NodeId};
+use selvedge_groups::Begin;
+use selvedge_kgroup as kgroup;
+use selvedge_store::redb::StorageBackend;
+use selvedge_store::{Found, Schema, Store, StoreError};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
+
+const SCHEMA: Schema = Schema {
+    file: "node.redb",
+    base: "selvedge udp: base",
+    facts: "selvedge udp: facts",
+    format: 1,
+    limit: 1_000,
+};
+/// The limit of effects that wait for the disk.
+const WAITING: usize = 1_024;
+
+/// A folder with a node's promises in k-groups: see [`Setup::facts`](crate::Setup::facts).
+#[derive(Debug)]
+pub struct Facts {
+    store: Store,
+    found: Option<Found<Base, Fact>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Base {
+    id: NodeId,
+    /// How the node began when it began to store.
+    is_first: bool,
+    facts: Vec<Fact>,
+}
+
+impl Facts {
+    /// Opens the folder, or makes it. It belongs to one node of one mesh. This reads and compares all
+    /// stored data.
+    ///
+    /// # Errors
+    /// When another process uses the folder, or its content cannot be used. Nothing was changed then.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let (store, found) = Store::open(dir, SCHEMA)?;
+        Ok(Self { store, found })
+    }
+
+    /// Does as [`open`](Self::open) with a medium other than a file.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn on(medium: impl StorageBackend) -> Result<Self, StoreError> {
+        let (store, found) = Store::on(medium, SCHEMA)?;
+        Ok(Self { store, found })
+    }
+
+    /// The node's part in k-groups as it was stored, and the way in which it goes on. A first start is
+    /// stored when this returns, so before another node learns of it.
+    pub(crate) fn restore(
+        mut self,
+        id: NodeId,
+        coordination: &mut Coordination,
+    ) -> Result<(Keeping, Vec<Fact>), StoreError> {
+        let mut facts = Vec::new();
+        if let Some(Found { base, facts: since }) = self.found.take() {
+            if base.id != id {
+                let (asked, found) = (id, base.id);
+                return Err(StoreError::OtherNode { asked, found });
+            }
+            coordination.begin = match base.is_first {
+                true => Begin::First,
+                false => Begin::Again,
+            };
+            facts = base.facts;
+            facts.extend(since);
+        }
+        let is_first = coordination.begin == Begin::First;
+        let mut keeping = Keeping {
+            id,
+            is_first,
+            barrier: Barrier::new(WAITING),
+            disk: Disk::Free(self.store),
+        };
+        let base = keeping.base(facts);
+        if let Disk::Free(store) = &mut keeping.disk {
+            store.rebase(&base, |_| Ok(()))?;
+        }
+        Ok((keeping, base.facts))
+    }
+}
+
+/// An effect that waits for the facts before it.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) effect: Effect<Node>,
+    /// The life that asked for it: a later one is not to be taken for it.
+    pub(crate) from: Member,
+    /// The sender of the datagram that caused it.
+    pub(crate) sender: Option<(NodeId, SocketAddr)>,
+}
+
+/// The store while the node runs. A write takes a thread of its own, since a disk may be slow.
+#[derive(Debug)]
+pub(crate) struct Keeping {
+    id: NodeId,
+    is_first: bool,
+    barrier: Barrier<Waiting>,
+    disk: Disk,
+}
+
+#[derive(Debug)]
+enum Disk {
+    Free(Store),
+    Writes(Mark, JoinHandle<(Store, Result<(), StoreError>)>),
+    Failed,
+}
+
+impl Keeping {
+    /// Holds back effects of k-groups until the facts before them are stored. Returns an effect that need
+    /// not wait.
+    pub(crate) fn hold(&mut self, waiting: Waiting) -> Option<Waiting> {
+        if !is_of_groups(&waiting.effect) {
+            return Some(waiting);
+        }
+        if fact(&waiting).is_some() {
+            self.barrier.push_fact(waiting);
+            return None;
+        }
+        let mut free = None;
+        self.barrier.push(waiting, |it| free = Some(it));
+        free
+    }
+
+    /// Returns true if too many effects wait for the machine to take a further step.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.barrier.ready().is_err()
+    }
+
+    /// Begins to write the new facts, if there are some and no write is under way.
+    pub(crate) fn write(&mut self, node: &Node) {
+        if self.barrier.unstored() == 0 {
+            return;
+        }
+        let mut store = match core::mem::replace(&mut self.disk, Disk::Failed) {
+            Disk::Free(store) => store,
+            busy @ (Disk::Writes(..) | Disk::Failed) => {
+                self.disk = busy;
+                return;
+            }
+        };
+        let mut facts = Vec::new();
+        let mark = self.barrier.write(|it| facts.extend(fact(it).cloned()));
+        let Some(mark) = mark else {
+            self.disk = Disk::Free(store);
+            return;
+        };
+        let is_due = store.is_due(facts.len());
+        let groups = node.kgroup().filter(|_| is_due);
+        let base = groups.map(|it| self.base(it.groups().stored().collect()));
+        let writes = tokio::task::spawn_blocking(move || {
+            let done = match &base {
+                Some(base) => store.rebase(base, |_| Ok(())),
+                None => store.append(&facts),
+            };
+            (store, done)
+        });
+        self.disk = Disk::Writes(mark, writes);
+    }
+
+    /// Waits for the write that is under way, and returns the effects behind it; without one, for ever.
+    pub(crate) async fn written(&mut self) -> Result<Vec<Waiting>, String> {
+        let Disk::Writes(mark, writes) = &mut self.disk else {
+            return core::future::pending().await;
+        };
+        let (mark, written) = (*mark, writes.await);
+        self.disk = Disk::Failed;
+        let (store, done) = written.map_err(|it| it.to_string())?;
+        done.map_err(|it| it.to_string())?;
+        self.disk = Disk::Free(store);
+        let mut free = Vec::new();
+        self.barrier.stored(mark, |it| free.push(it));
+        free.retain(|it| fact(it).is_none());
+        Ok(free)
+    }
+
+    /// Waits for the write that is under way, if there is one. Then the folder is free.
+    pub(crate) async fn close(self) {
+        if let Disk::Writes(_, writes) = self.disk {
+            drop(writes.await);
+        }
+    }
+
+    const fn base(&self, facts: Vec<Fact>) -> Base {
+        let (id, is_first) = (self.id, self.is_first);
+        Base {
+            id,
+            is_first,
+            facts,
+        }
+    }
+}
+
+fn is_of_groups(effect: &Effect<Node>) -> bool {
+    match effect {
+        Effect::Send { message, .. } | Effect::Multicast { message } => {
+            matches!(message, selvedge::Message::Groups(_))
+        }
+        Effect::Event(event) => matches!(event, selvedge::Event::Groups(_)),
+    }
+}
+
+fn fact(waiting: &Waiting) -> Option<&Fact> {
+    match &waiting.effect {
+        Effect::Event(selvedge::Event::Groups(kgroup::Event::Groups(
+            selvedge_groups::Event::Fact(fact),
+        ))) => Some(fact),
+        Effect::Event(_) | Effect::Send { .. } | Effect::Multicast { .. } => None,
+    }
+}

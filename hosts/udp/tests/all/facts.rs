@@ -1,0 +1,222 @@
+//! Nodes that store what they promise in k-groups.
+
+use std::io::{Error, ErrorKind, Result};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use selvedge_core::{Incarnation, NodeId, Span};
+use selvedge_groups::Begin;
+use selvedge_groups::store::Stored;
+use selvedge_store::StoreError;
+use selvedge_store::redb::StorageBackend;
+use selvedge_udp::{Facts, Host, HostError, NodeEvent, Setup};
+use tokio::time::{sleep, timeout};
+
+use crate::bench::{self, Node, PATIENCE, until};
+use crate::groups::coordination;
+
+/// A disk in memory, which can be slow or fail.
+#[derive(Clone, Debug, Default)]
+struct Disk {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    state: Arc<AtomicU8>,
+}
+
+const STUCK: u8 = 1;
+const BROKEN: u8 = 2;
+
+impl Disk {
+    fn set(&self, state: u8) {
+        self.state.store(state, Ordering::Relaxed);
+    }
+
+    fn is(&self, state: u8) -> bool {
+        self.state.load(Ordering::Relaxed) == state
+    }
+}
+
+/// Disks that are stuck until this is dropped, also where the test fails: their threads end before the
+/// runtime does.
+struct Stuck<'a>(&'a [Disk]);
+
+impl<'a> Stuck<'a> {
+    fn new(disks: &'a [Disk]) -> Self {
+        disks.iter().for_each(|it| it.set(STUCK));
+        Self(disks)
+    }
+}
+
+impl Drop for Stuck<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|it| it.set(0));
+    }
+}
+
+impl StorageBackend for Disk {
+    fn len(&self) -> Result<u64> {
+        Ok(self.bytes.lock().unwrap().len() as u64)
+    }
+
+    fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
+        let (at, bytes) = (offset as usize, self.bytes.lock().unwrap());
+        let bytes = bytes.get(at..at + len).map(<[u8]>::to_vec);
+        bytes.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.bytes.lock().unwrap().resize(len as usize, 0);
+        Ok(())
+    }
+
+    fn sync_data(&self, _: bool) -> Result<()> {
+        while self.is(STUCK) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if self.is(BROKEN) {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let at = offset as usize;
+        self.bytes.lock().unwrap()[at..at + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+/// Three nodes in this life, each with its disk.
+async fn start(disks: &[Disk; 3], life: u32) -> Vec<Node> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for (id, disk) in (1..).zip(disks) {
+        let first = nodes.first().map(|it| it.address());
+        let seeds: Vec<SocketAddr> = first.into_iter().collect();
+        nodes.push(Node::start(setup(id, &seeds, disk).life(Incarnation(life))).await);
+    }
+    for node in &nodes {
+        until(|| node.live() == 3).await;
+    }
+    nodes
+}
+
+fn setup(id: u64, seeds: &[SocketAddr], disk: &Disk) -> Setup {
+    let setup = bench::setup(id, seeds).coordination(coordination(), Span::secs(3_600));
+    setup.facts(Facts::on(disk.clone()).unwrap())
+}
+
+#[tokio::test]
+async fn a_map_is_there_after_all_nodes_lost_power_together() {
+    let disks = <[Disk; 3]>::default();
+    for life in 0..3 {
+        let nodes = start(&disks, life).await;
+        let doors = nodes[life as usize].map("doors");
+        let entry = timeout(PATIENCE, doors.get("front"))
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            entry.map(|it| it.version).unwrap_or_default(),
+            u64::from(life)
+        );
+        let stored = timeout(PATIENCE, doors.put("front", b"shut")).await;
+        let version = u64::from(life) + 1;
+        assert_eq!(stored.unwrap(), Ok(Stored::Done { version }));
+        for node in nodes {
+            node.kill().await;
+        }
+    }
+}
+
+/// How a node begins is stored, so an application that always says the same breaks no promise.
+#[tokio::test]
+async fn a_node_goes_on_as_it_began() {
+    let disk = Disk::default();
+    for begin in [Begin::Again, Begin::First] {
+        let coordination = selvedge::Coordination {
+            begin,
+            ..coordination()
+        };
+        let facts = Facts::on(disk.clone()).unwrap();
+        let setup = bench::setup(1, &[]).coordination(coordination, Span::ZERO);
+        let mut node = Node::start(setup.facts(facts)).await;
+        node.joins().await;
+        // A founder would have begun three groups.
+        let doors = node.map("doors");
+        let asked = timeout(Duration::from_millis(200), doors.get("front"));
+        assert!(asked.await.is_err());
+        node.kill().await;
+        let len = Facts::on(disk.clone()).map(|it| format!("{it:?}"));
+        assert!(len.unwrap().contains("is_first: false"));
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_k_groups_is_sent_before_it_is_stored_and_all_else_goes_on() {
+    let disks = <[Disk; 3]>::default();
+    let nodes = start(&disks, 0).await;
+    let doors = nodes[0].map("doors");
+    let stored = timeout(PATIENCE, doors.put("front", b"shut")).await;
+    assert_eq!(stored.unwrap(), Ok(Stored::Done { version: 1 }));
+    let stuck = Stuck::new(&disks);
+    {
+        let mut asked = Box::pin(doors.put("front", b"open"));
+        assert!(timeout(Duration::from_secs(2), &mut asked).await.is_err());
+        // Ten periods of membership.
+        assert!(nodes.iter().all(|it| it.live() == 3));
+        drop(stuck);
+        let stored = timeout(PATIENCE, asked).await.unwrap();
+        assert_eq!(stored, Ok(Stored::Done { version: 2 }));
+    }
+    for node in nodes {
+        node.kill().await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_whose_disk_fails_reports_it_and_ends() {
+    let disks = <[Disk; 3]>::default();
+    let mut nodes = start(&disks, 0).await;
+    disks[2].set(BROKEN);
+    let failing = nodes.pop().unwrap();
+    let (mut events, handle) = (failing.events_from_oldest(), failing.clone());
+    let asks = tokio::spawn(async move {
+        while handle.map("doors").put("front", b"shut").await.is_ok() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let reported = async {
+        while let Ok(observed) = events.recv().await {
+            if let NodeEvent::Unstored(why) = observed.event {
+                return why;
+            }
+        }
+        panic!("it ended without a report");
+    };
+    let why = timeout(PATIENCE, reported).await.unwrap();
+    assert!(why.contains("see whether the disk is full"), "{why}");
+    timeout(PATIENCE, asks).await.unwrap().unwrap();
+    // The others go on, and it begins again from what is stored.
+    disks[2].set(0);
+    let stored = timeout(PATIENCE, nodes[0].map("doors").put("back", b"shut")).await;
+    assert!(stored.unwrap().is_ok());
+    let seeds = [nodes[0].address()];
+    let again = Node::start(setup(3, &seeds, &disks[2]).life(Incarnation(1))).await;
+    let found = timeout(PATIENCE, again.map("doors").get("back"))
+        .await
+        .unwrap();
+    assert!(found.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_folder_of_another_node_is_refused() {
+    let disk = Disk::default();
+    Node::start(setup(1, &[], &disk)).await.kill().await;
+    let refused = Host::start(setup(2, &[], &disk)).await.unwrap_err();
+    let (asked, found) = (NodeId(2), NodeId(1));
+    assert!(
+        matches!(refused, HostError::Store(StoreError::OtherNode { asked: a, found: f }) if (a, f) == (asked, found))
+    );
+}
