@@ -316,7 +316,8 @@ impl World {
         node.stores = false;
         let may = self.keeps_quorums(Some(id), false);
         self.nodes.get_mut(&id).unwrap().stores = true;
-        if may && let Some(me) = self.lose_storage_of(id, restart_after) {
+        if may && let Some(me) = self.stop(id, restart_after) {
+            self.nodes.get_mut(&id).unwrap().lose_storage();
             self.is_gone(me);
         }
     }

@@ -76,11 +76,6 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     /// Something of the protocol happens.
     fn happens(&mut self, what: Self::Happening) {}
 
-    /// Whether this input has to wait for later, though the host runs.
-    fn waits(&self, id: u64, input: &Input<Self::Machine>) -> bool {
-        false
-    }
-
     /// Storage has this in place of all facts so far.
     fn replace(disk: &mut Disk<Self>, base: Self::Base) {
         disk.base = Some(base);
@@ -167,8 +162,9 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
 
     /// The same, of something that was sent earlier.
     fn arrive(&mut self, to: u64, input: Input<Self::Machine>, sent: Real) {
+        let depth = self.depth;
         if let Some(host) = self.nodes.get_mut(&to).and_then(|it| it.host.as_mut()) {
-            host.inbox.push_back(Waiting { input, sent });
+            host.inbox.push_back(Waiting { input, sent, depth });
             self.run(to);
         }
     }
@@ -179,9 +175,10 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
             self.expire(id);
         }
         while self.is_running(id) {
-            let Some(Waiting { input, sent }) = self.next_input(id) else {
+            let Some(Waiting { input, sent, depth }) = self.next_input(id) else {
                 break;
             };
+            self.depth = depth;
             let is_message = matches!(input, Input::Message { .. });
             if is_message && self.now - sent > self.weather.latest {
                 continue; // No message is under way for longer.
@@ -191,11 +188,9 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.expire(id);
     }
 
-    /// The first input that does not have to wait.
+    /// Takes the next input that the host gives its machine.
     fn next_input(&mut self, id: u64) -> Option<Waiting<Self>> {
-        let inbox = &self.nodes.get(&id)?.host.as_ref()?.inbox;
-        let at = inbox.iter().position(|it| !self.waits(id, &it.input))?;
-        self.nodes.get_mut(&id)?.host.as_mut()?.inbox.remove(at)
+        self.nodes.get_mut(&id)?.host.as_mut()?.inbox.pop_front()
     }
 
     /// Timers of a node may be due.
@@ -226,6 +221,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
             due.is_some_and(|it| it <= node.local(now))
         });
         if is_due {
+            self.depth = 0;
             self.step(id, None).ok();
         }
         self.schedule(id);
@@ -265,14 +261,13 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
             return Ok(());
         };
         let me = host.me;
-        if hosts.is_traced {
-            let due = || host.driver.timers().filter(|it| it.1 <= local);
-            let what = match &input {
-                Some(input) => format!("{input:?}"),
-                None => format!("due {:?}", due().collect::<Vec<_>>()),
-            };
-            super::trace::line(format!("{now:>12} {me:?} <- {what}"));
-        }
+        hosts.trace.line(|| match &input {
+            Some(input) => format!("{now:>12} {me:?} <- {input:?}"),
+            None => {
+                let due = host.driver.timers().filter(|it| it.1 <= local);
+                format!("{now:>12} {me:?} <- due {:?}", due.collect::<Vec<_>>())
+            }
+        });
         let from = match &input {
             Some(Input::Message { from, .. }) => Some(*from),
             _ => None,
@@ -297,7 +292,8 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
             effects: &effects,
             refusal: taken.as_ref().err(),
         });
-        let effects = effects.into_iter().map(|it| Item::Effect(it, now));
+        let depth = self.depth;
+        let effects = (effects.into_iter()).map(|it| Item::Effect(it, now, depth));
         let items = effects.chain(notes.into_iter().map(Item::Note));
         let mut out = Vec::new();
         if let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) {
@@ -318,9 +314,12 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     /// Carries out what need not wait any longer.
     fn let_out(&mut self, me: Member, items: Vec<Item<Self>>) {
         for item in items {
+            if let Item::Effect(_, _, depth) = &item {
+                self.depth = *depth;
+            }
             match item {
-                Item::Effect(Effect::Send { to, message }, _) => self.send(me, to, message),
-                Item::Effect(Effect::Multicast { message }, _) => {
+                Item::Effect(Effect::Send { to, message }, ..) => self.send(me, to, message),
+                Item::Effect(Effect::Multicast { message }, ..) => {
                     for other in self.ids() {
                         if let Some(to) = self.nodes.get(&other).map(Node::member)
                             && to.id != me.id
@@ -329,7 +328,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
                         }
                     }
                 }
-                Item::Effect(Effect::Event(event), said) => {
+                Item::Effect(Effect::Event(event), said, _) => {
                     if Self::fact(&event).is_none() {
                         self.say(|| format!("{me:?} {event:?}"));
                     }
@@ -422,15 +421,6 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         node.goes_on(hosts.now);
         hosts.say(|| format!("{me:?} stops"));
         hosts.push(hosts.now + restart_after, What::Restart(id));
-        Some(me)
-    }
-
-    /// Stops a node that loses its storage.
-    fn lose_storage_of(&mut self, id: u64, restart_after: Real) -> Option<Member> {
-        let me = self.stop(id, restart_after)?;
-        let node = self.nodes.get_mut(&id)?;
-        node.disk = Disk::default();
-        node.born = node.life;
         Some(me)
     }
 
@@ -558,7 +548,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
 
 fn fact_in<H: History>(item: &Item<H>) -> Option<&H::Fact> {
     match item {
-        Item::Effect(Effect::Event(event), _) => H::fact(event),
+        Item::Effect(Effect::Event(event), ..) => H::fact(event),
         Item::Effect(..) | Item::Note(_) => None,
     }
 }

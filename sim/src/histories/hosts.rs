@@ -5,7 +5,7 @@ use core::fmt;
 
 use selvedge_core::{Choose, Delta, Machine, Member, Time};
 
-use super::{Choices, History, Node, trace};
+use super::{Choices, History, Node, Trace};
 use crate::network::Queue;
 
 /// Microseconds of real time, which no node knows.
@@ -93,7 +93,12 @@ pub struct Hosts<H: History> {
     pub choices: Choices,
     /// The present time.
     pub now: Real,
-    queue: Queue<What<H>>,
+    queue: Queue<(u32, What<H>)>,
+    /// The number of messages in a row, each caused by the one before, that led to what happens now; 0
+    /// where a timer or the application did.
+    pub depth: u32,
+    /// The longest such row.
+    pub deepest: u32,
     /// All nodes, by id.
     pub nodes: BTreeMap<u64, Node<H>>,
     /// The links, from a node to a node, over which nothing comes.
@@ -112,8 +117,8 @@ pub struct Hosts<H: History> {
     pub restarts: u64,
     /// The length of the largest machine's print: see [`Hosts::measure`].
     pub size_max: usize,
-    /// Whether each step is printed.
-    pub is_traced: bool,
+    /// What happens, in words.
+    pub trace: Trace,
 }
 
 impl<H: History> Hosts<H> {
@@ -124,6 +129,8 @@ impl<H: History> Hosts<H> {
             choices,
             now: 0,
             queue: Queue::new(),
+            depth: 0,
+            deepest: 0,
             nodes: nodes.into_iter().map(|it| (it.id, it)).collect(),
             cuts: BTreeSet::new(),
             weather,
@@ -133,13 +140,22 @@ impl<H: History> Hosts<H> {
             busiest: 0,
             restarts: 0,
             size_max: 0,
-            is_traced: trace::is_on(),
+            trace: Trace::new(),
         }
     }
 
     /// Lets something happen at a time.
     pub(super) fn push(&mut self, when: Real, what: What<H>) {
-        self.queue.push(Time(when), what);
+        let depth = match &what {
+            What::Deliver { .. } => self.depth + 1,
+            What::Own(_) => self.depth,
+            What::Tick(_)
+            | What::Written(_)
+            | What::Wake(_)
+            | What::Restart(_)
+            | What::Told(..) => 0,
+        };
+        self.queue.push(Time(when), (depth, what));
     }
 
     /// The next that happens until then.
@@ -148,16 +164,16 @@ impl<H: History> Hosts<H> {
             self.now = self.now.max(end);
             return None;
         }
-        let (when, what) = self.queue.pop()?;
+        let (when, (depth, what)) = self.queue.pop()?;
         self.now = self.now.max(when.0);
+        self.depth = depth;
+        self.deepest = self.deepest.max(depth);
         Some(what)
     }
 
     /// A line of the trace.
     pub fn say(&self, text: impl FnOnce() -> String) {
-        if self.is_traced {
-            trace::line(format!("{:>12} {}", self.now, text()));
-        }
+        self.trace.line(|| format!("{:>12} {}", self.now, text()));
     }
 
     /// The ids of all nodes.

@@ -16,7 +16,8 @@
 //! short without knowledge of the protocol: draws are left out or made smaller as long as it fails.
 //!
 //! `SELVEDGE_HISTORIES` is the number of histories or a range of seeds (`5000..9000`, see [`seeds`]);
-//! `SELVEDGE_SEED` runs one seed; `TRACE` prints each step; `SELVEDGE_SHRINK` is the number of runs
+//! `SELVEDGE_SEED` runs one seed; `TRACE` prints each step (the last ones of a history that failed are
+//! printed anyway); `SELVEDGE_SHRINK` is the number of runs
 //! to be spent on a short version of a history that failed.
 
 mod choices;
@@ -31,3 +32,4 @@ pub use history::{History, Step};
 pub use hosts::{Hosts, Real, Weather, What};
 pub use node::{Disk, Host, Item, Life, Node, Waiting, Write};
 pub use seeds::{histories, random, seeds};
+pub use trace::Trace;

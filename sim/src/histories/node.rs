@@ -10,8 +10,8 @@ use super::{History, Real};
 /// What a step asks of the host.
 #[derive(Debug)]
 pub enum Item<H: History> {
-    /// An effect of the machine, and when the machine had it.
-    Effect(Effect<H::Machine>, Real),
+    /// An effect of the machine, when the machine had it, and [how deep](super::Hosts::depth).
+    Effect(Effect<H::Machine>, Real, u32),
     /// Something that the host may show once all facts before it are stored.
     Note(H::Note),
 }
@@ -50,6 +50,8 @@ pub struct Waiting<H: History> {
     pub input: Input<H::Machine>,
     /// When it was sent.
     pub sent: Real,
+    /// [How deep](super::Hosts::depth).
+    pub depth: u32,
 }
 
 /// A node while it is up.
@@ -176,6 +178,12 @@ impl<H: History> Node<H> {
     pub fn real(&self, local: Time, now: Real) -> Real {
         let missing = local.0.saturating_sub(self.local(now).0);
         now + missing * 1_000_000 / (1_000_000 - self.slow_ppm) + 1
+    }
+
+    /// Its storage is lost. The node is down.
+    pub fn lose_storage(&mut self) {
+        self.disk = Disk::default();
+        self.born = self.life;
     }
 
     /// Its clock goes on.

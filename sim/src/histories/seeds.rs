@@ -38,47 +38,45 @@ pub fn seeds(many: u64) -> Range<u64> {
 
 /// Runs `history` once for every seed in `seeds` with the draws of that seed, as [`histories`] does.
 ///
-/// When one panics and `SELVEDGE_SHRINK` is set to a number, so many further runs are spent on a
-/// short list of draws that panics, too. The last steps of the shortest run are printed.
+/// When one panics, it is run again, and the last lines of its [`Trace`](super::Trace) are printed. When
+/// `SELVEDGE_SHRINK` is set to a number, so many further runs are spent on a short list of draws that
+/// panics, too, before.
 ///
 /// # Panics
 /// As [`histories`].
 pub fn random(seeds: Range<u64>, mut history: impl FnMut(Choices)) -> u64 {
-    let most = env::var(SHRINK).ok().and_then(|it| it.parse().ok());
     histories(seeds, |seed| {
-        let Some(most) = most else {
-            return history(Choices::seed(seed));
-        };
         let whole = AssertUnwindSafe(|| history(Choices::seed(seed)));
         if let Err(cause) = panic::catch_unwind(whole) {
-            shorten(seed, most, &mut history);
+            explain(seed, &mut history);
             panic::resume_unwind(cause);
         }
     })
 }
 
-/// Prints the last steps of a short history that fails as the one of this seed.
-fn shorten(seed: u64, most: u64, history: &mut impl FnMut(Choices)) {
+/// Prints the last steps of the history of this seed, or of a short one that fails.
+fn explain(seed: u64, history: &mut impl FnMut(Choices)) {
+    let most = env::var(SHRINK).ok().and_then(|it| it.parse().ok());
     // The record outlives the run that panics.
     let mut fails = |choices: Choices| {
         let (choices, drawn) = choices.kept();
         let failed = caught(|| history(choices)).is_err();
         failed.then(|| drawn.take())
     };
-    let Some(long) = fails(Choices::seed(seed)) else {
+    let Some(mut draws) = fails(Choices::seed(seed)) else {
         return eprintln!("seed {seed} fails in one run, and not in the next one");
     };
-    let many = long.len();
-    let short = shrink(long, most, |list| fails(Choices::list(list.to_vec())));
+    let many = draws.len();
+    if let Some(most) = most {
+        draws = shrink(draws, most, |list| fails(Choices::list(list.to_vec())));
+    }
+    let few = draws.len();
     let mut why = String::new();
     let lines = trace::of(|| {
-        let run = caught(|| history(Choices::list(short.clone())));
+        let run = caught(|| history(Choices::list(draws)));
         why = run.err().unwrap_or_default();
     });
-    eprintln!(
-        "seed {seed} fails with {} of {many} draws; its last steps:",
-        short.len()
-    );
+    eprintln!("seed {seed} fails with {few} of {many} draws; its last steps:");
     for line in lines {
         eprintln!("{line}");
     }

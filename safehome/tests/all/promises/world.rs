@@ -3,13 +3,12 @@
 mod happens;
 mod reasons;
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
     AbortReason, Command, Config, Difference, Event, Hub, Outcome, Reject, RoutineId, Saved,
     Scheduler, Timer, Visibility,
 };
+use selvedge_sim::histories::{Choices, Trace};
 
 use crate::promises::oracle::{Fate, Oracle, Stage};
 use crate::promises::things::{Open, Report, Sent, Thing};
@@ -83,7 +82,7 @@ enum Stop {
 }
 
 pub(crate) struct World {
-    rng: ChaCha8Rng,
+    choices: Choices,
     pub(crate) counts: Counts,
     config: Config,
     /// That of hubs that come back.
@@ -98,15 +97,15 @@ pub(crate) struct World {
     things: Vec<Thing>,
     beginning: Vec<Option<u8>>,
     oracle: Oracle,
-    story: Vec<String>,
+    trace: Trace,
     stops: bool,
     /// Routines come on terms.
     has_terms: bool,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    pub(crate) fn new(mut choices: Choices) -> Self {
+        let rng = &mut choices;
         let config = Config::default()
             .with_visibility(MODELS[rng.below(6) as usize])
             .with_scheduler(SCHEDULERS[rng.below(3) as usize])
@@ -125,7 +124,7 @@ impl World {
         let stops = rng.below(2) == 0;
         let has_terms = rng.below(2) == 0;
         let mut world = Self {
-            rng,
+            choices,
             counts: Counts::default(),
             config,
             later,
@@ -138,11 +137,12 @@ impl World {
             things: Vec::new(),
             beginning: Vec::new(),
             oracle: Oracle::default(),
-            story: vec![format!("{config:?}")],
+            trace: Trace::new(),
             stops,
             has_terms,
         };
-        for nth in 0..2 + world.below(3) {
+        world.trace.line(|| format!("{config:?}"));
+        for nth in 0..2 + world.below(5) {
             world.comes(NodeId(nth));
         }
         world
@@ -162,11 +162,11 @@ impl World {
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.rng.below(bound)
+        self.choices.below(bound)
     }
 
     fn broken(&self, what: &str) -> ! {
-        panic!("{}\n{what} at {:?}", self.story.join("\n"), self.now);
+        panic!("{what} at {:?}", self.now);
     }
 
     fn judge(&self, found: Result<(), String>) {
@@ -328,10 +328,10 @@ impl World {
             }
         }
         let due = self.due();
-        self.story.push(format!("{:?} ticks {due:?}", self.now));
+        self.trace.line(|| format!("{:?} ticks {due:?}", self.now));
         let mut events = Vec::new();
         let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
-        self.hub.expire(self.now, &mut self.rng, collect);
+        self.hub.expire(self.now, &mut self.choices, collect);
         self.stored(events, |it| {
             for thing in &mut it.things {
                 thing.expire(it.now);
@@ -352,8 +352,8 @@ impl World {
     fn input(&mut self, input: Input<Hub<u8>>, mark: impl FnOnce(&mut Self)) -> Told {
         let mut events = Vec::new();
         let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
-        self.story.push(format!("{:?} {input:?}", self.now));
-        match self.hub.step(self.now, &mut self.rng, input, collect) {
+        self.trace.line(|| format!("{:?} {input:?}", self.now));
+        match self.hub.step(self.now, &mut self.choices, input, collect) {
             Ok(()) => self.stored(events, mark),
             Err(reject) => Told::Refused(reject),
         }
@@ -371,10 +371,8 @@ impl World {
         mark(self);
         for (nth, event) in events.into_iter().enumerate() {
             let is_lost = matches!(stop, Some(Stop::Among(among)) if among <= nth);
-            self.story.push(format!(
-                "    {event:?}{}",
-                if is_lost { ", lost" } else { "" }
-            ));
+            self.trace
+                .line(|| format!("    {event:?}{}", if is_lost { ", lost" } else { "" }));
             self.carry_out(event, is_lost);
         }
         self.looks();
@@ -393,7 +391,7 @@ impl World {
             saved = saved.apply(difference).unwrap();
         }
         self.config.scheduler = self.later;
-        self.story.push("the host comes back".into());
+        self.trace.line(|| "the host comes back".into());
         let hub = Hub::restore(self.config, saved).unwrap();
         self.base = hub.save();
         self.last = self.base.clone();
