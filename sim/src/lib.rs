@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod bytes;
 pub mod check;
+mod counts;
 mod facts;
 pub mod histories;
 pub mod network;

@@ -124,10 +124,10 @@ impl World {
         }
         let next = Configuration::of(members);
         for id in self.gateways() {
-            if self.nodes[&id]
-                .gateway()
-                .is_some_and(gateway::Gateway::manages)
-            {
+            let manages = self.nodes[&id].gateway();
+            let manages = manages.is_some_and(gateway::Gateway::manages);
+            // What waited for a host may name lives of which the memory is lost meanwhile.
+            if manages && self.is_running(id) {
                 self.input(id, to_gateway(gateway::Command::Configure(next.clone())));
             }
         }

@@ -25,15 +25,20 @@ pub fn seeds(many: u64) -> Range<u64> {
         return 0..many;
     };
     let text = text.to_string_lossy();
-    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
-    match (first.parse(), end.parse()) {
-        (Ok(first), Ok(end)) => first..end,
-        _ => panic::resume_unwind(Box::new(complain(
+    match parse(&text) {
+        Some(seeds) => seeds,
+        None => panic::resume_unwind(Box::new(complain(
             MANY,
             &text,
-            "a number, or two with .. between",
+            "a number from 1, or a range as 5000..9000",
         ))),
     }
+}
+
+fn parse(text: &str) -> Option<Range<u64>> {
+    let (first, end) = text.split_once("..").unwrap_or(("0", text));
+    let seeds = first.parse().ok()?..end.parse().ok()?;
+    (!seeds.is_empty()).then_some(seeds)
 }
 
 /// Runs `history` once for every seed in `seeds` with the draws of that seed, as [`histories`] does.
@@ -156,4 +161,20 @@ fn replay(seed: u64) -> String {
         line += test;
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_number_of_them_or_a_range() {
+        assert_eq!(parse("300"), Some(0..300));
+        assert_eq!(parse("5000..9000"), Some(5_000..9_000));
+        for text in [
+            "", "many", "0", "5..5", "5..", "..5", "5..=9", "-1", "1 000",
+        ] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
 }

@@ -40,35 +40,11 @@ fn what_the_documentation_promises_is_so() {
     });
     println!("{ran} histories: {all:?}");
     if ran >= 1_000 {
-        let Counts {
-            committed,
-            aborted,
-            restored,
-            stuck,
-            restarts,
-            late,
-            said_and_refused,
-            not_found,
-            superseded,
-            preempted,
-            cut,
-            refused,
-        } = all;
         // Each happens, and more is done than undone, but for those that made way for others.
-        assert!(committed > aborted - superseded - preempted, "{all:?}");
-        let rare = [
-            aborted,
-            restored,
-            stuck,
-            restarts,
-            late,
-            said_and_refused,
-            not_found,
-            superseded,
-            preempted,
-            cut,
-            refused,
-        ];
-        assert!(rare.iter().all(|it| *it > 0), "{all:?}");
+        assert_eq!(all.missing(), None, "{all:?}");
+        assert!(
+            all.committed > all.aborted - all.superseded - all.preempted,
+            "{all:?}"
+        );
     }
 }

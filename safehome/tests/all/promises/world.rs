@@ -27,40 +27,24 @@ const SCHEDULERS: [Scheduler; 3] = [
     Scheduler::Timeline,
 ];
 
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counts {
-    pub(crate) committed: u64,
-    pub(crate) aborted: u64,
-    pub(crate) restored: u64,
-    pub(crate) stuck: u64,
-    pub(crate) restarts: u64,
-    /// Outcomes that came after their commands were given up.
-    pub(crate) late: u64,
-    /// Commands that were refused after their device had said that it is in their state.
-    pub(crate) said_and_refused: u64,
-    /// Commands that were asked for, and had not been done.
-    pub(crate) not_found: u64,
-    pub(crate) superseded: u64,
-    pub(crate) preempted: u64,
-    pub(crate) cut: u64,
-    /// Routines that were refused because of others of their key.
-    pub(crate) refused: u64,
-}
-
-impl Counts {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.committed += other.committed;
-        self.aborted += other.aborted;
-        self.restored += other.restored;
-        self.stuck += other.stuck;
-        self.restarts += other.restarts;
-        self.late += other.late;
-        self.said_and_refused += other.said_and_refused;
-        self.not_found += other.not_found;
-        self.superseded += other.superseded;
-        self.preempted += other.preempted;
-        self.cut += other.cut;
-        self.refused += other.refused;
+selvedge_sim::counts! {
+    pub(crate) struct Counts {
+        committed,
+        aborted,
+        restored,
+        stuck,
+        restarts,
+        /// Outcomes that came after their commands were given up.
+        late,
+        /// Commands that were refused after their device had said that it is in their state.
+        said_and_refused,
+        /// Commands that were asked for, and had not been done.
+        not_found,
+        superseded,
+        preempted,
+        cut,
+        /// Routines that were refused because of others of their key.
+        refused,
     }
 }
 
