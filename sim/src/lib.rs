@@ -1,9 +1,10 @@
-//! Runs many machines together, in three ways.
+//! Runs many machines together, in four ways.
 //!
 //! | | explores | time | for |
 //! |---|---|---|---|
 //! | [`check`] | everything that can happen to a few nodes | any order of events | promises that always hold, and how published rules break them |
 //! | [`network`] | one course of events for many nodes, from a seed | virtual, to the microsecond | how often, how fast, how many messages |
+//! | [`histories`](mod@histories) | random histories of a few nodes whose hosts store, sleep, and have clocks of their own | virtual, to the microsecond | promises of a page, against an oracle that was written from the page |
 //! | [`operations`] | lists of operations on a few nodes, from a fuzzer or a property test | virtual | a promise that breaks, as a short story |
 //!
 //! All run the machine that runs in production: a [`selvedge_core::Machine`] behind its host's
@@ -15,8 +16,9 @@ extern crate alloc;
 
 mod bytes;
 pub mod check;
+mod counts;
 mod facts;
-mod histories;
+pub mod histories;
 pub mod network;
 pub mod operations;
 mod panics;

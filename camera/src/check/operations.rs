@@ -39,41 +39,42 @@ const IN_FLIGHT: usize = 512;
 /// level.
 const ROUNDS: usize = 2_000;
 
-/// What a run did: for tests that want to know that it did something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Operations carried out.
-    pub operations: u64,
-    /// Messages delivered.
-    pub delivered: u64,
-    /// Hostile messages among them.
-    pub hostile: u64,
-    /// Inputs refused.
-    pub refused: u64,
-    /// Times that a node entered.
-    pub entries: u64,
-    /// Entries by the slow path.
-    pub slow: u64,
-    /// Entries while others than rivals had not answered yet.
-    pub eager: u64,
-    /// Trees that were built anew.
-    pub rebuilt: u64,
-    /// Entries with a token that had to exceed the one before.
-    pub compared: u64,
-    /// Crashes of a node inside.
-    pub died_inside: u64,
-    /// Nodes that came back without memory.
-    pub restarts: u64,
-    /// Nodes that were up and were declared failed.
-    pub false_failures: u64,
-    /// Holders that were passed over.
-    pub passed_over: u64,
-    /// Nodes that waited when faults were over, and got in or were told why not.
-    pub served: u64,
-    /// What found no room.
-    pub no_room: u64,
-    /// The longest frame in bytes.
-    pub longest_frame: usize,
+selvedge_sim::counts! {
+    /// What a run did: for tests that want to know that it did something.
+    pub struct Summary {
+        /// Operations carried out.
+        operations,
+        /// Messages delivered.
+        delivered,
+        /// Hostile messages among them.
+        hostile,
+        /// Inputs refused.
+        refused,
+        /// Times that a node entered.
+        entries,
+        /// Entries by the slow path.
+        slow,
+        /// Entries while others than rivals had not answered yet.
+        eager,
+        /// Trees that were built anew.
+        rebuilt,
+        /// Entries with a token that had to exceed the one before.
+        compared,
+        /// Crashes of a node inside.
+        died_inside,
+        /// Nodes that came back without memory.
+        restarts,
+        /// Nodes that were up and were declared failed.
+        false_failures,
+        /// Holders that were passed over.
+        passed_over,
+        /// Nodes that waited when faults were over, and got in or were told why not.
+        served,
+        /// What found no room.
+        no_room,
+        /// The longest frame in bytes.
+        longest_frame: max usize,
+    }
 }
 
 /// A mesh, and what watches it.

@@ -16,7 +16,6 @@ mod contract;
 mod entry;
 mod errata;
 mod estimate;
-mod histories;
 mod history;
 mod model;
 mod orders;

@@ -53,26 +53,7 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
             Ok(summary) => summary,
             Err(broken) => panic!("seed {seed}: {broken}"),
         };
-        for (sum, one) in [
-            (&mut all.operations, one.operations),
-            (&mut all.delivered, one.delivered),
-            (&mut all.hostile, one.hostile),
-            (&mut all.refused, one.refused),
-            (&mut all.entries, one.entries),
-            (&mut all.slow, one.slow),
-            (&mut all.eager, one.eager),
-            (&mut all.rebuilt, one.rebuilt),
-            (&mut all.compared, one.compared),
-            (&mut all.died_inside, one.died_inside),
-            (&mut all.restarts, one.restarts),
-            (&mut all.false_failures, one.false_failures),
-            (&mut all.passed_over, one.passed_over),
-            (&mut all.served, one.served),
-            (&mut all.no_room, one.no_room),
-        ] {
-            *sum += one;
-        }
-        all.longest_frame = all.longest_frame.max(one.longest_frame);
+        all.add(&one);
     }
     println!("seeds 0 to 999: {all:?}");
     assert!(

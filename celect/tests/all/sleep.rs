@@ -236,8 +236,7 @@ fn sleeps(seed: u64, (nodes, c): (usize, u16), asleep: Span, deaf: Span) {
 
 #[test]
 fn a_host_that_slept_never_believes_that_its_node_leads_after_another_one_does() {
-    let count = std::env::var("SELVEDGE_HISTORIES").map_or(300, |text| text.parse().unwrap());
-    let _ran = selvedge_sim::histories(0..count, |seed| {
+    let _ran = selvedge_sim::histories(selvedge_sim::histories::seeds(300), |seed| {
         for asleep in [Span::secs(4), Span::secs(60)] {
             for deaf in [Span::ZERO, Span::secs(1)] {
                 sleeps(seed, (2, 0), asleep, deaf);

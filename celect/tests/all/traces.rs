@@ -33,23 +33,24 @@ pub(crate) fn between(rng: &mut ChaCha8Rng, low_ms: u64, high_ms: u64) -> Span {
     Span::millis(low_ms) + Span(rng.below((high_ms - low_ms) * 1_000))
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    begun: u64,
-    /// Its initiator saw it end.
-    ended: u64,
-    yielded: u64,
-    died: u64,
-    /// The lowest node that was there throughout was on all lists but c, and leads, or a lower one.
-    lowest_as_promised: u64,
-    /// Fewer lists had it, and it leads all the same.
-    lowest_by_luck: u64,
-    not_the_lowest: u64,
-    /// Somebody was passed over, who may be alive.
-    passed_over: u64,
-    /// All that ended, in virtual microseconds.
-    took: u64,
-    longest: u64,
+selvedge_sim::counts! {
+    struct Tally {
+        begun: maybe,
+        /// Its initiator saw it end.
+        ended: maybe,
+        yielded: maybe,
+        died: maybe,
+        /// The lowest node that was there throughout was on all lists but c, and leads, or a lower one.
+        lowest_as_promised: maybe,
+        /// Fewer lists had it, and it leads all the same.
+        lowest_by_luck: maybe,
+        not_the_lowest: maybe,
+        /// Somebody was passed over, who may be alive.
+        passed_over: maybe,
+        /// All that ended, in virtual microseconds.
+        took: maybe,
+        longest: max u64,
+    }
 }
 
 /// An election that goes on.
@@ -267,24 +268,9 @@ fn run(seed: u64) -> Tally {
 
 #[test]
 fn elections_end_and_the_lowest_leads_where_c_held() {
-    let count = std::env::var("SELVEDGE_HISTORIES").map_or(200, |text| text.parse().unwrap());
     let mut all = Tally::default();
-    let ran = selvedge_sim::histories(0..count, |seed| {
-        let one = run(seed);
-        for (sum, one) in [
-            (&mut all.begun, one.begun),
-            (&mut all.ended, one.ended),
-            (&mut all.yielded, one.yielded),
-            (&mut all.died, one.died),
-            (&mut all.lowest_as_promised, one.lowest_as_promised),
-            (&mut all.lowest_by_luck, one.lowest_by_luck),
-            (&mut all.not_the_lowest, one.not_the_lowest),
-            (&mut all.passed_over, one.passed_over),
-            (&mut all.took, one.took),
-        ] {
-            *sum += one;
-        }
-        all.longest = all.longest.max(one.longest);
+    let ran = selvedge_sim::histories(selvedge_sim::histories::seeds(200), |seed| {
+        all.add(&run(seed));
     });
     let mean = all.took / all.ended.max(1) / 1_000;
     println!("{ran} histories: {all:#?}, {mean} ms in the mean");

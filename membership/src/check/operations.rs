@@ -27,19 +27,20 @@ const NODES: u64 = 4;
 /// At most so many messages are in flight; older ones are lost.
 const IN_FLIGHT: usize = 64;
 
-/// What a run did: for tests that want to know that it did something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Operations carried out.
-    pub operations: u64,
-    /// Messages delivered.
-    pub delivered: u64,
-    /// Inputs refused.
-    pub refused: u64,
-    /// Changes of lists.
-    pub deltas: u64,
-    /// The longest frame in bytes.
-    pub longest_frame: usize,
+selvedge_sim::counts! {
+    /// What a run did: for tests that want to know that it did something.
+    pub struct Summary {
+        /// Operations carried out.
+        operations,
+        /// Messages delivered.
+        delivered,
+        /// Inputs refused.
+        refused,
+        /// Changes of lists.
+        deltas,
+        /// The longest frame in bytes.
+        longest_frame: max usize,
+    }
 }
 
 /// Carries out the operations that `bytes` stand for. Any bytes do.

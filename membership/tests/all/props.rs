@@ -42,13 +42,7 @@ fn long_histories_keep_every_local_promise_and_every_budget() {
     let mut all = Summary::default();
     for seed in 0..400 {
         match run(&long(seed)) {
-            Ok(summary) => {
-                all.operations += summary.operations;
-                all.delivered += summary.delivered;
-                all.refused += summary.refused;
-                all.deltas += summary.deltas;
-                all.longest_frame = all.longest_frame.max(summary.longest_frame);
-            }
+            Ok(summary) => all.add(&summary),
             Err(broken) => panic!("seed {seed}: {broken}"),
         }
     }

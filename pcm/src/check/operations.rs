@@ -41,7 +41,7 @@ use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Broken, Mesh, Operation, Seat};
 
 use self::hosts::{value, wrong};
-use self::node::{Ask, Node};
+pub use self::node::{Ask, Node, Refused, Told};
 use self::settings::Settings;
 pub use self::summary::Summary;
 use self::watcher::{Tear, Watcher};

@@ -20,7 +20,6 @@ mod errata;
 mod followers;
 mod gateways;
 mod hearing;
-mod histories;
 mod links;
 mod lives;
 mod managers;

@@ -1,5 +1,5 @@
-//! Gateways, followers and clients in virtual time: a network that loses, doubles and delays, mailboxes
-//! that are emptied, hosts that stop, and functions whose value is known.
+//! Gateways, followers and clients in virtual time: a network that delays, mailboxes, hosts that stop, and
+//! functions whose value is known.
 
 mod hosts;
 
@@ -23,22 +23,6 @@ pub(crate) fn value(function: &Function) -> Bytes {
     bytes(&[&b"f:"[..], &function.code].concat())
 }
 
-/// What the network does to messages, in percent, and for how long it holds them at most.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
-    pub(crate) lost: u64,
-    pub(crate) doubled: u64,
-    pub(crate) most: Span,
-}
-
-impl Link {
-    pub(crate) const GOOD: Self = Self {
-        lost: 0,
-        doubled: 0,
-        most: Span::millis(10),
-    };
-}
-
 #[derive(Debug)]
 enum What {
     /// At a node, if it is in this life still.
@@ -46,7 +30,6 @@ enum What {
         to: NodeId,
         from: Member,
         message: Message,
-        depth: u32,
     },
     Delta(Member, Delta),
     /// A function ends at a follower in this life.
@@ -71,7 +54,7 @@ pub(crate) struct GatewayHost {
     config: gateway::Config,
     pub(crate) driver: Option<Driver<Gateway>>,
     /// Of its followers.
-    mailboxes: BTreeMap<NodeId, VecDeque<(Member, Message, u32)>>,
+    mailboxes: BTreeMap<NodeId, VecDeque<(Member, Message)>>,
     stored: Vec<selvedge_replica::Fact<selvedge_pcm::Tables>>,
     base: Option<selvedge_replica::Stored<selvedge_pcm::Tables>>,
     /// How many followers it saw purged.
@@ -91,7 +74,6 @@ pub(crate) struct ClientHost {
 pub(crate) struct World {
     pub(crate) rng: ChaCha8Rng,
     pub(crate) now: Time,
-    pub(crate) link: Link,
     pub(crate) limits: Limits,
     first: Configuration,
     pub(crate) gateways: Vec<GatewayHost>,
@@ -99,26 +81,11 @@ pub(crate) struct World {
     pub(crate) clients: Vec<ClientHost>,
     /// What each task came to, as the first gateway that knew it says.
     pub(crate) ended: BTreeMap<TaskId, Answer>,
-    pub(crate) sent: u64,
-    /// The present second, and the number of messages sent in it.
-    rate: (u64, u64),
-    /// The length of the chain of messages that caused the present step; 0 in a step of a timer or an
-    /// application.
-    depth: u32,
     /// For how long a function runs at most.
     pub(crate) run_time: Span,
     queue: BTreeMap<(Time, u64), What>,
     entered: u64,
 }
-
-/// The most messages a second and node. A period lasts 50 ms at least. In each a follower sends a keep-alive
-/// and repeats up to eight votes or verdicts, all with an acknowledgement: 360. A gateway repeats messages to
-/// four others at most, five times a second.
-const SECOND_MOST: u64 = 400;
-
-/// The longest chain of messages, each caused by the one before. An election, catching up, a change of
-/// gateways and the next election take about thirty; a circle has no end.
-const DEPTH_MOST: u32 = 100;
 
 /// Followers' ids begin here, clients' there.
 const FOLLOWERS: u64 = 100;
@@ -130,16 +97,12 @@ impl World {
         let mut world = Self {
             rng: ChaCha8Rng::seed_from_u64(seed),
             now: Time::ZERO,
-            link: Link::GOOD,
             limits,
             first: first.clone(),
             gateways: Vec::new(),
             followers: Vec::new(),
             clients: Vec::new(),
             ended: BTreeMap::new(),
-            sent: 0,
-            rate: (0, 0),
-            depth: 0,
             run_time: Span::millis(55),
             queue: BTreeMap::new(),
             entered: 0,
@@ -276,15 +239,6 @@ impl World {
         }
     }
 
-    pub(crate) fn set_duty(&mut self, at: usize, duty: DutyCycle) {
-        self.command_follower(at, follower::Command::Duty(duty));
-    }
-
-    /// It goes to its next gateway.
-    pub(crate) fn move_follower(&mut self, at: usize) {
-        self.command_follower(at, follower::Command::Unreachable);
-    }
-
     pub(crate) fn set_hops(&mut self, at: usize, to: usize, hops: u8) {
         let to = self.gateways[to].me.id;
         self.command_gateway(at, gateway::Command::Hops { to, hops });
@@ -296,10 +250,6 @@ impl World {
         let next = Configuration::of(members);
         let manager = self.manager().expect("a gateway manages");
         self.command_gateway(manager, gateway::Command::Configure(next));
-    }
-
-    pub(crate) fn empty_mailboxes(&mut self, at: usize) {
-        self.gateways[at].mailboxes.clear();
     }
 
     fn enter(&mut self, after: Span, what: What) {
@@ -316,17 +266,7 @@ impl World {
         (0..self.gateways.len()).find(|&at| self.machine(at).is_some_and(Gateway::manages))
     }
 
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
-        self.rng.below(100) < percent
-    }
-
-    pub(crate) fn pick(&mut self, below: usize) -> usize {
-        self.rng.below(below as u64) as usize
-    }
-
     fn post(&mut self, from: Member, to: NodeId, message: Message) {
-        self.sent += 1;
-        self.count(&message);
         let encoded = postcard::to_allocvec(&message).unwrap();
         assert_eq!(postcard::from_bytes::<Message>(&encoded).unwrap(), message);
         assert!(
@@ -334,36 +274,8 @@ impl World {
             "a message of {} bytes",
             encoded.len()
         );
-        if self.chance(self.link.lost) {
-            return;
-        }
-        for _ in 0..1 + u64::from(self.chance(self.link.doubled)) {
-            let after = Span::millis(1) + Span(self.rng.below(self.link.most.0 + 1));
-            let message = message.clone();
-            let depth = self.depth + 1;
-            let sent = What::Message {
-                to,
-                from,
-                message,
-                depth,
-            };
-            self.enter(after, sent);
-        }
-    }
-
-    /// Fails on a storm of messages, and on an endless chain of them.
-    fn count(&mut self, message: &Message) {
-        let second = self.now.0 / 1_000_000;
-        if self.rate.0 != second {
-            self.rate = (second, 0);
-        }
-        self.rate.1 += 1;
-        let nodes = self.gateways.len() + self.followers.len() + self.clients.len();
-        assert!(
-            self.rate.1 <= SECOND_MOST * nodes as u64,
-            "a storm: {message:?}"
-        );
-        assert!(self.depth < DEPTH_MOST, "a circle: {message:?}");
+        let after = Span::millis(1) + Span(self.rng.below(Span::millis(10).0));
+        self.enter(after, What::Message { to, from, message });
     }
 
     /// At which gateway the mailbox is into which this sender's messages for a follower go.
@@ -381,8 +293,7 @@ impl World {
         self.machine(gateway).map(|_| gateway)
     }
 
-    fn deliver(&mut self, to: NodeId, from: Member, message: Message, depth: u32) {
-        self.depth = depth;
+    fn deliver(&mut self, to: NodeId, from: Member, message: Message) {
         match to.0 {
             id if id < FOLLOWERS => {
                 let input = Input::Message { from, message };
@@ -390,11 +301,10 @@ impl World {
             }
             id if id < CLIENTS => {
                 let Some(gateway) = self.mailbox_for(from, to) else {
-                    self.depth = 0;
                     return;
                 };
                 let mailbox = self.gateways[gateway].mailboxes.entry(to).or_default();
-                mailbox.push_back((from, message, depth));
+                mailbox.push_back((from, message));
                 let at = (id - FOLLOWERS) as usize;
                 let follower = self.followers[at].driver.as_ref().map(Driver::machine);
                 let is_awake = follower.is_some_and(|it| {
@@ -410,7 +320,6 @@ impl World {
                 self.step_client((id - CLIENTS) as usize, input);
             }
         }
-        self.depth = 0;
     }
 
     fn fetch(&mut self, at: usize, gateway: usize) {
@@ -419,16 +328,13 @@ impl World {
             return;
         }
         let id = self.followers[at].me.id;
-        let before = self.depth;
-        while let Some((from, message, depth)) = self.gateways[gateway]
+        while let Some((from, message)) = self.gateways[gateway]
             .mailboxes
             .get_mut(&id)
             .and_then(VecDeque::pop_front)
         {
-            self.depth = depth;
             self.step_follower(at, Input::Message { from, message });
         }
-        self.depth = before;
     }
 
     fn command_gateway(&mut self, at: usize, command: gateway::Command) {
@@ -504,12 +410,7 @@ impl World {
 
     fn happen(&mut self, what: What) {
         match what {
-            What::Message {
-                to,
-                from,
-                message,
-                depth,
-            } => self.deliver(to, from, message, depth),
+            What::Message { to, from, message } => self.deliver(to, from, message),
             What::Delta(to, delta) => {
                 let at = to.id.0 as usize - 1;
                 if self.gateways[at].me == to {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_core::{Delta, Member, NodeId};
+use selvedge_core::{Delta, Input, Member, NodeId};
 use selvedge_pcm::follower::Phase;
 use selvedge_pcm::gateway::{Gateway, Voting};
 use selvedge_pcm::{Answer, DutyCycle, Function};
+use selvedge_sim::histories::{History, Real};
 
-use crate::node::{In, Role};
+use crate::node::{Node, Part, Role};
 use crate::story::{Totals, longest};
-use crate::world::{Real, SECOND, Spec, World};
+use crate::world::{SECOND, Spec, World};
 
 impl World {
     pub(crate) fn end(&mut self, all: &mut Totals) {
@@ -54,16 +55,16 @@ impl World {
             }
         }
         self.apart = Some(apart);
-        if self.weather.membership {
+        if self.habits.membership {
             for other in self.gateways().into_iter().filter(|it| *it != apart) {
                 for (to, from) in [(other, apart), (apart, other)] {
                     let me = Member::new(from, self.nodes[&from].life);
-                    self.input(to, In::Membership(Delta::Failed(me)));
+                    self.input(to, Input::Membership(Delta::Failed(me)));
                 }
             }
         }
         self.say(|| format!("{apart} is cut off, way {way}"));
-        self.run_until(self.now + 5 * SECOND);
+        self.run_for(5 * SECOND);
         let most = self.patience();
         self.wait("with one gateway cut off", most, Self::is_well);
         self.ask_again();
@@ -84,26 +85,26 @@ impl World {
         for id in followers.into_iter().chain([31]) {
             if self.percent(30) && id != 11 {
                 self.crash(id, 0);
-                self.nodes.get_mut(&id).unwrap().is_over = true;
+                self.nodes.get_mut(&id).unwrap().never = true;
             }
         }
     }
 
     /// All faults end: all are up that ever will be, and know it.
     fn heal(&mut self) {
-        self.cuts.clear();
-        let weather = &mut self.weather;
-        (weather.lost, weather.doubled, weather.far, weather.torn) = (0, 0, 0, 0);
-        weather.drops_asleep = false;
+        self.calm();
+        self.weather.delay = self.weather.delay.min(60_000);
+        self.habits.torn = 0;
+        self.habits.drops_asleep = false;
         self.retire();
-        self.weather.late = 0;
+        self.habits.late = 0;
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         for &id in &ids {
             self.wake(id);
             self.start(id);
         }
         // What is late has come.
-        self.run_until(self.now + 50 * SECOND);
+        self.run_for(50 * SECOND);
         for id in self.gateways() {
             // Nobody says it again for the host, where it was lost.
             self.measure_hops(id);
@@ -113,15 +114,14 @@ impl World {
 
     /// Membership, where there is one, tells all gateways of all others.
     fn meet_again(&mut self) {
-        if !self.weather.membership {
+        if !self.habits.membership {
             return;
         }
         for id in self.gateways() {
             for other in self.gateways() {
-                let host = self.nodes[&other].host.as_ref().filter(|_| id != other);
-                if let Some(me) = host.map(|it| it.me) {
-                    self.input(id, In::Membership(Delta::Joined(me)));
-                    self.input(id, In::Membership(Delta::Refuted(me)));
+                if let Some(me) = self.me(other).filter(|_| id != other) {
+                    self.input(id, Input::Membership(Delta::Joined(me)));
+                    self.input(id, Input::Membership(Delta::Refuted(me)));
                 }
             }
         }
@@ -141,12 +141,12 @@ impl World {
     }
 
     fn longest_period(&self) -> Real {
-        let periods = self.nodes.values().filter_map(|it| match &it.role {
+        let periods = self.nodes.values().filter_map(|it| match &it.own.role {
             Role::Follower { config, .. } => Some(config.duty.period().0),
             _ => None,
         });
         let most = periods.max().unwrap_or(0).max(SECOND);
-        match self.forged > 0 && self.weather.hostile {
+        match self.forged > 0 && self.habits.hostile {
             true => most.max(DutyCycle::PERIOD_MAX.0),
             false => most,
         }
@@ -176,7 +176,7 @@ impl World {
                 let gateways: Vec<String> = gateways.collect();
                 panic!("{when}, {} s: {last:?}: {gateways:#?}", most / SECOND);
             }
-            self.run_until(self.now + 2 * SECOND);
+            self.run_for(2 * SECOND);
             let most = 3_000_000;
             assert!(self.sent < most, "a storm: {:?}", self.sent_by_kind);
         }
@@ -222,7 +222,7 @@ impl World {
             let Some(follower) = node.follower() else {
                 continue;
             };
-            let Role::Follower { config, .. } = &node.role else {
+            let Role::Follower { config, .. } = &node.own.role else {
                 continue;
             };
             let Some(known) = tables.follower(follower.me().id) else {
@@ -258,7 +258,7 @@ impl World {
                 return Err(format!("{id} is behind"));
             }
         }
-        let dynamic = self.nodes.values().filter_map(|it| match &it.role {
+        let dynamic = self.nodes.values().filter_map(|it| match &it.own.role {
             Role::Gateway { config, .. } => Some(config.voting == Voting::Dynamic),
             _ => None,
         });
@@ -274,7 +274,7 @@ impl World {
             let Some(host) = node.host.as_ref() else {
                 continue;
             };
-            if voters.contains(&node.id) && host.unavailable && self.apart != Some(node.id) {
+            if voters.contains(&node.id) && host.own.unavailable && self.apart != Some(node.id) {
                 return Err(format!("{} said Unavailable last", node.id));
             }
         }
@@ -284,7 +284,7 @@ impl World {
     /// Each client asks for something that all followers can do. Whether the answer has to be right.
     fn ask_again(&mut self) -> bool {
         let mut clients = self.clients();
-        clients.retain(|it| !self.nodes[it].is_over);
+        clients.retain(|it| !self.nodes[it].never);
         self.asked_last = self.next_function;
         let takes = if self.is_patient() { 4_400_000 } else { 1_000 };
         for client in clients {
@@ -304,7 +304,7 @@ impl World {
             let most = self.patience();
             self.wait("when asked again", most, Self::is_well);
         }
-        let able = self.nodes.values().all(|it| match &it.role {
+        let able = self.nodes.values().all(|it| match &it.own.role {
             Role::Follower { config, liar, .. } => {
                 config.duty.active_ms >= 500 && config.code >= 8 && !liar
             }
@@ -316,7 +316,7 @@ impl World {
 
     /// Whether functions may take long here.
     fn is_patient(&mut self) -> bool {
-        let lasts = self.nodes.values().all(|it| match &it.role {
+        let lasts = self.nodes.values().all(|it| match &it.own.role {
             Role::Follower { config, .. } => config.time.0 >= 5_000_000,
             Role::Gateway { config, .. } => config.purge_after >= 35,
             Role::Client { .. } => true,
@@ -344,15 +344,15 @@ impl World {
         // manager, at its next review.
         let period = self.longest_period();
         let review = longest(self, |it| it.review);
-        self.run_until(self.now + 30 * SECOND + 2 * period + 2 * review);
+        self.run_for(30 * SECOND + 2 * period + 2 * review);
         let (sent, tables) = (self.sent, self.sent_tables);
         let kinds = self.sent_by_kind.clone();
         let long = 60 * SECOND;
-        self.run_until(self.now + long);
+        self.run_for(long);
         let mut most = 10;
         let gateways = self.gateways().len() as u64;
         for node in self.nodes.values() {
-            match &node.role {
+            match &node.own.role {
                 Role::Follower { config, .. } => most += long / config.duty.period().0 + 2,
                 Role::Gateway { config, .. } if config.heartbeat.0 > 0 => {
                     most += 2 * (long / config.heartbeat.0 + 1) * (gateways - 1);
@@ -369,8 +369,8 @@ impl World {
             .collect();
         assert!(sent <= most, "{sent} messages in a calm minute: {kinds:?}");
         assert!(tables == 0, "{tables} of the tables in a calm minute");
-        let asleep = |it: &&crate::node::Node| {
-            let phase = it.host.as_ref().and_then(|it| it.work.phase);
+        let asleep = |it: &&Node| {
+            let phase = it.host.as_ref().and_then(|it| it.own.work.phase);
             phase == Some(Phase::Asleep)
         };
         assert!(self.nodes.values().filter(asleep).count() <= self.followers().len());
@@ -385,7 +385,7 @@ impl World {
             for id in self.gateways() {
                 self.measure_hops(id);
             }
-            self.run_until(self.now + 2 * review + 10 * SECOND);
+            self.run_for(2 * review + 10 * SECOND);
         }
         let manager = self.manager().unwrap();
         let tables = manager.tables().unwrap();

@@ -1,12 +1,13 @@
 //! Nodes that say whatever they like, under their own ids.
 
-use selvedge_core::{Choose, Member, NodeId};
+use selvedge_core::{Input, Member, NodeId};
 use selvedge_pcm::{
     Answer, Assignment, DutyCycle, Failure, Function, Library, Message, Refusal, Returned, Run,
     TaskId, Voters,
 };
+use selvedge_sim::histories::History;
 
-use crate::node::In;
+use crate::node::Part;
 use crate::world::World;
 
 impl World {
@@ -25,7 +26,7 @@ impl World {
             let number = self.number();
             return TaskId { client, number };
         }
-        tasks[self.rng.below(tasks.len() as u64) as usize]
+        tasks[self.below(tasks.len() as u64) as usize]
     }
 
     fn some_bytes(&mut self) -> Vec<u8> {
@@ -75,8 +76,8 @@ impl World {
             electors: electors.into_iter().collect(),
         };
         let bytes = self.some_bytes();
-        let function = match self.oracle.submitted.get(&task) {
-            Some(it) if self.rng.below(2) == 0 => it.clone(),
+        let function = match self.oracle.submitted.get(&task).cloned() {
+            Some(it) if self.below(2) == 0 => it,
             _ => Function::new(&bytes),
         };
         let to_gateway = self.percent(50);
@@ -155,10 +156,10 @@ impl World {
             .copied()
             .filter(|it| self.nodes[it].is_liar())
             .collect();
-        let me = if !liars.is_empty() && (self.percent(50) || !self.weather.hostile) {
+        let me = if !liars.is_empty() && (self.percent(50) || !self.habits.hostile) {
             let id = self.pick(&liars);
             Member::new(id, self.nodes[&id].life)
-        } else if self.weather.hostile {
+        } else if self.habits.hostile {
             let id = self.pick(&[900, 901, 902, 903, u64::MAX]);
             Member::new(id, self.pick(&[0, 1, 1 << 31, u64::from(u32::MAX)]) as u32)
         } else {
@@ -195,6 +196,6 @@ impl World {
         }
         self.forged += 1;
         self.say(|| format!("{me:?} lies to {to:?}: {message:?}"));
-        self.input(to.id.0, In::Message { from: me, message });
+        self.input(to.id.0, Input::Message { from: me, message });
     }
 }

@@ -1,14 +1,15 @@
 //! What goes from node to node: frames between gateways and clients, mailboxes for followers.
 
 use selvedge_core::wire::{Envelope, HEADER_LEN};
-use selvedge_core::{Choose, Member};
+use selvedge_core::{Input, Member};
 use selvedge_pcm::follower::{self, Phase};
 use selvedge_pcm::{Message, TaskId};
 
 use selvedge_replica::{Body, Entry};
+use selvedge_sim::histories::{History, What};
 
-use crate::node::{In, Role};
-use crate::world::{SECOND, What, World};
+use crate::node::{Part, Role, to_follower};
+use crate::world::{Then, World};
 
 /// As many messages lie in a mailbox.
 const MAILBOX: usize = 300;
@@ -16,6 +17,9 @@ const MAILBOX: usize = 300;
 /// The most messages a second and node. A client repeats 64 requests every 0.3 s at most, with an answer for
 /// each: 430. A follower or a gateway repeats a tenth of that.
 const SECOND_MOST: u64 = 500;
+
+/// The longest row of messages, each caused by the one before; a circle has no end.
+const DEPTH_MOST: u32 = 100;
 
 /// What is sent on no further.
 const HERE: u8 = u8::MAX;
@@ -27,35 +31,29 @@ pub(crate) fn kind(message: &Message) -> String {
 }
 
 impl World {
-    pub(crate) fn send(&mut self, from: Member, to: Member, message: Message) {
+    pub(crate) fn dispatch(&mut self, from: Member, to: Member, message: Message) {
         self.check_frame(from, &message);
-        self.sent += 1;
-        let second = self.now / SECOND;
-        let before = if self.rate.0 == second {
-            self.rate.1
-        } else {
-            0
-        };
-        self.rate = (second, before + 1);
+        let in_second = self.count();
         let most = SECOND_MOST * self.nodes.len() as u64;
-        assert!(self.rate.1 <= most, "a storm: {:?}", self.sent_by_kind);
+        assert!(in_second <= most, "a storm: {:?}", self.sent_by_kind);
+        assert!(self.depth < DEPTH_MOST, "a circle: {message:?}");
         self.sent_tables += u64::from(matches!(message, Message::Tables(_)));
         *self.sent_by_kind.entry(kind(&message)).or_default() += 1;
         self.note(from, to, &message);
         let node = &self.nodes[&from.id.0];
-        if let (Role::Follower { .. }, Some(work)) = (&node.role, &node.host) {
-            let asleep = work.work.phase == Some(Phase::Asleep);
+        if let (Role::Follower { .. }, Some(work)) = (&node.own.role, &node.host) {
+            let asleep = work.own.work.phase == Some(Phase::Asleep);
             assert!(!asleep, "{from:?} sleeps, and sends {message:?}");
         }
-        if self.weather.echoes && self.old.len() < 400 {
-            self.old.push((from, to, message.clone()));
+        if self.habits.echoes && self.old.len() < 400 {
+            self.old.push((from, to.id.0, message.clone()));
         }
         self.travel(from, to, message);
     }
 
     /// On its way, from a node that is up.
     pub(crate) fn travel(&mut self, from: Member, to: Member, message: Message) {
-        let is = |world: &Self, id: u64| world.nodes.get(&id).map(|it| it.role.clone());
+        let is = |world: &Self, id: u64| world.nodes.get(&id).map(|it| it.own.role.clone());
         let to_follower = matches!(is(self, to.id.0), Some(Role::Follower { .. }));
         match is(self, from.id.0) {
             Some(Role::Gateway { .. }) if to_follower => {
@@ -67,40 +65,23 @@ impl World {
                     return;
                 };
                 let at = at.attached_to().0;
-                self.go(from.id.0, at, |_| What::Post {
-                    at,
-                    from,
-                    to: to.id.0,
-                    message: message.clone(),
-                    hops: 0,
+                self.go(from.id.0, at, || {
+                    What::Own(Then::Post {
+                        at,
+                        from,
+                        to: to.id.0,
+                        message: message.clone(),
+                        hops: 0,
+                    })
                 });
             }
-            _ => self.go(from.id.0, to.id.0, |_| What::Deliver {
-                to: to.id.0,
-                from,
-                message: message.clone(),
-            }),
-        }
-    }
-
-    /// Over one link, that may be cut or lose it.
-    fn go(&mut self, from: u64, to: u64, what: impl Fn(&Self) -> What) {
-        if self.cuts.contains(&(from, to)) || self.percent(self.weather.lost) {
-            return;
-        }
-        let copies = 1 + u64::from(self.percent(self.weather.doubled));
-        for _ in 0..copies {
-            let mut delay = 100 + self.rng.below(self.weather.delay);
-            if self.percent(self.weather.far) {
-                delay += self.rng.below(40_000_000);
-            }
-            self.at(self.now + delay, what(self));
+            _ => self.carry(from, to.id.0, &message),
         }
     }
 
     /// A gateway's host puts something into a mailbox, here or at the gateway that its tables name.
     pub(crate) fn post(&mut self, at: u64, from: Member, to: u64, message: Message, hops: u8) {
-        let Some(node) = self.nodes.get(&at).filter(|it| !it.paused) else {
+        let Some(node) = self.nodes.get(&at).filter(|it| !it.asleep) else {
             return;
         };
         let Some(gateway) = node.gateway() else {
@@ -109,29 +90,31 @@ impl World {
         let known = gateway
             .tables()
             .and_then(|it| it.follower(selvedge_core::NodeId(to)));
-        if known.is_none() && hops != HERE && self.weather.drops_unknown {
+        if known.is_none() && hops != HERE && self.habits.drops_unknown {
             return;
         }
         let there = known.map_or(at, |it| it.gateway.0);
         if there != at && hops < 3 {
-            self.go(at, there, |_| What::Post {
-                at: there,
-                from,
-                to,
-                message: message.clone(),
-                hops: hops + 1,
+            self.go(at, there, || {
+                What::Own(Then::Post {
+                    at: there,
+                    from,
+                    to,
+                    message: message.clone(),
+                    hops: hops + 1,
+                })
             });
             return;
         }
         let node = self.nodes.get_mut(&at).unwrap();
-        let mailbox = node.mailboxes.entry(to).or_default();
+        let mailbox = node.own.mailboxes.entry(to).or_default();
         mailbox.push_back((from, message));
         if mailbox.len() > MAILBOX {
             mailbox.pop_front();
         }
         let follower = self.nodes.get(&to).and_then(|it| it.host.as_ref());
-        let active = follower.filter(|it| it.work.phase == Some(Phase::Active));
-        if let (true, Some(host)) = (self.weather.pushes, active) {
+        let active = follower.filter(|it| it.own.work.phase == Some(Phase::Active));
+        if let (true, Some(host)) = (self.habits.pushes, active) {
             let me = host.me;
             let is_here = self.nodes[&to]
                 .follower()
@@ -149,22 +132,26 @@ impl World {
     /// A follower's host looks into its mailbox.
     pub(crate) fn fetch(&mut self, follower: Member, gateway: u64) {
         let node = self.nodes.get(&gateway);
-        let is_up = node.is_some_and(|it| it.host.is_some() && !it.paused);
+        let is_up = node.is_some_and(|it| it.host.is_some() && !it.asleep);
         if is_up && !self.is_cut(gateway, follower.id.0) {
             self.empty(follower, gateway);
             return;
         }
-        let input = In::Follower(follower::Command::Unreachable);
-        self.at(self.now + 1_000, What::Hand(follower, input));
+        let input = to_follower(follower::Command::Unreachable);
+        self.then(1_000, Then::Hand(follower, input));
     }
 
     fn empty(&mut self, follower: Member, gateway: u64) {
         let node = self.nodes.get_mut(&gateway).unwrap();
-        let mail = node.mailboxes.remove(&follower.id.0).unwrap_or_default();
+        let mail = node
+            .own
+            .mailboxes
+            .remove(&follower.id.0)
+            .unwrap_or_default();
         let mut when = self.now + 50;
         let mut all = Vec::new();
         for it in mail {
-            if self.percent(self.weather.torn) {
+            if self.percent(self.habits.torn) {
                 match self.below(3) {
                     0 => {}
                     1 => all.extend([it.clone(), it]),
@@ -177,7 +164,8 @@ impl World {
         when += self.below(self.weather.delay);
         for (from, message) in all {
             when += 1;
-            self.at(when, What::Hand(follower, In::Message { from, message }));
+            let input = Input::Message { from, message };
+            self.at(when, What::Own(Then::Hand(follower, input)));
         }
     }
 
@@ -250,16 +238,5 @@ impl World {
             }
             _ => {}
         }
-    }
-
-    /// Something that was on its way once comes again.
-    pub(crate) fn echo(&mut self) {
-        if self.old.is_empty() {
-            return;
-        }
-        let at = self.rng.below(self.old.len() as u64) as usize;
-        let (from, to, message) = self.old[at].clone();
-        self.say(|| format!("{from:?} said long ago: {message:?}"));
-        self.input(to.id.0, In::Message { from, message });
     }
 }

@@ -217,7 +217,10 @@ impl Oracle {
             Refusal::Full => {
                 self.count("full");
                 let limits = self.limits.unwrap();
-                let ever = self.submitted.len() as u32;
+                // A cancel of a task that no gateway knows takes a place as well.
+                let cancels = self.cancelled.iter();
+                let cancels = cancels.filter(|it| !self.submitted.contains_key(it));
+                let ever = (self.submitted.len() + cancels.count()) as u32;
                 let room = limits.open.min(self.clients);
                 assert!(room < ever, "{task:?} finds no room among {ever}");
             }

@@ -3,49 +3,50 @@
 use selvedge_core::Member;
 use selvedge_pcm::follower::{self, Event, Phase};
 use selvedge_pcm::{Failure, Function, Library, Returned, TaskId};
+use selvedge_sim::histories::{History, Host};
 
-use crate::node::{Host, In, Role};
-use crate::world::{Spec, What, World};
+use crate::node::{Role, to_follower};
+use crate::world::{Spec, Then, World};
 
 impl World {
-    fn host(&mut self, who: Member) -> Option<&mut Host> {
+    fn host(&mut self, who: Member) -> Option<&mut Host<Self>> {
         let host = self.nodes.get_mut(&who.id.0)?.host.as_mut()?;
         (host.me == who).then_some(host)
     }
 
     fn sleeps(&mut self, me: Member) -> bool {
         self.host(me)
-            .is_some_and(|it| it.work.phase == Some(Phase::Asleep))
+            .is_some_and(|it| it.own.work.phase == Some(Phase::Asleep))
     }
 
     pub(crate) fn follower_event(&mut self, me: Member, event: Event) {
         self.say(|| format!("{me:?} {event:?}"));
         let asleep = {
             let Some(host) = self.host(me) else { return };
-            host.work.phase == Some(Phase::Asleep)
+            host.own.work.phase == Some(Phase::Asleep)
         };
         match event {
             Event::Phase(phase) => {
                 let host = self.host(me).unwrap();
-                assert!(host.work.phase != Some(phase) || phase == Phase::Active);
-                host.work.phase = Some(phase);
+                assert!(host.own.work.phase != Some(phase) || phase == Phase::Active);
+                host.own.work.phase = Some(phase);
             }
             Event::Fetch(gateway) => {
                 assert!(!asleep, "{me:?} sleeps, and fetches");
                 let after = 100 + self.below(self.weather.delay);
                 let (follower, gateway) = (me, gateway.0);
-                self.at(self.now + after, What::Fetch { follower, gateway });
+                self.then(after, Then::Fetch { follower, gateway });
             }
             Event::Load(library) => {
                 assert!(!asleep, "{me:?} sleeps, and loads");
                 let host = self.host(me).unwrap();
-                assert!(!host.work.libraries.contains(&library));
-                host.work.loading = Some(library);
+                assert!(!host.own.work.libraries.contains(&library));
+                host.own.work.loading = Some(library);
                 let after = 1_000 + self.below(100_000);
-                self.at(self.now + after, What::Library(me, library));
+                self.then(after, Then::Library(me, library));
             }
             Event::Unload(library) => {
-                assert!(self.host(me).unwrap().work.libraries.remove(&library));
+                assert!(self.host(me).unwrap().own.work.libraries.remove(&library));
             }
             Event::Run {
                 task,
@@ -54,7 +55,7 @@ impl World {
             } => self.begins(me, task, &function, memory),
             Event::Stop(task) => {
                 let host = self.host(me).unwrap();
-                let running = host.work.running.take();
+                let running = host.own.work.running.take();
                 assert!(
                     running.is_some_and(|it| it.0 == task),
                     "{me:?} stops {task:?}, and {running:?} runs"
@@ -66,22 +67,26 @@ impl World {
     }
 
     fn begins(&mut self, me: Member, task: TaskId, function: &Function, memory: u32) {
-        let Role::Follower { config, liar, .. } = self.nodes[&me.id.0].role.clone() else {
+        let Role::Follower { config, liar, .. } = self.nodes[&me.id.0].own.role.clone() else {
             panic!("{me:?} is no follower");
         };
         let most = self.limits.attempts;
-        let (run, late) = (self.next_run, self.percent(self.weather.late));
+        let (run, late) = (self.next_run, self.percent(self.habits.late));
         self.next_run += 1;
         let host = self.host(me).unwrap();
         assert_eq!(memory, config.memory);
-        assert_eq!(host.work.phase, Some(Phase::Active), "{me:?} runs {task:?}");
-        assert_eq!(host.work.running, None, "{me:?} runs two functions");
+        assert_eq!(
+            host.own.work.phase,
+            Some(Phase::Active),
+            "{me:?} runs {task:?}"
+        );
+        assert_eq!(host.own.work.running, None, "{me:?} runs two functions");
         assert!(function.code.len() <= usize::from(config.code));
         for library in function.libraries.iter() {
-            assert!(host.work.libraries.contains(library), "{library:?}");
+            assert!(host.own.work.libraries.contains(library), "{library:?}");
         }
-        host.work.running = Some((task, run));
-        let runs = host.work.runs.entry(task).or_default();
+        host.own.work.running = Some((task, run));
+        let runs = host.own.work.runs.entry(task).or_default();
         *runs = runs.saturating_add(1);
         let runs = *runs;
         self.oracle.runs(me, task, function, runs, most);
@@ -93,9 +98,9 @@ impl World {
         };
         // A host that is late returns after its time, or after it was told to stop.
         let takes = spec.takes + if late { 7_000_000 } else { 0 };
-        self.at(
-            self.now + takes,
-            What::Ends {
+        self.then(
+            takes,
+            Then::Ends {
                 follower: me,
                 task,
                 run,
@@ -124,22 +129,22 @@ impl World {
     }
 
     pub(crate) fn ends(&mut self, me: Member, task: TaskId, run: u64, returned: Returned) {
-        if self.host(me).is_none() || self.nodes[&me.id.0].paused {
+        if self.host(me).is_none() || self.nodes[&me.id.0].asleep {
             return; // What ran while the host slept is not heard of: it takes too long.
         }
         if self.sleeps(me) {
-            let again = What::Ends {
+            let again = Then::Ends {
                 follower: me,
                 task,
                 run,
                 returned,
             };
-            return self.at(self.now + 100_000, again);
+            return self.then(100_000, again);
         }
-        let was = self.host(me).unwrap().work.running;
+        let was = self.host(me).unwrap().own.work.running;
         if was.is_some_and(|it| it.0 == task) {
             // It may be a former run of a task that runs again: it returns the same.
-            self.host(me).unwrap().work.running = None;
+            self.host(me).unwrap().own.work.running = None;
         }
         let command = follower::Command::Returned {
             task,
@@ -149,7 +154,7 @@ impl World {
         if was.is_none_or(|it| it.0 == task) {
             self.oracle.returned(me, task, &returned);
         }
-        let outcome = self.step(me.id.0, Some(In::Follower(command)));
+        let outcome = self.step(me.id.0, Some(to_follower(command)));
         let runs = was.is_some_and(|it| it.0 == task);
         assert_eq!(outcome.is_ok(), runs, "{me:?} {task:?} {run}: {outcome:?}");
     }
@@ -159,24 +164,24 @@ impl World {
             return;
         }
         if self.sleeps(me) {
-            return self.at(self.now + 100_000, What::Library(me, library));
+            return self.then(100_000, Then::Library(me, library));
         }
         let missing = self.missing.contains(&library);
         let host = self.host(me).unwrap();
-        let asked = host.work.loading == Some(library);
+        let asked = host.own.work.loading == Some(library);
         if asked {
-            host.work.loading = None;
+            host.own.work.loading = None;
             if !missing {
-                host.work.libraries.insert(library);
+                host.own.work.libraries.insert(library);
             }
         }
         let command = match missing {
             true => follower::Command::Missing(library),
             false => follower::Command::Loaded(library),
         };
-        let outcome = self.step(me.id.0, Some(In::Follower(command)));
+        let outcome = self.step(me.id.0, Some(to_follower(command)));
         if outcome.is_err() && asked && !missing {
-            self.host(me).unwrap().work.libraries.remove(&library);
+            self.host(me).unwrap().own.work.libraries.remove(&library);
         }
     }
 }

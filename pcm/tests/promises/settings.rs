@@ -1,25 +1,20 @@
 //! What differs from history to history: which nodes there are, and with which settings.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Member, Span};
 use selvedge_pcm::gateway::Voting;
 use selvedge_pcm::{DutyCycle, Limits, client, follower, gateway};
 use selvedge_replica::Configuration;
+use selvedge_sim::histories::{Choices, Hosts, Weather};
 
-use crate::node::{Disk, Node, Role};
+use crate::node::{Node, Own, Role};
 use crate::oracle::{Able, Oracle};
-use crate::world::{Weather, World};
+use crate::world::{Habits, World};
 
-fn pick(rng: &mut ChaCha8Rng, of: &[u64]) -> u64 {
-    of[rng.below(of.len() as u64) as usize]
-}
-
-fn limits(rng: &mut ChaCha8Rng) -> Limits {
+fn limits(rng: &mut Choices) -> Limits {
     let small = rng.below(2) == 0;
-    let mut draw = |low: &[u64], all: u64| if small { pick(rng, low) } else { all };
+    let mut draw = |low: &[u64], all: u64| if small { rng.pick(low) } else { all };
     let it = Limits::new()
         .with_followers(draw(&[3, 6, 64], 64) as u32)
         .with_tombstones(draw(&[0, 1, 256], 256) as u32)
@@ -31,8 +26,8 @@ fn limits(rng: &mut ChaCha8Rng) -> Limits {
         .with_result(draw(&[1, 24, 256], 256) as u16)
         .with_gateways(draw(&[1, 2, 16], 16) as u16)
         .with_libraries(draw(&[0, 1, 4], 4) as u16);
-    it.with_unit(pick(rng, &[3, 5, 5, 5, 7]) as u16)
-        .with_margin(pick(rng, &[0, 20_000, 1_000_000]) as u32)
+    it.with_unit(rng.pick(&[3, 5, 5, 5, 7]) as u16)
+        .with_margin(rng.pick(&[0, 20_000, 1_000_000]) as u32)
         .with_counts_votes(rng.below(3) == 0)
 }
 
@@ -47,7 +42,7 @@ struct Alike {
     differs: bool,
 }
 
-fn gateway(rng: &mut ChaCha8Rng, alike: &Alike) -> gateway::Config {
+fn gateway(rng: &mut Choices, alike: &Alike) -> gateway::Config {
     let voting = match alike.voting {
         0 => Voting::Static,
         1 => Voting::Dynamic,
@@ -56,19 +51,19 @@ fn gateway(rng: &mut ChaCha8Rng, alike: &Alike) -> gateway::Config {
     let replica = gateway::Config::new()
         .replica
         .with_resend(Span::millis(alike.resend))
-        .with_window(pick(rng, &[0, 1, 4, 256]) as u32);
+        .with_window(rng.pick(&[0, 1, 4, 256]) as u32);
     let purge = if alike.patient {
         35
     } else {
-        pick(rng, &[11, 15, 35, 60])
+        rng.pick(&[11, 15, 35, 60])
     };
     let offload = if alike.patient {
         40
     } else {
-        pick(rng, &[10, 20, 40, 80])
+        rng.pick(&[10, 20, 40, 80])
     };
     let factor = if alike.differs {
-        pick(rng, &[1, 2, 10])
+        rng.pick(&[1, 2, 10])
     } else {
         1
     };
@@ -83,18 +78,18 @@ fn gateway(rng: &mut ChaCha8Rng, alike: &Alike) -> gateway::Config {
         .with_timeout(Span::millis(timeout))
         .with_purge_after(purge as u16)
         .with_offload_after(offload as u16)
-        .with_settle(Span::millis(pick(rng, &[1, 100, 1_000, 3_000])))
-        .with_review(Span::millis(pick(rng, &[alike.review, 10_000])))
-        .with_clients(pick(rng, &[1, 2, 256]) as u16)
+        .with_settle(Span::millis(rng.pick(&[1, 100, 1_000, 3_000])))
+        .with_review(Span::millis(rng.pick(&[alike.review, 10_000])))
+        .with_clients(rng.pick(&[1, 2, 256]) as u16)
 }
 
-fn duty(rng: &mut ChaCha8Rng, long: bool) -> DutyCycle {
+fn duty(rng: &mut Choices, long: bool) -> DutyCycle {
     let (active_ms, busy_ms, asleep_ms) = match rng.below(8) {
         0..3 => (1_000, 0, 0),
         3 => (1_000, 500, 3_500),
         4 => (3_000, 0, 3_000),
         5 => (1_500, 1_500, 0),
-        6 => (pick(rng, &[0, 1, 20, 200]) as u32, 20, 980),
+        6 => (rng.pick(&[0, 1, 20, 200]) as u32, 20, 980),
         _ if long => (20_000, 10_000, 90_000),
         _ => (2_000, 0, 10_000),
     };
@@ -105,9 +100,9 @@ fn duty(rng: &mut ChaCha8Rng, long: bool) -> DutyCycle {
     }
 }
 
-fn follower(rng: &mut ChaCha8Rng, limits: &Limits, long: bool, small: bool) -> follower::Config {
+fn follower(rng: &mut Choices, limits: &Limits, long: bool, small: bool) -> follower::Config {
     let result = u64::from(limits.result);
-    let mut draw = |low: &[u64], all: u64| if small { pick(rng, low) } else { all };
+    let mut draw = |low: &[u64], all: u64| if small { rng.pick(low) } else { all };
     let it = follower::Config::new(DutyCycle::always())
         .with_jobs(draw(&[1, 2, 8], 8) as u16)
         .with_code(draw(&[1, 30, 1_024], 1_024) as u16)
@@ -115,11 +110,11 @@ fn follower(rng: &mut ChaCha8Rng, limits: &Limits, long: bool, small: bool) -> f
         .with_libraries(draw(&[0, 1, 4], 4) as u16)
         .with_repeats(draw(&[1, 3, 16], 16) as u8);
     it.with_duty(duty(rng, long))
-        .with_time(Span::millis(pick(rng, &[500, 5_000])))
+        .with_time(Span::millis(rng.pick(&[500, 5_000])))
 }
 
 /// The order in which a node goes to gateways; sometimes it knows one only.
-fn list(rng: &mut ChaCha8Rng, all: &[u64], one: bool) -> Vec<u64> {
+fn list(rng: &mut Choices, all: &[u64], one: bool) -> Vec<u64> {
     let mut left = all.to_vec();
     let mut list = Vec::new();
     while !left.is_empty() {
@@ -132,46 +127,46 @@ fn list(rng: &mut ChaCha8Rng, all: &[u64], one: bool) -> Vec<u64> {
     list
 }
 
-fn node(rng: &mut ChaCha8Rng, id: u64, role: Role, begins: u32, is_founder: bool) -> Node {
-    Node {
-        id,
+fn node(rng: &mut Choices, id: u64, role: Role, begins: u32, is_founder: bool) -> Node {
+    let own = Own {
         role,
-        life: begins,
-        begins,
-        born: begins,
         is_founder,
-        is_over: false,
-        host: None,
-        disk: Disk::default(),
         mailboxes: BTreeMap::new(),
-        paused: false,
-        offset: rng.below(1_000_000_000),
-        limit: pick(rng, &[0, 3, 100]) as usize,
-    }
+    };
+    let mut node = Node::new(id, begins, own);
+    node.offset = rng.below(1_000_000_000);
+    node.limit = rng.pick(&[0, 3, 100]);
+    node
 }
 
-fn weather(rng: &mut ChaCha8Rng, delay: u64, membership: bool) -> Weather {
+fn weather(rng: &mut Choices, delay: u64, membership: bool) -> (Weather, Habits) {
     let calm = rng.below(4) == 0;
-    Weather {
-        lost: if calm { 0 } else { pick(rng, &[0, 5, 30]) },
-        doubled: pick(rng, &[0, 10]),
+    let mut weather = Weather {
+        lost: if calm { 0 } else { rng.pick(&[0, 5, 30]) },
+        doubled: rng.pick(&[0, 10]),
+        least: 100,
         delay,
-        far: if calm { 0 } else { pick(rng, &[0, 0, 2]) },
-        write: pick(rng, &[0, 1_000, 50_000]),
-        torn: if calm { 0 } else { pick(rng, &[0, 5, 30]) },
+        far: if calm { 0 } else { rng.pick(&[0, 0, 2]) },
+        farthest: 40_000_000,
+        write: rng.pick(&[0, 1_000, 50_000]),
+        ..Weather::default()
+    };
+    let habits = Habits {
+        torn: if calm { 0 } else { rng.pick(&[0, 5, 30]) },
         pushes: rng.below(2) == 0,
         drops_unknown: rng.below(3) == 0,
         drops_asleep: rng.below(3) == 0,
         echoes: rng.below(3) == 0,
         hostile: rng.below(4) == 0,
         membership,
-        burst_first: rng.below(2) == 0,
         late: 5,
-    }
+    };
+    weather.burst_first = rng.below(2) == 0;
+    (weather, habits)
 }
 
-fn nodes(rng: &mut ChaCha8Rng, limits: &Limits, alike: &Alike, founders: u64) -> Vec<Node> {
-    let newcomers = pick(rng, &[0, 0, 1, 2]);
+fn nodes(rng: &mut Choices, limits: &Limits, alike: &Alike, founders: u64) -> Vec<Node> {
+    let newcomers = rng.pick(&[0, 0, 1, 2]);
     let storing = rng.below(3);
     let all: Vec<u64> = (1..=founders + newcomers).collect();
     let mut nodes = Vec::new();
@@ -180,45 +175,47 @@ fn nodes(rng: &mut ChaCha8Rng, limits: &Limits, alike: &Alike, founders: u64) ->
         let stores = alike.voting != 0 || storing == 0 || (storing == 1 && rng.below(2) == 0);
         let config = gateway(rng, alike);
         let begins = if id > founders {
-            pick(rng, &[0, 7]) as u32
+            rng.pick(&[0, 7]) as u32
         } else {
             0
         };
-        let role = Role::Gateway { config, stores };
-        nodes.push(node(rng, id, role, begins, id <= founders));
+        let role = Role::Gateway { config };
+        let mut node = node(rng, id, role, begins, id <= founders);
+        node.stores = stores;
+        nodes.push(node);
     }
     let (long, small, lie) = (rng.below(6) == 0, rng.below(3) == 0, rng.below(3) == 0);
     let lives = [0, 0, 5, u32::MAX, (1 << 31) - 1].map(u64::from);
-    for id in 11..11 + pick(rng, &[1, 2, 3, 5, 6, 9, 13]) {
+    for id in 11..11 + rng.pick(&[1, 2, 3, 5, 6, 9, 13]) {
         let one = rng.below(8) == 0;
         let role = Role::Follower {
             config: follower(rng, limits, long, small),
             gateways: list(rng, &all, one),
             liar: lie && rng.below(5) == 0,
         };
-        let begins = pick(rng, &lives) as u32;
+        let begins = rng.pick(&lives) as u32;
         nodes.push(node(rng, id, role, begins, false));
     }
-    for id in 31..31 + pick(rng, &[1, 2, 3]) {
+    for id in 31..31 + rng.pick(&[1, 2, 3]) {
         let one = rng.below(8) == 0;
         let config = client::Config::new()
-            .with_resend(Span::millis(pick(rng, &[300, 2_000])))
-            .with_repeats(pick(rng, &[1, 2, 5]) as u8)
-            .with_tasks(pick(rng, &[1, 2, 64]) as u16);
+            .with_resend(Span::millis(rng.pick(&[300, 2_000])))
+            .with_repeats(rng.pick(&[1, 2, 5]) as u8)
+            .with_tasks(rng.pick(&[1, 2, 64]) as u16);
         let role = Role::Client {
             config,
             gateways: list(rng, &all, one),
         };
-        let begins = pick(rng, &lives) as u32;
+        let begins = rng.pick(&lives) as u32;
         nodes.push(node(rng, id, role, begins, false));
     }
     nodes
 }
 
-fn oracle(nodes: &[Node], limits: Limits, weather: &Weather) -> Oracle {
+fn oracle(nodes: &[Node], limits: Limits, weather: &Weather, habits: &Habits) -> Oracle {
     let mut oracle = Oracle::default();
     for node in nodes {
-        if let Role::Follower { config, liar, .. } = &node.role {
+        if let Role::Follower { config, liar, .. } = &node.own.role {
             let able = Able {
                 jobs: config.jobs.into(),
                 code: config.code.into(),
@@ -229,82 +226,69 @@ fn oracle(nodes: &[Node], limits: Limits, weather: &Weather) -> Oracle {
             oracle.able.insert(node.id, able);
         }
     }
-    let waiting = nodes.iter().map(|it| match &it.role {
+    let waiting = nodes.iter().map(|it| match &it.own.role {
         Role::Client { config, .. } => u32::from(config.tasks),
         _ => 0,
     });
-    let clients = nodes.iter().filter_map(|it| match &it.role {
+    let clients = nodes.iter().filter_map(|it| match &it.own.role {
         Role::Gateway { config, .. } => Some(u32::from(config.clients)),
         _ => None,
     });
     oracle.clients = clients.min().unwrap();
     oracle.limits = Some(limits);
-    oracle.is_torn = weather.echoes || weather.torn > 0 || weather.doubled > 0;
+    oracle.is_torn = habits.echoes || habits.torn > 0 || weather.doubled > 0;
     oracle.remembers = limits.clients > 100;
-    oracle.keeps = waiting.sum::<u32>() <= limits.done && !weather.hostile;
+    oracle.keeps = waiting.sum::<u32>() <= limits.done && !habits.hostile;
     oracle.buries = limits.tombstones > 100;
     oracle
 }
 
-pub(crate) fn begin(seed: u64) -> World {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let rng = &mut rng;
+pub(crate) fn begin(mut choices: Choices) -> World {
+    let rng = &mut choices;
     let limits = limits(rng);
-    let delay = pick(rng, &[500, 20_000, 60_000]);
-    let heartbeat = pick(rng, &[200, 1_000, 1_000, 0]);
+    let delay = rng.pick(&[500, 20_000, 60_000, 3_000_000]);
+    let heartbeat = rng.pick(&[200, 1_000, 1_000, 0]);
     let alike = Alike {
         voting: rng.below(2),
         heartbeat,
-        timeout: (heartbeat * pick(rng, &[3, 5])).max(1_000),
-        resend: pick(rng, &[200, 400]),
+        timeout: (heartbeat * rng.pick(&[3, 5])).max(1_000),
+        resend: rng.pick(&[200, 400]),
         patient: rng.below(2) == 0,
-        review: pick(rng, &[500, 3_000, 10_000]),
+        review: rng.pick(&[500, 3_000, 10_000]),
         differs: heartbeat > 0 && rng.below(6) == 0,
     };
-    let founders = pick(rng, &[1, 2, 3, 3, 3, 4, 5]);
+    let founders = rng.pick(&[1, 2, 3, 3, 3, 4, 5]);
     let nodes = nodes(rng, &limits, &alike, founders);
     let first = Configuration::of((1..=founders).map(|id| Member::new(id, 0)));
-    let weather = weather(rng, delay, heartbeat == 0);
-    let oracle = oracle(&nodes, limits, &weather);
+    let (weather, habits) = weather(rng, delay, heartbeat == 0);
+    let oracle = oracle(&nodes, limits, &weather, &habits);
     let mut hops = BTreeMap::new();
     if rng.below(2) == 0 {
         for one in 1..=5 {
             for other in one + 1..=5 {
-                let far = pick(rng, &[1, 2, 7, 255]) as u8;
+                let far = rng.pick(&[1, 2, 7, 255]) as u8;
                 hops.insert((one, other), far);
                 hops.insert((other, one), far);
             }
         }
     }
     World {
-        rng: ChaCha8Rng::seed_from_u64(!seed),
-        now: 0,
-        seq: 0,
-        queue: BinaryHeap::new(),
-        events: BTreeMap::new(),
-        nodes: nodes.into_iter().map(|it| (it.id, it)).collect(),
-        cuts: BTreeSet::new(),
-        weather,
+        hosts: Hosts::new(choices, weather, nodes),
+        habits,
         oracle,
         first,
         limits,
         specs: BTreeMap::new(),
         missing: BTreeSet::new(),
-        old: Vec::new(),
         next_function: 0,
         next_run: 0,
         asked_last: 0,
         apart: None,
         highest: 1,
         hops,
-        sent: 0,
-        rate: (0, 0),
         sent_tables: 0,
         sent_by_kind: BTreeMap::new(),
         longest: BTreeMap::new(),
-        restarts: 0,
         forged: 0,
-        size_max: 0,
-        trace: std::env::var_os("TRACE").is_some(),
     }
 }

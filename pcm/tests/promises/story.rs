@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use selvedge_core::{Choose, Delta, Member, Span};
+use selvedge_core::{Delta, Input, Member, Span};
 use selvedge_pcm::{Function, Library, client, follower, gateway};
 use selvedge_replica::Configuration;
+use selvedge_sim::histories::{Choices, History, What};
 
-use crate::node::{In, Role};
+use crate::node::{Node, Part, Role, to_client, to_follower, to_gateway};
 use crate::settings;
 use crate::world::{SECOND, Spec, World};
 
@@ -17,6 +18,7 @@ pub(crate) struct Totals {
     pub(crate) restarts: u64,
     pub(crate) forged: u64,
     pub(crate) size_max: usize,
+    pub(crate) deepest: u32,
     pub(crate) longest: BTreeMap<String, usize>,
     /// Seconds until all was well after faults ended.
     pub(crate) slowest: u64,
@@ -62,7 +64,7 @@ impl World {
         self.specs.insert(code, spec);
         if self.percent(20) {
             let many = self.pick(&[1, 1, 2, 3, 5]);
-            function.libraries = (0..many).map(|_| Library(self.rng.below(6))).collect();
+            function.libraries = (0..many).map(|_| Library(self.below(6))).collect();
             if self.percent(20) {
                 self.missing.insert(Library(5));
                 self.oracle.missing.insert(Library(5));
@@ -72,24 +74,24 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, id: u64, function: Function) -> bool {
-        if self.nodes[&id].host.is_none() || self.nodes[&id].paused {
+        if self.nodes[&id].host.is_none() || self.nodes[&id].asleep {
             return false;
         }
         let command = client::Command::Submit(function);
-        self.step(id, Some(In::Client(command))).is_ok()
+        self.step(id, Some(to_client(command))).is_ok()
     }
 
     /// All that waits for a follower is gone, and its host hears of it.
     fn forget_mailboxes_of(&mut self, id: u64) -> follower::Command {
         for node in self.nodes.values_mut() {
-            node.mailboxes.remove(&id);
+            node.own.mailboxes.remove(&id);
         }
         follower::Command::Emptied
     }
 
     fn cancel(&mut self, id: u64) {
         let waits: Vec<u64> = match self.nodes[&id].client() {
-            Some(it) if !self.nodes[&id].paused => it.waiting().collect(),
+            Some(it) if !self.nodes[&id].asleep => it.waiting().collect(),
             _ => return,
         };
         if waits.is_empty() {
@@ -97,7 +99,7 @@ impl World {
         }
         let number = self.pick(&waits);
         let command = client::Command::Cancel(number);
-        self.step(id, Some(In::Client(command))).unwrap();
+        self.step(id, Some(to_client(command))).unwrap();
     }
 
     /// The one that manages is asked for other gateways.
@@ -114,7 +116,7 @@ impl World {
                     .map_or(node.life, |it| it.me.incarnation.0),
             );
             // The first one stays. Without heartbeats nobody tells one that it is taken off.
-            if id == 1 || self.weather.membership || self.percent(75) {
+            if id == 1 || self.habits.membership || self.percent(75) {
                 members.push(member);
             } else {
                 removed.push(id);
@@ -122,11 +124,11 @@ impl World {
         }
         let next = Configuration::of(members);
         for id in self.gateways() {
-            if self.nodes[&id]
-                .gateway()
-                .is_some_and(gateway::Gateway::manages)
-            {
-                self.input(id, In::Gateway(gateway::Command::Configure(next.clone())));
+            let manages = self.nodes[&id].gateway();
+            let manages = manages.is_some_and(gateway::Gateway::manages);
+            // What waited for a host may name lives of which the memory is lost meanwhile.
+            if manages && self.is_running(id) {
+                self.input(id, to_gateway(gateway::Command::Configure(next.clone())));
             }
         }
     }
@@ -149,11 +151,8 @@ impl World {
             }
             2 => {
                 // Gateways fall apart.
-                let side: BTreeSet<u64> = ids
-                    .iter()
-                    .copied()
-                    .filter(|_| self.rng.below(2) == 0)
-                    .collect();
+                let side: BTreeSet<u64> =
+                    ids.iter().copied().filter(|_| self.below(2) == 0).collect();
                 for one in self.gateways() {
                     for other in self.gateways() {
                         if side.contains(&one) != side.contains(&other) {
@@ -211,7 +210,7 @@ impl World {
             21..24 => {
                 let long = self.pick(&[SECOND / 10, 3 * SECOND, 60 * SECOND]);
                 for id in self.process() {
-                    self.pause(id, long);
+                    self.sleep(id, long);
                 }
             }
             24 => {
@@ -226,29 +225,34 @@ impl World {
             32 | 33 => self.configure(),
             34 => {
                 let node = self.nodes.get_mut(&gateway).unwrap();
-                let mailboxes: Vec<u64> = node.mailboxes.keys().copied().collect();
+                let mailboxes: Vec<u64> = node.own.mailboxes.keys().copied().collect();
                 for id in mailboxes {
-                    if self.rng.below(2) == 0 {
-                        self.nodes.get_mut(&gateway).unwrap().mailboxes.remove(&id);
+                    if self.below(2) == 0 {
+                        self.nodes
+                            .get_mut(&gateway)
+                            .unwrap()
+                            .own
+                            .mailboxes
+                            .remove(&id);
                     }
                 }
             }
             35 | 36 => self.change_duty(follower),
             37 => {
-                if self.nodes[&follower].phase_is_awake() {
+                if phase_is_awake(&self.nodes[&follower]) {
                     let command = match self.percent(50) {
                         true => follower::Command::Unreachable,
                         false => self.forget_mailboxes_of(follower),
                     };
-                    self.input(follower, In::Follower(command));
+                    self.input(follower, to_follower(command));
                 }
             }
             38 if self.percent(50) && self.nodes[&client].host.is_some() => {
-                self.input(client, In::Client(client::Command::Unreachable));
+                self.input(client, to_client(client::Command::Unreachable));
             }
             38..43 => self.forge(),
-            43..46 if self.weather.echoes => self.echo(),
-            46 | 47 if self.weather.membership => {
+            43..46 if self.habits.echoes => self.echo(),
+            46 | 47 => {
                 let other = self.pick(&gateways);
                 let member = Member::new(other, self.nodes[&other].life);
                 let delta = match self.below(3) {
@@ -256,10 +260,13 @@ impl World {
                     1 => Delta::Failed(member),
                     _ => Delta::Refuted(member),
                 };
-                if other != gateway {
-                    self.input(gateway, In::Membership(delta));
+                // What is said of a node that sends heartbeats does not last.
+                let votes = self.nodes[&other].gateway();
+                let votes = votes.is_some_and(|it| it.replica().votes());
+                if other != gateway && (self.habits.membership || votes) {
+                    self.input(gateway, Input::Membership(delta));
                     if self.percent(70) {
-                        self.input(gateway, In::Membership(Delta::Refuted(member)));
+                        self.input(gateway, Input::Membership(Delta::Refuted(member)));
                     }
                 }
             }
@@ -268,15 +275,15 @@ impl World {
                 let hops = self.pick(&[0, 1, 3, 255]) as u8;
                 self.hops.insert((gateway, to.0), hops);
                 self.hops.insert((to.0, gateway), hops);
-                self.input(gateway, In::Gateway(gateway::Command::Hops { to, hops }));
+                self.input(gateway, to_gateway(gateway::Command::Hops { to, hops }));
                 let back = selvedge_core::NodeId(gateway);
-                self.input(to.0, In::Gateway(gateway::Command::Hops { to: back, hops }));
+                self.input(to.0, to_gateway(gateway::Command::Hops { to: back, hops }));
             }
         }
     }
 
     pub(crate) fn is_dynamic(&self) -> bool {
-        self.nodes.values().any(|it| match &it.role {
+        self.nodes.values().any(|it| match &it.own.role {
             Role::Gateway { config, .. } => config.voting == gateway::Voting::Dynamic,
             _ => false,
         })
@@ -286,42 +293,39 @@ impl World {
         let mut duty = selvedge_pcm::DutyCycle::always();
         duty.active_ms = self.pick(&[500, 1_000, 4_000]) as u32;
         duty.asleep_ms = self.pick(&[0, 500, 2_000]) as u32;
-        if let Role::Follower { config, .. } = &mut self.nodes.get_mut(&id).unwrap().role {
+        if let Role::Follower { config, .. } = &mut self.nodes.get_mut(&id).unwrap().own.role {
             // A later life begins with it, too.
             config.duty = duty;
         }
-        self.input(id, In::Follower(follower::Command::Duty(duty)));
+        self.input(id, to_follower(follower::Command::Duty(duty)));
     }
 }
 
-impl crate::node::Node {
-    fn phase_is_awake(&self) -> bool {
-        let host = self.host.as_ref().filter(|_| !self.paused);
-        host.is_some_and(|it| it.work.phase == Some(follower::Phase::Active))
-    }
+fn phase_is_awake(node: &Node) -> bool {
+    let host = node.host.as_ref().filter(|_| !node.asleep);
+    host.is_some_and(|it| it.own.work.phase == Some(follower::Phase::Active))
 }
 
 /// Runs one history.
-pub(crate) fn tell(seed: u64, all: &mut Totals) {
-    let mut world = settings::begin(seed);
-    if world.trace {
-        eprintln!("{:?} {:?}", world.limits, world.weather);
-        for node in world.nodes.values() {
-            eprintln!("{}: {}", node.id, node.role);
-        }
+pub(crate) fn tell(choices: Choices, all: &mut Totals) {
+    let mut world = settings::begin(choices);
+    let settings = (&world.limits, &world.weather, &world.habits);
+    world.say(|| format!("{settings:?}"));
+    for node in world.nodes.values() {
+        let (id, role, stores) = (node.id, &node.own.role, node.stores);
+        world.say(|| format!("{id}: {role:?}, stores: {stores}"));
     }
-    let ids: Vec<u64> = world.nodes.keys().copied().collect();
-    for id in ids {
+    for id in world.ids() {
         let late = world.percent(20);
-        if world.nodes[&id].is_founder {
+        if world.nodes[&id].own.is_founder {
             // Not all at one moment: those that stand for manager in step may do so for good.
             let after = world.below(SECOND);
-            world.at(after, crate::world::What::Restart(id));
+            world.at(after, What::Restart(id));
         } else if !late {
             world.start(id);
         } else {
             let after = world.below(60 * SECOND);
-            world.at(after, crate::world::What::Restart(id));
+            world.at(after, What::Restart(id));
         }
     }
     let steps = 10 + world.below(60);
@@ -332,7 +336,7 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     for _ in 0..steps {
         world.action();
         let gap = world.below(pace);
-        world.run_until(world.now + gap);
+        world.run_for(gap);
         world.measure();
     }
     world.end(all);
@@ -347,25 +351,12 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     all.restarts += world.restarts;
     all.forged += world.forged;
     all.size_max = all.size_max.max(world.size_max);
-}
-
-impl std::fmt::Display for Role {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Gateway { config, stores } => write!(f, "{config:?}, stores: {stores}"),
-            Self::Follower {
-                config,
-                gateways,
-                liar,
-            } => write!(f, "{config:?}, gateways: {gateways:?}, liar: {liar}"),
-            Self::Client { config, gateways } => write!(f, "{config:?}, gateways: {gateways:?}"),
-        }
-    }
+    all.deepest = all.deepest.max(world.deepest);
 }
 
 /// The longest time a gateway's review takes, and the like, of all that may manage.
 pub(crate) fn longest(world: &World, of: impl Fn(&gateway::Config) -> Span) -> u64 {
-    let configs = world.nodes.values().filter_map(|it| match &it.role {
+    let configs = world.nodes.values().filter_map(|it| match &it.own.role {
         Role::Gateway { config, .. } => Some(of(config).0),
         _ => None,
     });

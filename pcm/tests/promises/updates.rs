@@ -9,6 +9,7 @@ use selvedge_pcm::{
     Tables, TaskId, Update, Voters,
 };
 use selvedge_replica::State as _;
+use selvedge_sim::histories::seeds;
 
 fn pick(rng: &mut ChaCha8Rng, of: &[u64]) -> u64 {
     of[rng.below(of.len() as u64) as usize]
@@ -146,6 +147,5 @@ fn story(seed: u64) {
 
 #[test]
 fn updates_change_nothing_a_second_time() {
-    let many = std::env::var("SELVEDGE_HISTORIES").map_or(60, |it| it.parse().unwrap());
-    selvedge_sim::histories(0..many, story);
+    selvedge_sim::histories(seeds(60), story);
 }

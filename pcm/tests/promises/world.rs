@@ -1,27 +1,25 @@
-//! What happens when: nodes, the order of real time, and the weather.
+//! The mesh: its nodes, and what differs from history to history.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 
-use chacha20::ChaCha8Rng;
-use selvedge_core::{Choose, Delta, Member};
-use selvedge_pcm::{Library, Limits, Message, Returned, TaskId};
-use selvedge_replica::Configuration;
+use selvedge_core::{Member, Nested, NodeId};
+use selvedge_pcm::check::operations::Told;
+use selvedge_pcm::client::Client;
+use selvedge_pcm::follower::{self, Follower};
+use selvedge_pcm::gateway;
+use selvedge_pcm::{Library, Limits, Message, Returned, Tables, TaskId};
+use selvedge_replica::{Configuration, Fact, Stored};
+use selvedge_sim::histories::{self, History, Hosts, Life, Real, What};
 
-use crate::node::{In, Node};
+use crate::node::{In, Known, Machine, Node, Observed, Own, Role, to_follower, to_gateway};
 use crate::oracle::Oracle;
-
-/// Microseconds of real time.
-pub(crate) type Real = u64;
 
 pub(crate) const SECOND: Real = 1_000_000;
 
-pub(crate) enum What {
-    Deliver {
-        to: u64,
-        from: Member,
-        message: Message,
-    },
+/// What happens besides what every protocol has.
+#[derive(Debug)]
+pub(crate) enum Then {
     /// A gateway's host gets something for a mailbox, from a follower of its own or another gateway.
     Post {
         at: u64,
@@ -35,11 +33,6 @@ pub(crate) enum What {
         gateway: u64,
     },
     Hand(Member, In),
-    Tick(u64),
-    Written(Member),
-    Wake(u64),
-    Restart(u64),
-    Told(u64, Delta),
     Ends {
         follower: Member,
         task: TaskId,
@@ -49,14 +42,9 @@ pub(crate) enum What {
     Library(Member, Library),
 }
 
-/// What differs from history to history.
+/// How hosts and peers are, in one history.
 #[derive(Debug)]
-pub(crate) struct Weather {
-    pub(crate) lost: u64,
-    pub(crate) doubled: u64,
-    pub(crate) delay: u64,
-    pub(crate) far: u64,
-    pub(crate) write: u64,
+pub(crate) struct Habits {
     /// Single messages of a mailbox are lost, or come twice, or out of order.
     pub(crate) torn: u64,
     /// Gateways hand over to followers that are active at once.
@@ -70,7 +58,6 @@ pub(crate) struct Weather {
     pub(crate) hostile: bool,
     /// Membership tells which gateways are here.
     pub(crate) membership: bool,
-    pub(crate) burst_first: bool,
     /// How often hosts of followers are late.
     pub(crate) late: u64,
 }
@@ -84,22 +71,14 @@ pub(crate) struct Spec {
 }
 
 pub(crate) struct World {
-    pub(crate) rng: ChaCha8Rng,
-    pub(crate) now: Real,
-    pub(crate) seq: u64,
-    pub(crate) queue: BinaryHeap<Reverse<(Real, u64)>>,
-    pub(crate) events: BTreeMap<u64, What>,
-    pub(crate) nodes: BTreeMap<u64, Node>,
-    pub(crate) cuts: BTreeSet<(u64, u64)>,
-    pub(crate) weather: Weather,
+    pub(crate) hosts: Hosts<Self>,
+    pub(crate) habits: Habits,
     pub(crate) oracle: Oracle,
     pub(crate) first: Configuration,
     pub(crate) limits: Limits,
     pub(crate) specs: BTreeMap<Vec<u8>, Spec>,
     /// Libraries that cannot be had.
     pub(crate) missing: BTreeSet<Library>,
-    /// Messages that were sent, and may come again.
-    pub(crate) old: Vec<(Member, Member, Message)>,
     pub(crate) next_function: u64,
     pub(crate) next_run: u64,
     /// The last function before those that were asked for last.
@@ -109,121 +88,154 @@ pub(crate) struct World {
     /// The number of the last configuration that was on its way.
     pub(crate) highest: u64,
     pub(crate) hops: BTreeMap<(u64, u64), u8>,
-    pub(crate) sent: u64,
-    /// The present second, and the number of messages sent in it.
-    pub(crate) rate: (u64, u64),
     pub(crate) sent_tables: u64,
     pub(crate) sent_by_kind: BTreeMap<String, u64>,
     pub(crate) longest: BTreeMap<String, usize>,
-    pub(crate) restarts: u64,
     pub(crate) forged: u64,
-    pub(crate) size_max: usize,
-    pub(crate) trace: bool,
 }
 
-impl World {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.rng.below(bound)
-    }
+impl Deref for World {
+    type Target = Hosts<Self>;
 
-    pub(crate) fn percent(&mut self, percent: u64) -> bool {
-        self.rng.below(100) < percent
+    fn deref(&self) -> &Hosts<Self> {
+        &self.hosts
     }
+}
 
-    pub(crate) fn pick(&mut self, of: &[u64]) -> u64 {
-        of[self.rng.below(of.len() as u64) as usize]
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Hosts<Self> {
+        &mut self.hosts
     }
+}
 
-    pub(crate) fn at(&mut self, when: Real, what: What) {
-        self.seq += 1;
-        self.queue.push(Reverse((when, self.seq)));
-        self.events.insert(self.seq, what);
-    }
+impl History for World {
+    type Machine = Machine;
+    type Fact = Fact<Tables>;
+    type Base = Stored<Tables>;
+    type Note = Observed;
+    type Happening = Then;
+    type Node = Own;
+    type Life = Known;
 
-    pub(crate) fn say(&self, text: impl FnOnce() -> String) {
-        if self.trace {
-            eprintln!("{:>12} {}", self.now, text());
+    fn fact(event: &Told) -> Option<&Fact<Tables>> {
+        match event {
+            Told::Gateway(gateway::Event::Fact(fact)) => Some(fact),
+            _ => None,
         }
     }
 
-    /// The nodes that are gateways, whether they are up or not.
-    pub(crate) fn gateways(&self) -> Vec<u64> {
-        self.ids(|it| matches!(it.role, crate::node::Role::Gateway { .. }))
-    }
-
-    pub(crate) fn followers(&self) -> Vec<u64> {
-        self.ids(|it| matches!(it.role, crate::node::Role::Follower { .. }))
-    }
-
-    pub(crate) fn clients(&self) -> Vec<u64> {
-        self.ids(|it| matches!(it.role, crate::node::Role::Client { .. }))
-    }
-
-    fn ids(&self, is: impl Fn(&Node) -> bool) -> Vec<u64> {
-        let ids = self.nodes.values().filter(|it| is(it)).map(|it| it.id);
-        ids.collect()
-    }
-
-    /// Runs on until then.
-    pub(crate) fn run_until(&mut self, end: Real) {
-        while let Some(&Reverse((when, seq))) = self.queue.peek() {
-            if when > end {
-                break;
+    fn make(&mut self, life: Life) -> Machine {
+        let ids = |all: Vec<u64>| all.into_iter().map(NodeId);
+        match self.nodes[&life.me.id.0].own.role.clone() {
+            Role::Gateway { config } => {
+                Machine::Gateway(Box::new(Nested::new(self.make_gateway(life, config))))
             }
-            self.queue.pop();
-            self.now = self.now.max(when);
-            let what = self.events.remove(&seq).unwrap();
-            self.happens(what);
+            Role::Follower {
+                config, gateways, ..
+            } => {
+                let machine = Follower::new(life.me, config, ids(gateways)).unwrap();
+                Machine::Follower(Box::new(Nested::new(machine)))
+            }
+            Role::Client { config, gateways } => {
+                let machine = Client::new(life.me, config, ids(gateways)).unwrap();
+                Machine::Client(Box::new(Nested::new(machine)))
+            }
         }
-        self.now = self.now.max(end);
     }
 
-    fn happens(&mut self, what: What) {
+    fn began(&mut self, me: Member) {
+        let id = me.id.0;
+        let host = self.nodes.get_mut(&id).unwrap().host.as_mut().unwrap();
+        let gateway = host.driver.machine().gateway();
+        host.own.folded = gateway.cloned().map(Box::new);
+        self.oracle.lives.insert(me);
+        match self.nodes[&id].own.role {
+            Role::Gateway { .. } => {
+                self.input(id, to_gateway(gateway::Command::Start));
+                self.measure_hops(id);
+                self.introduce(me);
+            }
+            Role::Follower { .. } => self.input(id, to_follower(follower::Command::Start)),
+            Role::Client { .. } => {}
+        }
+    }
+
+    fn send(&mut self, from: Member, to: Member, message: Message) {
+        self.dispatch(from, to, message);
+    }
+
+    fn stepped(&mut self, step: &histories::Step<'_, Self>) -> Vec<Observed> {
+        self.examine(step)
+    }
+
+    fn note(&mut self, me: Member, note: Observed) {
+        self.oracle.examine(me, note.version, &note.tables);
+    }
+
+    fn event(&mut self, me: Member, _: Real, event: Told) {
+        match event {
+            Told::Gateway(event) => self.gateway_event(me, event),
+            Told::Follower(event) => self.follower_event(me, event),
+            Told::Client(event) => self.client_event(me, event),
+        }
+    }
+
+    fn happens(&mut self, what: Then) {
         match what {
-            What::Deliver { to, from, message } => {
-                self.input(to, In::Message { from, message });
-            }
-            What::Post {
+            Then::Post {
                 at,
                 from,
                 to,
                 message,
                 hops,
             } => self.post(at, from, to, message, hops),
-            What::Fetch { follower, gateway } => self.fetch(follower, gateway),
-            What::Hand(to, input) => self.hand(to, input),
-            What::Tick(id) => {
-                let now = self.now;
-                let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) else {
-                    return;
-                };
-                if host.tick_at.is_none_or(|it| it > now) {
-                    return; // Another one is scheduled.
+            Then::Fetch { follower, gateway } => self.fetch(follower, gateway),
+            Then::Hand(to, input) => {
+                if self.is_up(to) {
+                    self.input(to.id.0, input);
                 }
-                host.tick_at = None;
-                self.expire(id);
-                self.run(id); // What waited for a follower that slept.
             }
-            What::Written(who) => self.written(who),
-            What::Wake(id) => self.wake(id),
-            What::Restart(id) => self.start(id),
-            What::Told(to, delta) => self.input(to, In::Membership(delta)),
-            What::Ends {
+            Then::Ends {
                 follower,
                 task,
                 run,
                 returned,
             } => self.ends(follower, task, run, returned),
-            What::Library(who, library) => self.library(who, library),
+            Then::Library(who, library) => self.library(who, library),
         }
     }
 
-    /// How much the largest machine holds, by its print.
-    pub(crate) fn measure(&mut self) {
-        for node in self.nodes.values() {
-            if let Some(host) = &node.host {
-                self.size_max = self.size_max.max(host.machine.size());
-            }
-        }
+    fn next_input(&mut self, id: u64) -> Option<histories::Waiting<Self>> {
+        self.next_awake(id)
+    }
+
+    /// What waited for a follower that slept.
+    fn ticked(&mut self, id: u64) {
+        self.run(id);
+    }
+}
+
+impl World {
+    /// Lets something happen after so long.
+    pub(crate) fn then(&mut self, after: Real, what: Then) {
+        self.after(after, What::Own(what));
+    }
+
+    /// The nodes that are gateways, whether they are up or not.
+    pub(crate) fn gateways(&self) -> Vec<u64> {
+        self.ids_of(|it| matches!(it, Role::Gateway { .. }))
+    }
+
+    pub(crate) fn followers(&self) -> Vec<u64> {
+        self.ids_of(|it| matches!(it, Role::Follower { .. }))
+    }
+
+    pub(crate) fn clients(&self) -> Vec<u64> {
+        self.ids_of(|it| matches!(it, Role::Client { .. }))
+    }
+
+    fn ids_of(&self, is: impl Fn(&Role) -> bool) -> Vec<u64> {
+        let ids = self.nodes.values().filter(|it| is(&it.own.role));
+        ids.map(|it: &Node| it.id).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use selvedge_core::{Delta, Member};
 use selvedge_replica::{Command, Configuration, Voter};
+use selvedge_sim::histories::History;
 
 use crate::oracle::Op;
 use crate::story;
@@ -18,12 +19,12 @@ impl World {
 
     fn wait(&mut self, most: u64) {
         let long = self.below(most);
-        self.run_until(self.now + long);
+        self.run_for(long);
     }
 
     /// Proposes `count` updates in one command.
     fn propose_many(&mut self, id: u64, count: u64) {
-        if !self.can_take(id) {
+        if !self.is_running(id) {
             return;
         }
         let machine = self.machine(id).unwrap();
@@ -45,7 +46,7 @@ impl World {
         let Some(leader) = self.leader() else {
             return;
         };
-        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        let ids = self.ids();
         let follower = ids[self.below(ids.len() as u64) as usize];
         let left = [leader, follower];
         let right: Vec<u64> = ids
@@ -78,7 +79,7 @@ impl World {
         }
         for &id in &right {
             for gone in left {
-                if let Some(me) = self.nodes[&gone].host.as_ref().map(|it| it.me) {
+                if let Some(me) = self.me(gone) {
                     self.tell(id, Delta::Failed(me));
                 }
             }
@@ -118,7 +119,7 @@ impl World {
         self.wait(3 * self.weather.delay + 1_000);
         self.cut_apart(&others, &right);
         for &id in &others {
-            if let Some(me) = self.nodes[&leader].host.as_ref().map(|it| it.me) {
+            if let Some(me) = self.me(leader) {
                 self.input(id, selvedge_core::Input::Membership(Delta::Failed(me)));
             }
         }
@@ -133,15 +134,6 @@ impl World {
             self.wait(4 * self.weather.delay + 100_000);
         }
         self.cuts.clear();
-    }
-
-    fn cut_apart(&mut self, left: &[u64], right: &[u64]) {
-        for &one in left {
-            for &other in right {
-                self.cuts.insert((one, other));
-                self.cuts.insert((other, one));
-            }
-        }
     }
 
     /// The others decide, and change the members.
@@ -205,7 +197,7 @@ impl World {
     /// Stops the members that hold the state. Members that lack it, and witnesses, stay.
     pub(crate) fn lose_holders(&mut self) {
         self.starve();
-        let ids: Vec<u64> = self.nodes.keys().copied().collect();
+        let ids = self.ids();
         for id in ids {
             let holds = self.machine(id).is_some_and(|it| it.state().is_some());
             if holds && self.percent(70) {

@@ -2,16 +2,12 @@
 
 use selvedge_core::Input;
 use selvedge_replica::{Command, Configuration};
+use selvedge_sim::histories::History;
 
 use crate::oracle::Op;
 use crate::world::World;
 
 impl World {
-    /// Whether a command can be given now.
-    pub(crate) fn can_take(&self, id: u64) -> bool {
-        self.is_running(id)
-    }
-
     pub(crate) fn op(&mut self) -> Op {
         self.next_op += 1;
         let pad = if self.percent(10) { 40 } else { self.below(3) };
@@ -22,7 +18,7 @@ impl World {
     }
 
     pub(crate) fn propose(&mut self, id: u64) -> bool {
-        if !self.can_take(id) {
+        if !self.is_running(id) {
             return false;
         }
         let op = self.op();
@@ -40,12 +36,12 @@ impl World {
     }
 
     pub(crate) fn read(&mut self, id: u64) {
-        if !self.can_take(id) {
+        if !self.is_running(id) {
             return;
         }
         let host = self.nodes.get_mut(&id).unwrap().host.as_mut().unwrap();
-        let (me, number) = (host.me, host.next_read);
-        host.next_read += 1;
+        host.own.last_read += 1;
+        let (me, number) = (host.me, host.own.last_read);
         self.oracle.read(me, number);
         let input = Input::Command(Command::Read(number));
         if self.step(id, Some(input)).is_err() {
@@ -54,7 +50,7 @@ impl World {
     }
 
     pub(crate) fn command(&mut self, id: u64, command: Command<Op>) -> bool {
-        if !self.can_take(id) {
+        if !self.is_running(id) {
             return false;
         }
         if let (Command::Configure(next), Some(machine)) = (&command, self.machine(id)) {

@@ -5,35 +5,16 @@ use selvedge_core::{Input, Member, NodeId};
 use selvedge_replica::{
     Ballot, Body, Configuration, Entries, Entry, Message, Proposal, SnapshotId, Voter, Wants,
 };
+use selvedge_sim::histories::History;
 
 use crate::oracle::Op;
 use crate::world::World;
 
-/// So many messages are remembered.
-const KEPT: usize = 1_000;
-
 impl World {
-    /// Remembers a message: the network may deliver it again, however late.
-    pub(crate) fn remember(&mut self, from: Member, to: u64, message: &Message<Op>) {
-        if self.old.len() < KEPT {
-            self.old.push((from, to, message.clone()));
-        } else {
-            let at = self.below(KEPT as u64 * 4) as usize;
-            if let Some(slot) = self.old.get_mut(at) {
-                *slot = (from, to, message.clone());
-            }
-        }
-    }
-
     /// Messages of any age come once more.
-    pub(crate) fn echo(&mut self) {
+    pub(crate) fn echoes(&mut self) {
         for _ in 0..1 + self.below(20) {
-            if self.old.is_empty() {
-                return;
-            }
-            let at = self.below(self.old.len() as u64) as usize;
-            let (from, to, message) = self.old[at].clone();
-            self.input(to, Input::Message { from, message });
+            self.echo();
         }
     }
 

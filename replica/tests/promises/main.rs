@@ -1,7 +1,5 @@
 //! The promises of the crate's page, against a network, clocks, storage and an order of their own.
-//!
-//! `SELVEDGE_HISTORIES` is the number of histories, or a range of seeds (`5000..9000`); `SELVEDGE_SEED`
-//! runs one history.
+//! How to run more of them, or one, stands in `selvedge_sim::histories`.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,27 +18,19 @@ mod asked;
 mod damage;
 mod garbage;
 mod network;
-mod node;
 mod oracle;
 mod pinned;
 mod quorums;
-mod step;
-mod storage;
 mod story;
 mod world;
 
-use std::env;
-
-use selvedge_sim::histories;
+use selvedge_sim::histories::{random, seeds};
 use story::Totals;
 
 #[test]
 fn what_the_page_promises_is_so() {
-    let text = env::var("SELVEDGE_HISTORIES").unwrap_or_else(|_| "150".into());
-    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
-    let parse = |it: &str| it.parse().expect("SELVEDGE_HISTORIES: a number, or two");
     let mut all = Totals::default();
-    let ran = histories(parse(first)..parse(end), |seed| story::tell(seed, &mut all));
+    let ran = random(seeds(150), |choices| story::tell(choices, &mut all));
     eprintln!("{ran} histories: {all:?}");
     if ran > 100 {
         assert!(all.applied > ran && all.read > ran && all.configured > ran / 4);

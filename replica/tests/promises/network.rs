@@ -1,40 +1,23 @@
 //! What goes from node to node: messages, news of members, and what clients outside ask.
 
-use selvedge_core::{Choose, Delta, Input, Member};
+use selvedge_core::{Delta, Input, Member};
 use selvedge_replica::{Body, Command, Entry, Message, Proposal};
+use selvedge_sim::histories::{History, What};
 
 use crate::oracle::Op;
-use crate::world::{What, World};
+use crate::world::{Relay, World};
 
 impl World {
-    pub(crate) fn send(&mut self, from: Member, to: u64, message: Message<Op>) {
-        self.last_sent = self.now;
-        self.sent += 1;
-        self.count_second(from.id.0, to, &message);
+    pub(crate) fn dispatch(&mut self, from: Member, to: u64, message: &Message<Op>) {
+        self.count_second(from.id.0, to, message);
         self.say(|| format!("{from:?} -> {to} {message:?}"));
-        self.note(&message);
-        if self.weather.echoes || self.weather.liars {
-            self.remember(from, to, &message);
-        }
-        if self.cuts.contains(&(from.id.0, to)) || self.percent(self.weather.lost) {
-            return;
+        self.note_configurations(message);
+        if self.echoes || self.liars {
+            self.remember(from, to, message);
         }
         let brings_state = matches!(message.body, Body::Page { snapshot, .. } if !snapshot.is_bare);
-        if brings_state && self.stateless == Some(to) {
-            return;
-        }
-        let copies = 1 + u64::from(self.percent(self.weather.doubled));
-        for _ in 0..copies {
-            let mut delay = 500 + self.rng.below(self.weather.delay);
-            if self.percent(self.weather.far) {
-                delay += self.rng.below(20_000_000);
-            }
-            let what = What::Deliver {
-                to,
-                from,
-                message: message.clone(),
-            };
-            self.at(self.now + delay, what);
+        if !(brings_state && self.stateless == Some(to)) {
+            self.carry(from, to, message);
         }
     }
 
@@ -42,36 +25,33 @@ impl World {
     /// same. A host that slept may send it many times at once; later only timers and other nodes cause it
     /// again.
     fn count_second(&mut self, from: u64, to: u64, message: &Message<Op>) {
-        let second = self.now / 1_000_000;
-        if self.second != second {
-            self.second = second;
-            self.in_second = 0;
+        let in_second = self.count();
+        assert!(
+            in_second < 20_000,
+            "a storm: five times the busiest second of 60,000 histories"
+        );
+        if in_second == 1 {
             self.asked.clear();
         }
         if let Body::Lacking { committed, .. } = message.body
-            && !self.weather.liars
+            && !self.liars
         {
+            let now = self.now;
             let (times, last) = self.asked.entry((from, to, committed)).or_default();
-            *times += u64::from(*last != self.now);
-            *last = self.now;
-            self.most_asked = self.most_asked.max(*times);
+            *times += u64::from(*last != now);
+            *last = now;
+            let times = *times;
+            self.most_asked = self.most_asked.max(times);
             // Timers of 20 ms at nine nodes cause up to 450, and each read that waits 50 more; a circle grows
             // with each copy of a message.
-            let times = *times;
             let most = 1_000 + 50 * self.machine(from).map_or(0, |it| it.waiting() as u64);
             assert!(times < most, "{from} asks {to} the same again and again");
         }
-        self.in_second += 1;
-        assert!(
-            self.in_second < 20_000,
-            "a storm: five times the busiest second of 60,000 histories"
-        );
-        self.busiest = self.busiest.max(self.in_second);
     }
 
     /// The mesh has other nodes, which come and go.
     pub(crate) fn meet_strangers(&mut self, id: u64) {
-        for nth in 0..self.weather.strangers {
+        for nth in 0..self.strangers {
             let member = Member::new(1_000 + nth, self.below(2) as u32);
             let delta = match self.below(4) {
                 0 => Delta::Failed(member),
@@ -83,8 +63,8 @@ impl World {
     }
 
     /// Keeps each configuration that is on its way.
-    pub(crate) fn note(&mut self, message: &Message<Op>) {
-        if self.weather.liars {
+    pub(crate) fn note_configurations(&mut self, message: &Message<Op>) {
+        if self.liars {
             return;
         }
         let mut found = Vec::new();
@@ -132,11 +112,10 @@ impl World {
         };
         let (by, number, op) = (proposal.by, proposal.number, proposal.update.id);
         self.oracle.ask(by, number, op);
-        let ids: Vec<u64> = self.nodes.keys().copied().collect();
-        let to = ids[self.below(ids.len() as u64) as usize];
+        let to = self.a_node();
         self.command(to, Command::Relay(proposal));
         let after = 20_000 + self.below(400_000);
-        self.at(self.now + after, What::Relay(nth));
+        self.after(after, What::Own(Relay(nth)));
     }
 
     pub(crate) fn client_ends(&mut self, by: Member, number: u64, well: bool) {
@@ -152,16 +131,5 @@ impl World {
                 }
             }
         }
-    }
-
-    /// Tells a node of a change, now or later.
-    pub(crate) fn tell(&mut self, to: u64, delta: Delta) {
-        if self.percent(self.weather.deltas_lost) {
-            return;
-        }
-        let after = self.below(300_000);
-        let after = if self.percent(10) { after * 20 } else { after };
-        let when = self.now + after;
-        self.at(when, What::Told(to, delta));
     }
 }

@@ -2,13 +2,25 @@
 
 use selvedge_core::Member;
 
+use selvedge_sim::histories::Node;
+
 use crate::world::World;
+
+/// Whether a node's memory, as it is or would be, holds what was done under this name.
+fn answers_to(node: &Node<World>, named: Member) -> bool {
+    let life = named.incarnation.0;
+    named.id.0 == node.id
+        && match life {
+            0 => node.born == node.begins,
+            _ => (node.born..=node.life).contains(&life),
+        }
+}
 
 impl World {
     /// Whether a node, as a configuration names it, has its memory or would have it.
     pub(crate) fn keeps(&self, voter: Member, without: Option<u64>, up: bool) -> bool {
         let node = &self.nodes[&voter.id.0];
-        let named = node.answers_to(voter) && !node.never;
+        let named = answers_to(node, voter) && !node.never;
         named && (node.stores || without != Some(node.id)) && (!up || node.host.is_some())
     }
 

@@ -1,12 +1,12 @@
 //! One random history.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Span};
 use selvedge_replica::{Command, Config, Configuration, Lease, QuorumRule, Voter};
 
+use selvedge_sim::histories::{Choices, History, Node, Weather};
+
 use crate::oracle::Log;
-use crate::world::{Client, Weather, World};
+use crate::world::{Client, Own, World};
 
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
@@ -22,38 +22,33 @@ pub(crate) struct Totals {
     /// Histories after which nothing was sent any more.
     pub(crate) idle: u64,
     pub(crate) sent: u64,
-    pub(crate) busiest: (u64, u64),
-    pub(crate) most_asked: (u64, u64),
+    pub(crate) busiest: u64,
+    pub(crate) most_asked: u64,
     pub(crate) ends: [u64; 4],
     pub(crate) size_max: usize,
 }
 
-fn pick(rng: &mut ChaCha8Rng, of: &[u64]) -> u64 {
-    of[rng.below(of.len() as u64) as usize]
-}
-
-fn config(rng: &mut ChaCha8Rng, round_trip: u64) -> Config {
-    let resend = pick(rng, &[20, 100, 500]).max(round_trip * 11 / 10_000);
+fn config(rng: &mut Choices, round_trip: u64) -> Config {
+    let resend = rng.pick(&[20, 100, 500]).max(round_trip * 11 / 10_000);
     Config::new()
         .with_resend(Span::millis(resend))
-        .with_commit_delay(Span::millis(pick(rng, &[1, 50, 300])))
-        .with_attempts(pick(rng, &[1, 2, 5]) as u8)
-        .with_window(pick(rng, &[0, 0, 1, 4, 256]) as u32)
-        .with_pending(pick(rng, &[1, 2, 256]) as u32)
+        .with_commit_delay(Span::millis(rng.pick(&[1, 50, 300])))
+        .with_attempts(rng.pick(&[1, 2, 5]) as u8)
+        .with_window(rng.pick(&[0, 0, 1, 4, 256]) as u32)
+        .with_pending(rng.pick(&[1, 2, 256]) as u32)
         .with_peers(64)
         .with_state_limit(if rng.below(50) == 0 { 100 } else { 1 << 20 })
 }
 
-fn begin(seed: u64) -> World {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let rng = &mut rng;
+fn begin(mut choices: Choices) -> World {
+    let rng = &mut choices;
     let members = 1 + rng.below(5);
     let newcomers = rng.below(4);
     // All store, none does, or some do.
     let storing = rng.below(3);
-    let drift = pick(rng, &[0, 1_000, 300_000]);
-    let delay = pick(rng, &[1_000, 20_000, 400_000]);
-    let write = pick(rng, &[0, 5_000, 200_000]);
+    let drift = rng.pick(&[0, 1_000, 300_000]);
+    let delay = rng.pick(&[1_000, 20_000, 400_000]);
+    let write = rng.pick(&[0, 5_000, 200_000]);
     let round_trip = 2 * (delay + write);
     let mut nodes = Vec::new();
     for id in 1..=members + newcomers {
@@ -65,16 +60,14 @@ fn begin(seed: u64) -> World {
             drift * 99 / 100
         };
         // Counted, or from a clock: half of those do not compare as newer than 0.
-        let begins = pick(rng, &[0, 0, 7, (1 << 31) - 1, 3_000_000_000]) as u32;
-        nodes.push(World::node(
-            rng,
-            id,
-            stores,
-            id > members,
-            begins,
-            config,
-            slow,
-        ));
+        let begins = rng.pick::<u32>(&[0, 0, 7, (1 << 31) - 1, 3_000_000_000]);
+        let newcomer = id > members;
+        let mut node = Node::new(id, begins, Own { config, newcomer });
+        node.stores = stores;
+        node.slow_ppm = slow;
+        node.offset = rng.below(1_000_000);
+        node.limit = rng.pick(&[0, 3, 100]);
+        nodes.push(node);
     }
     if newcomers > 0 && rng.below(5) == 0 {
         nodes.last_mut().unwrap().never = true;
@@ -84,12 +77,12 @@ fn begin(seed: u64) -> World {
         let at = rng.below(members) as usize;
         first.voters[at].is_witness = true;
     }
-    first.frame_budget = pick(rng, &[127, 200, 1_400]) as u16;
-    first.proposers = pick(rng, &[1, 2, 64]) as u16;
+    first.frame_budget = rng.pick(&[127, 200, 1_400]) as u16;
+    first.proposers = rng.pick(&[1, 2, 64]) as u16;
     let leased = rng.below(3) == 0;
     if leased {
         first.lease = Some(Lease {
-            span: Span::millis(pick(rng, &[1, 300, 3_000])),
+            span: Span::millis(rng.pick(&[1, 300, 3_000])),
             drift: drift as u32,
         });
     }
@@ -99,24 +92,27 @@ fn begin(seed: u64) -> World {
     let stop = !leased && rng.below(2) == 0;
     let calm = rng.below(4) == 0;
     let weather = Weather {
-        lost: if calm { 0 } else { pick(rng, &[0, 5, 30]) },
-        doubled: pick(rng, &[0, 10]),
+        lost: if calm { 0 } else { rng.pick(&[0, 5, 30]) },
+        doubled: rng.pick(&[0, 10]),
         delay,
-        far: if calm { 0 } else { pick(rng, &[0, 0, 2]) },
+        far: if calm { 0 } else { rng.pick(&[0, 0, 2]) },
         write,
         clocks_stop: stop,
         burst_first: rng.below(2) == 0,
-        deltas_lost: pick(rng, &[0, 10, 50]),
-        echoes: rng.below(3) == 0,
-        liars: rng.below(5) == 0,
-        strangers: pick(rng, &[0, 0, 0, 20, 80, 200]),
+        deltas_lost: rng.pick(&[0, 10, 50]),
+        ..Weather::default()
     };
-    let pad = pick(rng, &[0, 0, 50, 3_000]);
+    let echoes = rng.below(3) == 0;
+    let liars = rng.below(5) == 0;
+    let strangers = rng.pick(&[0, 0, 0, 20, 80, 200]);
+    let pad = rng.pick(&[0, 0, 50, 3_000]);
     let log = Log {
         ids: Vec::new(),
         pad: vec![0; pad as usize],
     };
-    let mut world = World::new(ChaCha8Rng::seed_from_u64(!seed), first, log, weather, nodes);
+    let mut world = World::new(choices, first, log, weather, nodes);
+    (world.echoes, world.liars, world.strangers) = (echoes, liars, strangers);
+    world.oracle.is_off = liars;
     for nth in 0..2 {
         world.clients.push(Client {
             me: Member::new(100 + nth, 0),
@@ -143,14 +139,12 @@ pub(crate) fn next(world: &mut World) -> Configuration {
         let many = 1 + world.below(most.min(ids.len() as u64));
         (0..many)
             .map(|_| {
-                let id = ids.remove(world.rng.below(ids.len() as u64) as usize);
+                let id = ids.remove(world.below(ids.len() as u64) as usize);
                 let node = &world.nodes[&id];
-                let (voter, life) = (node.voter(), node.life);
+                let (born, life) = (node.born, node.life);
                 // A leader knows the present lives.
-                let member = match world.percent(50) {
-                    true => Member::new(id, life),
-                    false => voter,
-                };
+                let life = if world.percent(50) { life } else { born };
+                let member = Member::new(id, life);
                 if witnesses && world.percent(30) {
                     Voter::witness(member)
                 } else {
@@ -181,8 +175,7 @@ pub(crate) fn next(world: &mut World) -> Configuration {
 
 fn action(world: &mut World) {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
-    let id = ids[world.below(ids.len() as u64) as usize];
-    let other = ids[world.below(ids.len() as u64) as usize];
+    let (id, other) = (world.a_node(), world.a_node());
     match world.below(58) {
         0..9 => {
             world.propose(id);
@@ -227,8 +220,7 @@ fn action(world: &mut World) {
         }
         27..29 => {
             // A false suspicion, and sometimes a refutation.
-            let member = world.nodes[&other].host.as_ref().map(|it| it.me);
-            if let Some(member) = member {
+            if let Some(member) = world.me(other) {
                 let to: Vec<u64> = if world.percent(50) {
                     ids.clone()
                 } else {
@@ -263,8 +255,8 @@ fn action(world: &mut World) {
         }
         37 => world.snapshot(id),
         38 => world.start(id),
-        39 if world.weather.echoes => world.echo(),
-        40..43 if world.weather.liars => world.slander(id),
+        39 if world.echoes => world.echoes(),
+        40..43 if world.liars => world.slander(id),
         43 => {
             let after = world.below(3_000_000);
             world.lose_storage(id, after);
@@ -287,27 +279,27 @@ fn action(world: &mut World) {
 }
 
 /// Runs one history.
-pub(crate) fn tell(seed: u64, all: &mut Totals) {
-    let mut world = begin(seed);
+pub(crate) fn tell(choices: Choices, all: &mut Totals) {
+    let mut world = begin(choices);
     let steps = 10 + world.below(60);
-    let pace = [1_000, 30_000, 500_000][world.below(3) as usize];
+    let pace = world.pick(&[1_000, 30_000, 500_000]);
     for _ in 0..steps {
         action(&mut world);
         let gap = world.below(pace);
-        world.run_until(world.now + gap);
+        world.run_for(gap);
     }
     world.measure();
     world.heal();
     // A member that can receive no state may never have one.
-    let hopeless = world.weather.liars || world.narrow;
+    let hopeless = world.liars || world.narrow;
     all.hopeless += u64::from(hopeless);
     let can = !hopeless && world.keeps_quorums(None, true);
     // Each waiting command may take some round trips if a frame has room for one update alone.
     let waits = |world: &World, id| world.machine(id).map_or(0, |it| it.waiting() as u64);
     let many: u64 = world.nodes.keys().map(|&id| waits(&world, id)).sum();
     let long = if world.narrow { 5_000_000 } else { 80_000_000 } + many * 4_000_000;
-    world.run_until(world.now + long);
-    if world.weather.strangers > 64 {
+    world.run_for(long);
+    if world.strangers > 64 {
         // Of more nodes than `Config::peers` a later member that is gone counts as here until then.
         world.tell_all();
     }
@@ -316,14 +308,14 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
         world.propose(id);
         world.read(id);
     }
-    world.run_until(world.now + long);
+    world.run_for(long);
     world.measure();
     let is_idle = ids.iter().all(|&id| waits(&world, id) == 0);
     if !hopeless && is_idle && world.newest_can_decide() {
         // The longest time between two messages that no input causes is 64 times `resend`.
-        world.run_until(world.now + 100_000_000);
+        world.run_for(100_000_000);
         let sent = world.sent;
-        world.run_until(world.now + 100_000_000);
+        world.run_for(100_000_000);
         assert_eq!(world.sent - sent, 0, "messages of an idle group");
         all.idle += 1;
     }
@@ -342,10 +334,10 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
         for &id in &ids {
             world.read(id);
         }
-        world.run_until(world.now + 40_000_000);
+        world.run_for(40_000_000);
         for &id in &ids {
             let took = world.propose(id);
-            world.run_until(world.now + 40_000_000);
+            world.run_for(40_000_000);
             if took && world.oracle.ends[0] > before {
                 break;
             }
@@ -369,8 +361,8 @@ pub(crate) fn tell(seed: u64, all: &mut Totals) {
     all.dropped += world.dropped;
     all.configured += world.configurations.len() as u64 - 1;
     all.sent += world.sent;
-    all.busiest = all.busiest.max((world.busiest, seed));
-    all.most_asked = all.most_asked.max((world.most_asked, seed));
+    all.busiest = all.busiest.max(world.busiest);
+    all.most_asked = all.most_asked.max(world.most_asked);
     for (sum, it) in all.ends.iter_mut().zip(world.oracle.ends) {
         *sum += it;
     }

@@ -1,52 +1,46 @@
-//! What happens when: nodes, the order of real time, and the weather.
+//! The group: its nodes, and what it is asked.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
-use selvedge_core::{Choose, Delta, Input, Member};
-use selvedge_replica::{Config, Configuration, Message, Replica};
+use selvedge_core::durable::Durable;
+use selvedge_core::{Delta, Driver, Effect, Input, Member};
+use selvedge_replica::{Config, Configuration, Event, Fact, Message, Reject, Replica, Stored};
+use selvedge_sim::histories::{Choices, History, Hosts, Life, Node, Real, Step, Weather};
 
-use crate::node::{Disk, Node};
-use crate::oracle::{Log, Op, Oracle};
+use crate::oracle::{End, Log, Op, Oracle};
 
 pub(crate) type Machine = Replica<Log>;
 
-/// Microseconds of real time.
-pub(crate) type Real = u64;
-
-pub(crate) enum What {
-    Deliver {
-        to: u64,
-        from: Member,
-        message: Message<Op>,
-    },
-    Tick(u64),
-    Written(Member),
-    Wake(u64),
-    Restart(u64),
-    Told(u64, Delta),
-    Relay(usize),
+/// What the test has of a node.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub(crate) config: Config,
+    pub(crate) newcomer: bool,
 }
 
-/// What differs from history to history.
-pub(crate) struct Weather {
-    pub(crate) lost: u64,
-    pub(crate) doubled: u64,
-    pub(crate) delay: u64,
-    pub(crate) far: u64,
-    pub(crate) write: u64,
-    pub(crate) clocks_stop: bool,
-    pub(crate) burst_first: bool,
-    pub(crate) deltas_lost: u64,
-    /// Messages of any age come again.
-    pub(crate) echoes: bool,
-    /// Peers lie: nothing is agreed then, but nothing panics, and memory is bounded.
-    pub(crate) liars: bool,
-    /// So many nodes are in the mesh that are no part of this.
-    pub(crate) strangers: u64,
+/// What a host knows in one life.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) unavailable: bool,
+    pub(crate) last_read: u64,
+    pub(crate) shown: u64,
+    /// The frame budget before the last step.
+    budget: u16,
 }
+
+/// What the host may show once all facts before it are stored.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    version: u64,
+    state: Option<Log>,
+    readable: Vec<(u64, u64)>,
+    forgotten: Vec<(Member, u64)>,
+}
+
+/// A proposer outside tries again.
+#[derive(Debug)]
+pub(crate) struct Relay(pub(crate) usize);
 
 /// A proposer that is no member.
 pub(crate) struct Client {
@@ -58,16 +52,15 @@ pub(crate) struct Client {
 }
 
 pub(crate) struct World {
-    pub(crate) rng: ChaCha8Rng,
-    pub(crate) now: Real,
-    pub(crate) seq: u64,
-    pub(crate) queue: BinaryHeap<Reverse<(Real, u64)>>,
-    pub(crate) events: BTreeMap<u64, What>,
-    pub(crate) nodes: BTreeMap<u64, Node>,
-    pub(crate) cuts: BTreeSet<(u64, u64)>,
+    hosts: Hosts<Self>,
+    /// Messages of any age come again.
+    pub(crate) echoes: bool,
+    /// Peers lie: nothing is agreed then, but nothing panics, and memory is bounded.
+    pub(crate) liars: bool,
+    /// So many nodes are in the mesh that are no part of this.
+    pub(crate) strangers: u64,
     /// No state reaches this node.
     pub(crate) stateless: Option<u64>,
-    pub(crate) weather: Weather,
     pub(crate) oracle: Oracle,
     pub(crate) first: Configuration,
     pub(crate) begin: Log,
@@ -76,202 +69,303 @@ pub(crate) struct World {
     /// Whether some node receives no state but a small one.
     pub(crate) narrow: bool,
     pub(crate) clients: Vec<Client>,
-    /// Messages that were sent, and may come again.
-    pub(crate) old: Vec<(Member, u64, Message<Op>)>,
     pub(crate) next_op: u64,
-    pub(crate) last_sent: Real,
-    pub(crate) sent: u64,
-    /// The present second, the messages sent in it, and the most in any second.
-    pub(crate) second: u64,
-    pub(crate) in_second: u64,
-    pub(crate) busiest: u64,
-    /// At how many moments of the present second each question was sent, and when last; the most in any.
+    /// At how many moments of a second each question was sent, and when last; the most in any.
     pub(crate) asked: BTreeMap<(u64, u64, u64), (u64, Real)>,
     pub(crate) most_asked: u64,
-    pub(crate) restarts: u64,
     /// Memories that were dropped within a life.
     pub(crate) dropped: u64,
-    pub(crate) size_max: usize,
-    pub(crate) trace: bool,
+}
+
+impl Deref for World {
+    type Target = Hosts<Self>;
+
+    fn deref(&self) -> &Hosts<Self> {
+        &self.hosts
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Hosts<Self> {
+        &mut self.hosts
+    }
+}
+
+impl History for World {
+    type Machine = Machine;
+    type Fact = Fact<Log>;
+    type Base = Stored<Log>;
+    type Note = Observed;
+    type Happening = Relay;
+    type Node = Own;
+    type Life = Known;
+
+    fn fact(event: &Event<Log>) -> Option<&Fact<Log>> {
+        Machine::fact(event)
+    }
+
+    fn make(&mut self, Life { me, is_first }: Life) -> Machine {
+        let (first, begin) = (self.first.clone(), self.begin.clone());
+        let node = self.hosts.nodes.get_mut(&me.id.0).unwrap();
+        let config = node.own.config;
+        let machine = match node.disk.base.clone() {
+            Some(base) => {
+                let mut machine = Machine::restore(me, config, base).unwrap();
+                for fact in &node.disk.facts {
+                    machine.fold(fact).unwrap();
+                }
+                machine
+            }
+            None if node.own.newcomer => Machine::newcomer(me, config).unwrap(),
+            None if is_first => Machine::founder(me, config, first, begin).unwrap(),
+            None => Machine::new(me, config, first, begin).unwrap(),
+        };
+        if node.stores && node.disk.base.is_none() {
+            node.disk.base = Some(machine.stored());
+        }
+        assert_eq!(machine.voter(), Member::new(me.id.0, node.born));
+        machine
+    }
+
+    fn began(&mut self, me: Member) {
+        let host = self.nodes.get_mut(&me.id.0).unwrap().host.as_mut().unwrap();
+        host.own.budget = host.driver.machine().configuration().frame_budget;
+        self.meet(me);
+    }
+
+    fn send(&mut self, from: Member, to: Member, message: Message<Op>) {
+        self.dispatch(from, to.id.0, &message);
+    }
+
+    fn stepped(&mut self, step: &Step<'_, Self>) -> Vec<Observed> {
+        let me = step.me;
+        if let Some(reject) = step.refusal {
+            let accuses = matches!(reject, Reject::Misbehaviour(_)) && !self.liars;
+            assert!(!accuses, "{me:?} accuses a correct peer: {reject}");
+        }
+        self.check_invariant();
+        let host = self.nodes.get_mut(&me.id.0).unwrap().host.as_mut().unwrap();
+        let machine = host.driver.machine();
+        let budget = machine.configuration().frame_budget;
+        let most = budget.max(std::mem::replace(&mut host.own.budget, budget));
+        let (mut readable, mut forgotten) = (Vec::new(), Vec::new());
+        for effect in step.effects {
+            match effect {
+                Effect::Send { message, .. } => {
+                    let len = message.frame_len(me);
+                    assert!(len <= most.into(), "{len} of {most}: {message:?}");
+                }
+                Effect::Event(Event::Readable { read, version }) => {
+                    readable.push((*read, *version));
+                }
+                Effect::Event(Event::Forgotten { by, number }) => forgotten.push((*by, *number)),
+                Effect::Event(_) => {}
+                Effect::Multicast { .. } => panic!("nothing is multicast"),
+            }
+        }
+        let version = machine.version();
+        if version == host.own.shown && readable.is_empty() && forgotten.is_empty() {
+            return Vec::new();
+        }
+        host.own.shown = version;
+        let state = machine.state().cloned();
+        vec![Observed {
+            version,
+            state,
+            readable,
+            forgotten,
+        }]
+    }
+
+    fn note(&mut self, me: Member, note: Observed) {
+        let version = note.version;
+        if let Some(state) = note.state {
+            self.oracle.state(me, version, &state);
+            for (by, number) in note.forgotten {
+                self.oracle.forgotten(by, number, &state);
+            }
+        }
+        for (read, least) in note.readable {
+            self.oracle.readable(me, read, least, version);
+        }
+    }
+
+    fn event(&mut self, me: Member, _: Real, event: Event<Log>) {
+        match event {
+            Event::Applied {
+                version,
+                by,
+                number,
+                outcome,
+            } => {
+                self.oracle.applied(me, version, by, number, outcome);
+                self.client_ends(by, number, true);
+            }
+            Event::Overtaken { by, number } => {
+                self.oracle.end(me, by, number, End::Overtaken);
+                self.client_ends(by, number, true);
+            }
+            Event::Forgotten { by, number } => {
+                self.oracle.end(me, by, number, End::Forgotten);
+                self.client_ends(by, number, false);
+            }
+            Event::Abandoned { by, number } => self.oracle.end(me, by, number, End::Abandoned),
+            Event::Unreadable(read) => self.oracle.unreadable(me, read),
+            Event::Configured { number, version } => self.oracle.configured(number, version),
+            Event::Unavailable { .. } | Event::Available => {
+                let host = self.nodes.get_mut(&me.id.0).unwrap().host.as_mut().unwrap();
+                let is = matches!(event, Event::Unavailable { .. });
+                assert_ne!(host.own.unavailable, is, "{me:?}: {event:?} twice");
+                host.own.unavailable = is;
+            }
+            _ => {}
+        }
+    }
+
+    fn happens(&mut self, Relay(nth): Relay) {
+        if self.clients[nth].op.is_some() {
+            self.relay(nth);
+        }
+    }
 }
 
 impl World {
     pub(crate) fn new(
-        mut rng: ChaCha8Rng,
+        choices: Choices,
         first: Configuration,
         begin: Log,
         weather: Weather,
-        nodes: Vec<Node>,
+        nodes: Vec<Node<Self>>,
     ) -> Self {
-        let seed = rng.below(u64::MAX);
-        let mut oracle = Oracle::default();
-        oracle.is_off = weather.liars;
-        let narrow = nodes.iter().any(|it| it.config.state_limit < 10_000);
+        let narrow = nodes.iter().any(|it| it.own.config.state_limit < 10_000);
         let mut configurations = BTreeMap::new();
         configurations.insert(1, [first.clone()].into());
         Self {
-            rng: ChaCha8Rng::seed_from_u64(seed),
-            now: 0,
-            seq: 0,
-            queue: BinaryHeap::new(),
-            events: BTreeMap::new(),
-            nodes: nodes.into_iter().map(|it| (it.id, it)).collect(),
-            cuts: BTreeSet::new(),
+            hosts: Hosts::new(choices, weather, nodes),
+            echoes: false,
+            liars: false,
+            strangers: 0,
             stateless: None,
-            weather,
-            oracle,
+            oracle: Oracle::default(),
             first,
             begin,
             configurations,
             narrow,
             clients: Vec::new(),
-            old: Vec::new(),
             next_op: 0,
-            last_sent: 0,
-            sent: 0,
-            second: 0,
-            in_second: 0,
-            busiest: 0,
             asked: BTreeMap::new(),
             most_asked: 0,
-            restarts: 0,
             dropped: 0,
-            size_max: 0,
-            trace: std::env::var_os("TRACE").is_some(),
         }
     }
 
-    pub(crate) fn node(
-        rng: &mut ChaCha8Rng,
-        id: u64,
-        stores: bool,
-        newcomer: bool,
-        begins: u32,
-        config: Config,
-        slow_ppm: u64,
-    ) -> Node {
-        Node {
+    /// Checks the invariant behind the promises on the machines in memory.
+    fn check_invariant(&self) {
+        if self.liars {
+            return;
+        }
+        let machines: Vec<&Machine> = self.machines().collect();
+        let broken = selvedge_replica::check::broken(&machines, []);
+        assert_eq!(broken, None);
+    }
+
+    /// Stores a base in place of all facts so far.
+    pub(crate) fn snapshot(&mut self, id: u64) {
+        let node = self.nodes.get_mut(&id).unwrap();
+        let Some(host) = node.host.as_mut().filter(|_| node.stores) else {
+            return;
+        };
+        let base = host.driver.machine().stored();
+        host.barrier.write(|_| {});
+        let mark = host.barrier.last();
+        self.queue_write(
             id,
-            life: begins,
-            begins,
-            stores,
-            born: begins,
-            newcomer,
-            never: false,
-            config,
-            host: None,
-            disk: Disk::default(),
-            asleep: false,
-            paused_at: None,
-            paused: 0,
-            offset: rng.below(1_000_000),
-            slow_ppm,
-            limit: [0, 3, 100][rng.below(3) as usize],
+            mark,
+            selvedge_sim::histories::Write::Base(Box::new(base)),
+        );
+    }
+
+    /// Stops a node, and notifies the others or not.
+    pub(crate) fn crash(&mut self, id: u64, restart_after: Real, is_told: bool) {
+        let node = &self.nodes[&id];
+        if !node.stores && !self.keeps_quorums(Some(id), false) {
+            return;
+        }
+        if let Some(me) = self.stop(id, restart_after).filter(|_| is_told) {
+            self.is_gone(me);
         }
     }
 
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.rng.below(bound)
-    }
-
-    pub(crate) fn percent(&mut self, percent: u64) -> bool {
-        self.rng.below(100) < percent
-    }
-
-    pub(crate) fn at(&mut self, when: Real, what: What) {
-        self.seq += 1;
-        self.queue.push(Reverse((when, self.seq)));
-        self.events.insert(self.seq, what);
-    }
-
-    pub(crate) fn say(&self, text: impl FnOnce() -> String) {
-        if self.trace {
-            eprintln!("{:>10} {}", self.now, text());
+    fn is_gone(&mut self, me: Member) {
+        for other in self.ids().into_iter().filter(|&it| it != me.id.0) {
+            let delta = match self.below(4) {
+                0 => Delta::Confirmed(me),
+                1 => Delta::Left(me),
+                _ => Delta::Failed(me),
+            };
+            self.tell(other, delta);
         }
     }
 
-    pub(crate) fn machine(&self, id: u64) -> Option<&Machine> {
-        self.nodes[&id].host.as_ref().map(|it| it.driver.machine())
-    }
-
-    /// Runs on until then.
-    pub(crate) fn run_until(&mut self, end: Real) {
-        while let Some(&Reverse((when, seq))) = self.queue.peek() {
-            if when > end {
-                break;
-            }
-            self.queue.pop();
-            self.now = self.now.max(when);
-            let what = self.events.remove(&seq).unwrap();
-            self.happens(what);
+    /// Stops a node that stores facts. It loses them all.
+    pub(crate) fn lose_storage(&mut self, id: u64, restart_after: Real) {
+        let node = self.nodes.get_mut(&id).unwrap();
+        if !node.stores || node.host.is_none() {
+            return;
         }
-        self.now = self.now.max(end);
+        node.stores = false;
+        let may = self.keeps_quorums(Some(id), false);
+        self.nodes.get_mut(&id).unwrap().stores = true;
+        if may && let Some(me) = self.stop(id, restart_after) {
+            self.nodes.get_mut(&id).unwrap().lose_storage();
+            self.is_gone(me);
+        }
     }
 
-    pub(crate) fn happens(&mut self, what: What) {
-        match what {
-            What::Deliver { to, from, message } => {
-                self.input(to, Input::Message { from, message });
-            }
-            What::Tick(id) => {
-                let now = self.now;
-                let node = self.nodes.get_mut(&id).unwrap();
-                let Some(host) = node.host.as_mut() else {
-                    return;
-                };
-                if host.tick_at.is_none_or(|it| it > now) {
-                    return; // Another one is scheduled.
-                }
-                host.tick_at = None;
-                self.expire(id);
-            }
-            What::Written(who) => self.written(who),
-            What::Wake(id) => self.wake(id),
-            What::Restart(id) => self.start(id),
-            What::Told(to, delta) => {
-                let host = self.nodes.get_mut(&to).and_then(|it| it.host.as_mut());
-                if let Some(host) = host {
-                    host.told.insert(delta.member().id.0, delta);
-                    self.input(to, Input::Membership(delta));
-                }
-            }
-            What::Relay(nth) => {
-                if self.clients[nth].op.is_some() {
-                    self.relay(nth);
-                }
-            }
+    /// A node that has no part in the group any more drops its memory, and keeps its mark.
+    pub(crate) fn drop_memory(&mut self, id: u64) {
+        let node = self.nodes.get_mut(&id).unwrap();
+        let Some(host) = node.host.as_mut().filter(|_| !node.stores) else {
+            return;
+        };
+        let machine = host.driver.machine();
+        if !machine.is_over() {
+            return;
+        }
+        let mark = machine.mark();
+        let machine = Machine::newcomer_behind(host.me, node.own.config, mark).unwrap();
+        assert!(machine.next_number() > host.driver.machine().next_number());
+        host.driver = Driver::new(machine);
+        host.tick_at = None;
+        host.own.shown = 0;
+        host.own.unavailable = false;
+        let told: Vec<Delta> = host.told.values().copied().collect();
+        self.dropped += 1;
+        self.say(|| format!("{id} drops its memory, behind {mark}"));
+        for delta in told {
+            self.input(id, Input::Membership(delta));
         }
     }
 
     /// All faults end: all are up that ever will be, and know it.
     pub(crate) fn heal(&mut self) {
-        self.cuts.clear();
-        self.weather.lost = 0;
-        self.weather.doubled = 0;
-        self.weather.far = 0;
-        self.weather.deltas_lost = 0;
-        let ids: Vec<u64> = self.nodes.keys().copied().collect();
-        for &id in &ids {
-            self.wake(id);
-            self.start(id);
-        }
+        self.calm();
+        self.wake_all();
         // What is late has come.
-        self.run_until(self.now + 30_000_000);
+        self.run_for(30_000_000);
         self.tell_all();
     }
 
     /// Membership tells each node of all others.
     pub(crate) fn tell_all(&mut self) {
-        let ids: Vec<u64> = self.nodes.keys().copied().collect();
-        for &id in &ids {
-            for &other in &ids {
-                if id == other || self.nodes[&id].host.is_none() {
+        for id in self.ids() {
+            for other in self.ids() {
+                if id == other || self.me(id).is_none() {
                     continue;
                 }
-                let node = &self.nodes[&other];
-                let deltas = match &node.host {
-                    Some(host) => vec![Delta::Joined(host.me), Delta::Refuted(host.me)],
-                    None => vec![Delta::Failed(Member::new(other, node.life))],
+                let deltas = match self.me(other) {
+                    Some(me) => vec![Delta::Joined(me), Delta::Refuted(me)],
+                    None => vec![Delta::Failed(self.nodes[&other].member())],
                 };
                 for delta in deltas {
                     self.input(id, Input::Membership(delta));
@@ -280,20 +374,8 @@ impl World {
         }
     }
 
-    /// How much the largest machine holds, by its print.
-    pub(crate) fn measure(&mut self) {
-        for node in self.nodes.values() {
-            if let Some(host) = &node.host {
-                let size = format!("{:?}", host.driver.machine()).len();
-                self.size_max = self.size_max.max(size);
-            }
-        }
-    }
-
     pub(crate) fn is_unavailable(&self, id: u64) -> bool {
-        self.nodes[&id]
-            .host
-            .as_ref()
-            .is_some_and(|it| it.unavailable)
+        let host = self.nodes[&id].host.as_ref();
+        host.is_some_and(|it| it.own.unavailable)
     }
 }

@@ -31,55 +31,56 @@ use world::World;
 /// How a saved state travels through storage.
 pub type Storage = fn(Saved<u8>) -> Result<Saved<u8>, String>;
 
-/// What a run did: for tests that want to know that it did something.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Operations carried out.
-    pub operations: u64,
-    /// Routines that finished.
-    pub committed: u64,
-    /// Routines that were undone.
-    pub aborted: u64,
-    /// Commands that were passed over.
-    pub skipped: u64,
-    /// Commands of which it is unknown whether they were done.
-    pub unknown: u64,
-    /// Failures and restarts that were noticed.
-    pub failures: u64,
-    /// Changes by hand.
-    pub by_hand: u64,
-    /// Devices that said what they had done before their commands had outcomes.
-    pub echoes: u64,
-    /// Commands that acted after their outcome came back unknown.
-    pub late: u64,
-    /// Rollbacks that were done.
-    pub restored: u64,
-    /// Leases that ended too early.
-    pub leases_over: u64,
-    /// Routines that later runs of their keys superseded.
-    pub superseded: u64,
-    /// Routines that gave way to what is more urgent.
-    pub preempted: u64,
-    /// Holds that were cut short.
-    pub cut_short: u64,
-    /// Routines that were refused because of others of their keys.
-    pub refused: u64,
-    /// Restarts of the hub.
-    pub restarts: u64,
-    /// Inputs that were lost because the hub stopped before it saved.
-    pub lost_inputs: u64,
-    /// Commands that were lost because the hub stopped before it issued them.
-    pub lost_commands: u64,
-    /// Commands that were asked for after a restart, and had been done.
-    pub found: u64,
-    /// Those that had not.
-    pub not_found: u64,
-    /// Ends that were compared with all orders.
-    pub tried: u64,
-    /// Those that no order explains: in weak homes only.
-    pub unexplained: u64,
-    /// Whether the home is a weak one.
-    pub is_weak: bool,
+selvedge_sim::counts! {
+    /// What a run did: for tests that want to know that it did something.
+    pub struct Summary {
+        /// Operations carried out.
+        operations,
+        /// Routines that finished.
+        committed,
+        /// Routines that were undone.
+        aborted,
+        /// Commands that were passed over.
+        skipped,
+        /// Commands of which it is unknown whether they were done.
+        unknown,
+        /// Failures and restarts that were noticed.
+        failures,
+        /// Changes by hand.
+        by_hand,
+        /// Devices that said what they had done before their commands had outcomes.
+        echoes,
+        /// Commands that acted after their outcome came back unknown.
+        late,
+        /// Rollbacks that were done.
+        restored,
+        /// Leases that ended too early.
+        leases_over,
+        /// Routines that later runs of their keys superseded.
+        superseded,
+        /// Routines that gave way to what is more urgent.
+        preempted,
+        /// Holds that were cut short.
+        cut_short,
+        /// Routines that were refused because of others of their keys.
+        refused,
+        /// Restarts of the hub.
+        restarts,
+        /// Inputs that were lost because the hub stopped before it saved.
+        lost_inputs,
+        /// Commands that were lost because the hub stopped before it issued them.
+        lost_commands,
+        /// Commands that were asked for after a restart, and had been done.
+        found,
+        /// Those that had not.
+        not_found,
+        /// Ends that were compared with all orders.
+        tried,
+        /// Those that no order explains: in weak homes only.
+        unexplained,
+        /// Whether the home is a weak one.
+        is_weak: max bool,
+    }
 }
 
 /// Carries out the operations that `bytes` stand for. Any bytes do.

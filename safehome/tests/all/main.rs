@@ -17,7 +17,6 @@ mod edges;
 mod errata;
 mod exhaustive;
 mod hands;
-mod histories;
 mod home;
 mod late;
 mod leases;

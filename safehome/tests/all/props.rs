@@ -10,23 +10,15 @@
     reason = "a test fails by panicking"
 )]
 
-use std::env;
-
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_safehome::check::operations::{Summary, run_under};
 use selvedge_safehome::{Published, Saved};
 use selvedge_sim::histories;
+use selvedge_sim::histories::seeds;
 
-/// How many histories the test runs unless it is told.
+/// Of the short ones; 1,000,000 take minutes.
 const FEW: u64 = 3_000;
-
-/// 1,000,000 take minutes.
-fn many() -> u64 {
-    env::var("SELVEDGE_HISTORIES").map_or(FEW, |text| {
-        text.parse().expect("SELVEDGE_HISTORIES: expected a number")
-    })
-}
 
 /// The operations of a history: from a few to about a hundred.
 fn drawn(seed: u64) -> Vec<u8> {
@@ -54,9 +46,9 @@ fn long(seed: u64) -> Vec<u8> {
 #[test]
 fn restarts_around_every_step_lose_nothing_and_do_nothing_twice() {
     let mut all = Summary::default();
-    let ran = histories(0..many() / 10, |seed| {
+    let ran = histories(seeds(FEW / 10), |seed| {
         match run_under(&long(seed), &[], stored) {
-            Ok(one) => add(&mut all, one),
+            Ok(one) => all.add(&one),
             Err(broken) => panic!("{broken}"),
         }
     });
@@ -73,48 +65,20 @@ fn stored(saved: Saved<u8>) -> Result<Saved<u8>, String> {
     postcard::from_bytes(&bytes).map_err(|error| error.to_string())
 }
 
-fn add(all: &mut Summary, one: Summary) {
-    for (sum, one) in [
-        (&mut all.operations, one.operations),
-        (&mut all.committed, one.committed),
-        (&mut all.aborted, one.aborted),
-        (&mut all.skipped, one.skipped),
-        (&mut all.unknown, one.unknown),
-        (&mut all.failures, one.failures),
-        (&mut all.by_hand, one.by_hand),
-        (&mut all.echoes, one.echoes),
-        (&mut all.late, one.late),
-        (&mut all.restored, one.restored),
-        (&mut all.leases_over, one.leases_over),
-        (&mut all.superseded, one.superseded),
-        (&mut all.preempted, one.preempted),
-        (&mut all.cut_short, one.cut_short),
-        (&mut all.refused, one.refused),
-        (&mut all.restarts, one.restarts),
-        (&mut all.lost_inputs, one.lost_inputs),
-        (&mut all.lost_commands, one.lost_commands),
-        (&mut all.found, one.found),
-        (&mut all.not_found, one.not_found),
-        (&mut all.tried, one.tried),
-        (&mut all.unexplained, one.unexplained),
-    ] {
-        *sum += one;
-    }
-}
-
 /// All models but the weak one: some order explains the end, and the one that was told does. In weak
 /// homes often none does, so that the same look at the end does find what is wrong.
 #[test]
 fn some_order_explains_the_end_but_of_weak_homes() {
     let (mut strong, mut weak) = (Summary::default(), Summary::default());
     let mut weak_homes = 0;
-    let ran = histories(0..many(), |seed| {
+    let ran = histories(seeds(FEW), |seed| {
         let one = match run_under(&drawn(seed), &[], stored) {
             Ok(summary) => summary,
             Err(broken) => panic!("{broken}"),
         };
         weak_homes += u64::from(one.is_weak);
-        add(if one.is_weak { &mut weak } else { &mut strong }, one);
+        let all = if one.is_weak { &mut weak } else { &mut strong };
+        all.add(&one);
     });
     println!("{ran} histories, {weak_homes} of them weak: {strong:#?}");
     println!(

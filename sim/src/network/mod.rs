@@ -117,7 +117,8 @@ pub use trace::{TraceLine, What};
 
 use carry::Parcel;
 use node::Node;
-use queue::{Alarms, Queue};
+use queue::Alarms;
+pub(crate) use queue::Queue;
 use routes::{Radio, Routes};
 use storage::Disk;
 use trace::Tracer;

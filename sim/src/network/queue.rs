@@ -8,7 +8,7 @@ use selvedge_core::Time;
 /// First by time, then first come. Push and pop take O(log n). Items lie in slots that are used
 /// again, so that the heap moves small keys only.
 #[derive(Clone, Debug)]
-pub(super) struct Queue<T> {
+pub(crate) struct Queue<T> {
     heap: BinaryHeap<Reverse<(Time, u64, usize)>>,
     slots: Vec<Option<T>>,
     free: Vec<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Queue<T> {
 }
 
 impl<T> Queue<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
             slots: Vec::new(),
@@ -25,7 +25,7 @@ impl<T> Queue<T> {
         }
     }
 
-    pub(super) fn push(&mut self, at: Time, item: T) {
+    pub(crate) fn push(&mut self, at: Time, item: T) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
@@ -37,17 +37,17 @@ impl<T> Queue<T> {
         self.pushed += 1;
     }
 
-    pub(super) fn next_at(&self) -> Option<Time> {
+    pub(crate) fn next_at(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Time, T)> {
+    pub(crate) fn pop(&mut self) -> Option<(Time, T)> {
         let Reverse((at, _, slot)) = self.heap.pop()?;
         self.free.push(slot);
         Some((at, self.slots.get_mut(slot)?.take()?))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.heap.len()
     }
 }

@@ -161,6 +161,9 @@ impl World<'_> {
         let before = self.sent;
         self.run(self.now + LONG, |_| false);
         assert_eq!(self.sent, before, "messages that nobody needs");
+        for node in self.nodes.iter().flatten() {
+            self.watch.counts(node.driver.machine());
+        }
     }
 
     /// Time passes, until something `is_done`. Messages, timers and applications come by themselves.

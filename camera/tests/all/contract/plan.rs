@@ -1,9 +1,8 @@
 //! What is drawn before a history begins.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
 use selvedge_camera::{Command, Config};
 use selvedge_core::{Choose, Span};
+use selvedge_sim::histories::Choices;
 
 /// One thing that happens. Nodes are named by their place, messages by a number that is taken modulo
 /// those under way.
@@ -42,7 +41,6 @@ pub(crate) enum Word {
 
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) seed: u64,
     /// How many lives are present at most from the beginning of a request to its end.
     pub(crate) bound: u32,
     pub(crate) settings: Vec<Config>,
@@ -67,12 +65,14 @@ const PASSES: [Span; 6] = [
 ];
 
 impl Plan {
-    pub(crate) fn draw(seed: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let rng = &mut rng;
+    pub(crate) fn draw(rng: &mut Choices) -> Self {
         // One node of few enters twice, by permissions that it keeps and before all have answered.
         let is_hasty = rng.below(3) == 0;
-        let few: &[usize] = if is_hasty { &[3, 4] } else { &[2, 3, 3, 4, 5] };
+        let few: &[usize] = if is_hasty {
+            &[3, 4]
+        } else {
+            &[2, 3, 3, 4, 5, 8]
+        };
         let nodes = one_of(rng, few);
         let spare = one_of(rng, &[0, 0, 1, 2]);
         let bound = nodes as u32 + if is_hasty { 0 } else { spare };
@@ -102,7 +102,6 @@ impl Plan {
             steps.push(Step::Again(node, whom));
         }
         Self {
-            seed,
             bound,
             settings,
             paces: (0..nodes).map(|_| one_of(rng, &paces)).collect(),
@@ -114,11 +113,11 @@ impl Plan {
     }
 }
 
-pub(crate) fn one_of<T: Copy>(rng: &mut ChaCha8Rng, of: &[T]) -> T {
+pub(crate) fn one_of<T: Copy>(rng: &mut Choices, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
-fn draw_config(bound: u32, rng: &mut ChaCha8Rng) -> Config {
+fn draw_config(bound: u32, rng: &mut Choices) -> Config {
     let base = match rng.below(5) {
         0 => Config::radio(bound),
         _ => Config::new(bound),
@@ -139,7 +138,7 @@ fn draw_config(bound: u32, rng: &mut ChaCha8Rng) -> Config {
         .with_tree_patience(one_of(rng, &[1, 8]))
 }
 
-fn draw_step(nodes: usize, bound: u32, rng: &mut ChaCha8Rng) -> Step {
+fn draw_step(nodes: usize, bound: u32, rng: &mut Choices) -> Step {
     let node = rng.below(nodes as u64) as usize;
     let other = rng.below(nodes as u64) as usize;
     let few = 1 + rng.below(6);

@@ -6,52 +6,34 @@ use selvedge_camera::{Camera, Command, Config, Event, Message, Refusal, Reject, 
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, HEADER_LEN};
 
-/// What happened.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) entries: u64,
-    /// Entries whose token was compared with the one before.
-    pub(crate) compared: u64,
-    /// Entries past which nobody waited whose request had been heard before this one was made.
-    pub(crate) in_order: u64,
-    pub(crate) waits: u64,
-    pub(crate) refused: u64,
-    pub(crate) slow: u64,
-    /// Steps after which permissions were kept outside.
-    pub(crate) kept: u64,
-    /// Entries asked for at once after an exit, with a false failure between.
-    pub(crate) again: u64,
-    pub(crate) crashes: u64,
-    pub(crate) restarts: u64,
-    pub(crate) slept: u64,
-    /// Requests that had to get in when the trouble was over.
-    pub(crate) served: u64,
-    /// The most messages in one second.
-    pub(crate) busiest: u64,
-    /// The most moments of one second at which a node sent the same request.
-    pub(crate) most_asked: u64,
-}
-
-impl core::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        for (sum, one) in [
-            (&mut self.entries, other.entries),
-            (&mut self.compared, other.compared),
-            (&mut self.in_order, other.in_order),
-            (&mut self.waits, other.waits),
-            (&mut self.refused, other.refused),
-            (&mut self.slow, other.slow),
-            (&mut self.kept, other.kept),
-            (&mut self.again, other.again),
-            (&mut self.crashes, other.crashes),
-            (&mut self.restarts, other.restarts),
-            (&mut self.slept, other.slept),
-            (&mut self.served, other.served),
-        ] {
-            *sum += one;
-        }
-        self.busiest = self.busiest.max(other.busiest);
-        self.most_asked = self.most_asked.max(other.most_asked);
+selvedge_sim::counts! {
+    /// What happened.
+    pub(crate) struct Tally {
+        entries,
+        /// Entries whose token was compared with the one before.
+        compared,
+        /// Entries past which nobody waited whose request had been heard before this one was made.
+        in_order,
+        waits,
+        refused,
+        slow,
+        /// Steps after which permissions were kept outside.
+        kept,
+        /// Entries asked for at once after an exit, with a false failure between.
+        again,
+        crashes,
+        restarts,
+        slept,
+        /// Requests that had to get in when the trouble was over.
+        served,
+        /// False failures of the node inside.
+        false_of_holder,
+        issued_again,
+        rebuilt,
+        /// The most messages in one second.
+        busiest: max u64,
+        /// The most moments of one second at which a node sent the same request.
+        most_asked: max u64,
     }
 }
 
@@ -130,6 +112,18 @@ impl Watch {
         self.lives[life].until = Some(self.moment);
         self.lives[life].open = None;
         self.tally.crashes += 1;
+    }
+
+    /// Counts what a life did, at its end.
+    pub(crate) fn counts(&mut self, camera: &Camera) {
+        self.tally.issued_again += camera.counters().issued_again;
+        self.tally.rebuilt += camera.counters().rebuilt;
+    }
+
+    /// A node hears that this one failed.
+    pub(crate) fn is_failed(&mut self, whom: Member) {
+        let is_inside = |it: &Life| it.me == whom && matches!(it.stand, Stand::Inside(_));
+        self.tally.false_of_holder += u64::from(self.lives.iter().any(is_inside));
     }
 
     pub(crate) fn is_alive(&self, member: Member) -> bool {

@@ -2,10 +2,9 @@
 
 use alloc::collections::BTreeMap;
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
 use selvedge_camera::{Camera, Command, Message};
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, Span, Time};
+use selvedge_sim::histories::Choices;
 
 use crate::contract::plan::Plan;
 use crate::contract::watch::{Stand, Watch};
@@ -50,7 +49,7 @@ pub(crate) struct Packet {
 
 pub(crate) struct World<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) rng: ChaCha8Rng,
+    pub(crate) rng: Choices,
     /// True time.
     pub(crate) now: Time,
     pub(crate) nodes: Vec<Option<Node>>,
@@ -71,11 +70,11 @@ pub(crate) struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(plan: &'a Plan) -> Self {
+    pub(crate) fn new(plan: &'a Plan, rng: Choices) -> Self {
         let count = plan.settings.len();
         let mut world = Self {
             plan,
-            rng: ChaCha8Rng::seed_from_u64(!plan.seed),
+            rng,
             now: Time(1),
             nodes: (0..count).map(|_| None).collect(),
             lives: vec![0; count],
@@ -122,6 +121,7 @@ impl<'a> World<'a> {
 
     pub(crate) fn crash(&mut self, place: usize) {
         if let Some(node) = self.nodes[place].take() {
+            self.watch.counts(node.driver.machine());
             self.watch.end(node.life);
         }
     }
@@ -165,6 +165,9 @@ impl<'a> World<'a> {
         };
         if !is_sound {
             return;
+        }
+        if matches!(delta, Delta::Failed(_)) {
+            self.watch.is_failed(whom);
         }
         let view = match delta {
             Delta::Joined(_) | Delta::Refuted(_) => Some(View::Listed),

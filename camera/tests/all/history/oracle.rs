@@ -7,75 +7,32 @@ use selvedge_core::{Member, Span};
 
 use super::Family;
 
-/// What happened in some histories: without it they would prove little.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) entries: u64,
-    pub(crate) cancelled: u64,
-    pub(crate) too_few: u64,
-    /// Live nodes that somebody declared failed while they waited.
-    pub(crate) false_failures_of_waiting: u64,
-    /// The same, while they were inside.
-    pub(crate) false_failures_of_holders: u64,
-    pub(crate) crashes_inside: u64,
-    pub(crate) crashes_waiting: u64,
-    pub(crate) restarts: u64,
-    /// Nodes that had to take another incarnation while they took part.
-    pub(crate) renamed: u64,
-    pub(crate) partitions: u64,
-    pub(crate) issued_again: u64,
-    pub(crate) lost: u64,
-    pub(crate) passed_over: u64,
-    pub(crate) two_inside: u64,
-    pub(crate) fenced: u64,
-    pub(crate) refused_writes: u64,
-    /// Entries of a node that was passed over and had not heard of it.
-    pub(crate) late_entries: u64,
-    /// How long it took at most, after the last fault, until all were served.
-    pub(crate) longest_settling: Span,
-}
-
-impl Counts {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.entries += other.entries;
-        self.cancelled += other.cancelled;
-        self.too_few += other.too_few;
-        self.false_failures_of_waiting += other.false_failures_of_waiting;
-        self.false_failures_of_holders += other.false_failures_of_holders;
-        self.crashes_inside += other.crashes_inside;
-        self.crashes_waiting += other.crashes_waiting;
-        self.restarts += other.restarts;
-        self.renamed += other.renamed;
-        self.partitions += other.partitions;
-        self.issued_again += other.issued_again;
-        self.lost += other.lost;
-        self.passed_over += other.passed_over;
-        self.two_inside += other.two_inside;
-        self.fenced += other.fenced;
-        self.refused_writes += other.refused_writes;
-        self.late_entries += other.late_entries;
-        self.longest_settling = self.longest_settling.max(other.longest_settling);
-    }
-
-    pub(crate) fn assert_each_happened(&self) {
-        for (what, count) in [
-            ("entries", self.entries),
-            ("cancels", self.cancelled),
-            ("refusals", self.too_few),
-            (
-                "false failures of waiting nodes",
-                self.false_failures_of_waiting,
-            ),
-            ("false failures of holders", self.false_failures_of_holders),
-            ("crashes inside", self.crashes_inside),
-            ("crashes of waiting nodes", self.crashes_waiting),
-            ("restarts", self.restarts),
-            ("partitions", self.partitions),
-            ("requests issued again", self.issued_again),
-            ("losses", self.lost),
-        ] {
-            assert!(count > 0, "{what}: none in any history");
-        }
+selvedge_sim::counts! {
+    /// What happened in some histories: without it they would prove little.
+    pub(crate) struct Counts {
+        entries,
+        cancelled,
+        too_few,
+        /// Live nodes that were declared failed while they waited.
+        false_failures_of_waiting,
+        /// The same, while they were inside.
+        false_failures_of_holders,
+        crashes_inside,
+        crashes_waiting,
+        restarts,
+        partitions,
+        issued_again,
+        lost,
+        /// Nodes that had to take another incarnation while they took part.
+        renamed: maybe,
+        passed_over: maybe,
+        two_inside: maybe,
+        fenced: maybe,
+        refused_writes: maybe,
+        /// Entries of a node that was passed over and had not heard of it.
+        late_entries: maybe,
+        /// How long it took at most, after the last fault, until all were served.
+        longest_settling: max Span,
     }
 }
 

@@ -13,33 +13,45 @@ use crate::gateway::{self, Gateway};
 
 /// A gateway, a follower or a client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Node {
+pub enum Node {
+    /// A gateway.
     Gateway(Box<Nested<Gateway>>),
+    /// A follower.
     Follower(Box<Nested<Follower>>),
+    /// A client.
     Client(Box<Nested<Client>>),
 }
 
 /// What a host asks its node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Ask {
+pub enum Ask {
+    /// Of a gateway.
     Gateway(gateway::Command),
+    /// Of a follower.
     Follower(follower::Command),
+    /// Of a client.
     Client(client::Command),
 }
 
 /// What a node tells its host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Told {
+pub enum Told {
+    /// Of a gateway.
     Gateway(gateway::Event),
+    /// Of a follower.
     Follower(follower::Event),
+    /// Of a client.
     Client(client::Event),
 }
 
 /// Why a node refuses an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub enum Refused {
+    /// Of a gateway.
     Gateway(gateway::Reject),
+    /// Of a follower.
     Follower(follower::Reject),
+    /// Of a client.
     Client(client::Reject),
     /// It is for a node of another kind.
     Kind,
@@ -47,7 +59,8 @@ pub(super) enum Refused {
 
 impl Refused {
     /// The peer that the refusal accuses of breaking the rules; `Some(None)` for a gateway without a name.
-    pub(super) fn accused(&self) -> Option<Option<Member>> {
+    #[must_use]
+    pub fn accused(&self) -> Option<Option<Member>> {
         match self {
             Self::Gateway(gateway::Reject::Misbehaviour(it)) => Some(Some(match *it {
                 gateway::Misbehaviour::OwnId(from)
@@ -71,21 +84,27 @@ impl Refused {
 }
 
 impl Node {
-    pub(super) fn gateway(&self) -> Option<&Gateway> {
+    /// The gateway, if it is one.
+    #[must_use]
+    pub fn gateway(&self) -> Option<&Gateway> {
         match self {
             Self::Gateway(it) => Some(it.machine()),
             Self::Follower(_) | Self::Client(_) => None,
         }
     }
 
-    pub(super) fn follower(&self) -> Option<&Follower> {
+    /// The follower, if it is one.
+    #[must_use]
+    pub fn follower(&self) -> Option<&Follower> {
         match self {
             Self::Follower(it) => Some(it.machine()),
             Self::Gateway(_) | Self::Client(_) => None,
         }
     }
 
-    pub(super) fn client(&self) -> Option<&Client> {
+    /// The client, if it is one.
+    #[must_use]
+    pub fn client(&self) -> Option<&Client> {
         match self {
             Self::Client(it) => Some(it.machine()),
             Self::Gateway(_) | Self::Follower(_) => None,

@@ -3,13 +3,12 @@
 mod happens;
 mod reasons;
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
     AbortReason, Command, Config, Difference, Event, Hub, Outcome, Reject, RoutineId, Saved,
     Scheduler, Timer, Visibility,
 };
+use selvedge_sim::histories::{Choices, Trace};
 
 use crate::promises::oracle::{Fate, Oracle, Stage};
 use crate::promises::things::{Open, Report, Sent, Thing};
@@ -28,40 +27,24 @@ const SCHEDULERS: [Scheduler; 3] = [
     Scheduler::Timeline,
 ];
 
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counts {
-    pub(crate) committed: u64,
-    pub(crate) aborted: u64,
-    pub(crate) restored: u64,
-    pub(crate) stuck: u64,
-    pub(crate) restarts: u64,
-    /// Outcomes that came after their commands were given up.
-    pub(crate) late: u64,
-    /// Commands that were refused after their device had said that it is in their state.
-    pub(crate) said_and_refused: u64,
-    /// Commands that were asked for, and had not been done.
-    pub(crate) not_found: u64,
-    pub(crate) superseded: u64,
-    pub(crate) preempted: u64,
-    pub(crate) cut: u64,
-    /// Routines that were refused because of others of their key.
-    pub(crate) refused: u64,
-}
-
-impl Counts {
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.committed += other.committed;
-        self.aborted += other.aborted;
-        self.restored += other.restored;
-        self.stuck += other.stuck;
-        self.restarts += other.restarts;
-        self.late += other.late;
-        self.said_and_refused += other.said_and_refused;
-        self.not_found += other.not_found;
-        self.superseded += other.superseded;
-        self.preempted += other.preempted;
-        self.cut += other.cut;
-        self.refused += other.refused;
+selvedge_sim::counts! {
+    pub(crate) struct Counts {
+        committed,
+        aborted,
+        restored,
+        stuck,
+        restarts,
+        /// Outcomes that came after their commands were given up.
+        late,
+        /// Commands that were refused after their device had said that it is in their state.
+        said_and_refused,
+        /// Commands that were asked for, and had not been done.
+        not_found,
+        superseded,
+        preempted,
+        cut,
+        /// Routines that were refused because of others of their key.
+        refused,
     }
 }
 
@@ -83,7 +66,7 @@ enum Stop {
 }
 
 pub(crate) struct World {
-    rng: ChaCha8Rng,
+    choices: Choices,
     pub(crate) counts: Counts,
     config: Config,
     /// That of hubs that come back.
@@ -98,15 +81,15 @@ pub(crate) struct World {
     things: Vec<Thing>,
     beginning: Vec<Option<u8>>,
     oracle: Oracle,
-    story: Vec<String>,
+    trace: Trace,
     stops: bool,
     /// Routines come on terms.
     has_terms: bool,
 }
 
 impl World {
-    pub(crate) fn new(seed: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    pub(crate) fn new(mut choices: Choices) -> Self {
+        let rng = &mut choices;
         let config = Config::default()
             .with_visibility(MODELS[rng.below(6) as usize])
             .with_scheduler(SCHEDULERS[rng.below(3) as usize])
@@ -125,7 +108,7 @@ impl World {
         let stops = rng.below(2) == 0;
         let has_terms = rng.below(2) == 0;
         let mut world = Self {
-            rng,
+            choices,
             counts: Counts::default(),
             config,
             later,
@@ -138,11 +121,12 @@ impl World {
             things: Vec::new(),
             beginning: Vec::new(),
             oracle: Oracle::default(),
-            story: vec![format!("{config:?}")],
+            trace: Trace::new(),
             stops,
             has_terms,
         };
-        for nth in 0..2 + world.below(3) {
+        world.trace.line(|| format!("{config:?}"));
+        for nth in 0..2 + world.below(5) {
             world.comes(NodeId(nth));
         }
         world
@@ -162,11 +146,11 @@ impl World {
     }
 
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.rng.below(bound)
+        self.choices.below(bound)
     }
 
     fn broken(&self, what: &str) -> ! {
-        panic!("{}\n{what} at {:?}", self.story.join("\n"), self.now);
+        panic!("{what} at {:?}", self.now);
     }
 
     fn judge(&self, found: Result<(), String>) {
@@ -328,10 +312,10 @@ impl World {
             }
         }
         let due = self.due();
-        self.story.push(format!("{:?} ticks {due:?}", self.now));
+        self.trace.line(|| format!("{:?} ticks {due:?}", self.now));
         let mut events = Vec::new();
         let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
-        self.hub.expire(self.now, &mut self.rng, collect);
+        self.hub.expire(self.now, &mut self.choices, collect);
         self.stored(events, |it| {
             for thing in &mut it.things {
                 thing.expire(it.now);
@@ -352,8 +336,8 @@ impl World {
     fn input(&mut self, input: Input<Hub<u8>>, mark: impl FnOnce(&mut Self)) -> Told {
         let mut events = Vec::new();
         let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
-        self.story.push(format!("{:?} {input:?}", self.now));
-        match self.hub.step(self.now, &mut self.rng, input, collect) {
+        self.trace.line(|| format!("{:?} {input:?}", self.now));
+        match self.hub.step(self.now, &mut self.choices, input, collect) {
             Ok(()) => self.stored(events, mark),
             Err(reject) => Told::Refused(reject),
         }
@@ -371,10 +355,8 @@ impl World {
         mark(self);
         for (nth, event) in events.into_iter().enumerate() {
             let is_lost = matches!(stop, Some(Stop::Among(among)) if among <= nth);
-            self.story.push(format!(
-                "    {event:?}{}",
-                if is_lost { ", lost" } else { "" }
-            ));
+            self.trace
+                .line(|| format!("    {event:?}{}", if is_lost { ", lost" } else { "" }));
             self.carry_out(event, is_lost);
         }
         self.looks();
@@ -393,7 +375,7 @@ impl World {
             saved = saved.apply(difference).unwrap();
         }
         self.config.scheduler = self.later;
-        self.story.push("the host comes back".into());
+        self.trace.line(|| "the host comes back".into());
         let hub = Hub::restore(self.config, saved).unwrap();
         self.base = hub.save();
         self.last = self.base.clone();

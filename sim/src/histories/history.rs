@@ -1,0 +1,561 @@
+//! The loop of a host, and what a protocol adds to it.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use core::fmt::Debug;
+use core::ops::DerefMut;
+
+use selvedge_core::durable::{Barrier, Mark};
+use selvedge_core::{Choose, Delta, Driver, Effect, Input, Machine, Member};
+
+use super::{Disk, Host, Hosts, Item, Life, Node, Real, Waiting, What, Write};
+
+type Message<H> = <<H as History>::Machine as Machine>::Message;
+type Event<H> = <<H as History>::Machine as Machine>::Event;
+type Reject<H> = <<H as History>::Machine as Machine>::Reject;
+
+/// So many messages are remembered.
+const KEPT: usize = 1_000;
+
+/// A step of a machine that is over.
+#[derive(Debug)]
+pub struct Step<'a, H: History> {
+    /// The life that took it.
+    pub me: Member,
+    /// The sender, if the input was a message.
+    pub from: Option<Member>,
+    /// What the machine wants, in order.
+    pub effects: &'a [Effect<H::Machine>],
+    /// Why it refused its input, if it did.
+    pub refusal: Option<&'a Reject<H>>,
+}
+
+/// What knows the protocol of [`Hosts`]: its machines, what is asked of them, and what they promise.
+///
+/// A broken promise panics. The methods with a body are the harness; a protocol calls them, and
+/// implements the others.
+#[allow(unused_variables, reason = "most protocols need few of these")]
+pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
+    /// The machine of a node.
+    type Machine: Machine;
+    /// What a host stores.
+    type Fact: Clone + Debug;
+    /// What storage may keep in place of facts.
+    type Base: Debug;
+    /// What the host may show once all facts before it are stored.
+    type Note: Debug;
+    /// What happens besides what every protocol has.
+    type Happening: Debug;
+    /// What the protocol has of a node.
+    type Node: Debug;
+    /// What the protocol's host knows in one life.
+    type Life: Default + Debug;
+
+    /// The fact in an event.
+    fn fact(event: &Event<Self>) -> Option<&Self::Fact>;
+
+    /// Makes the machine of a life that begins, from the node's storage if it stores.
+    fn make(&mut self, life: Life) -> Self::Machine;
+
+    /// Sends a message: [`Hosts::carry`], if nothing else is done with it.
+    fn send(&mut self, from: Member, to: Member, message: Message<Self>);
+
+    /// The application of a life is notified, of what its machine said at that time.
+    fn event(&mut self, me: Member, said: Real, event: Event<Self>);
+
+    /// The host of a life may show this.
+    fn note(&mut self, me: Member, note: Self::Note) {}
+
+    /// A life has begun.
+    fn began(&mut self, me: Member) {}
+
+    /// A step is over, and its effects are not carried out. Returns what may be shown with them.
+    fn stepped(&mut self, step: &Step<'_, Self>) -> Vec<Self::Note> {
+        Vec::new()
+    }
+
+    /// Something of the protocol happens.
+    fn happens(&mut self, what: Self::Happening) {}
+
+    /// Storage has this in place of all facts so far.
+    fn replace(disk: &mut Disk<Self>, base: Self::Base) {
+        disk.base = Some(base);
+        disk.facts.clear();
+    }
+
+    /// A number below `bound`.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.choices.below(bound)
+    }
+
+    /// True in so many of 100 cases.
+    fn percent(&mut self, percent: u64) -> bool {
+        self.choices.percent(percent)
+    }
+
+    /// One of these.
+    fn pick<T: Clone + Default>(&mut self, of: &[T]) -> T {
+        self.choices.pick(of)
+    }
+
+    /// The id of some node.
+    fn a_node(&mut self) -> u64 {
+        let ids = self.ids();
+        self.pick(&ids)
+    }
+
+    /// Lets something happen at a time.
+    fn at(&mut self, when: Real, what: What<Self>) {
+        self.push(when, what);
+    }
+
+    /// Lets something happen after so long.
+    fn after(&mut self, span: Real, what: What<Self>) {
+        self.at(self.now + span, what);
+    }
+
+    /// Notifies a node of a change, now or later, or not.
+    fn tell(&mut self, to: u64, delta: Delta) {
+        if self.percent(self.weather.deltas_lost) {
+            return;
+        }
+        let after = self.below(300_000);
+        let after = if self.percent(10) { after * 20 } else { after };
+        self.after(after, What::Told(to, delta));
+    }
+
+    /// Runs on until then.
+    fn run_until(&mut self, end: Real) {
+        while let Some(what) = self.next(end) {
+            match what {
+                What::Deliver {
+                    to,
+                    from,
+                    message,
+                    sent,
+                } => self.arrive(to, Input::Message { from, message }, sent),
+                What::Tick(id) => self.tick(id),
+                What::Written(who) => self.written(who),
+                What::Wake(id) => self.wake(id),
+                What::Restart(id) => self.start(id),
+                What::Told(to, delta) => {
+                    let host = self.nodes.get_mut(&to).and_then(|it| it.host.as_mut());
+                    if let Some(host) = host {
+                        host.told.insert(delta.member().id.0, delta);
+                        self.input(to, Input::Membership(delta));
+                    }
+                }
+                What::Own(what) => self.happens(what),
+            }
+        }
+    }
+
+    /// Runs on for so long.
+    fn run_for(&mut self, span: Real) {
+        self.run_until(self.now + span);
+    }
+
+    /// An input for a node, now.
+    fn input(&mut self, to: u64, input: Input<Self::Machine>) {
+        let sent = self.now;
+        self.arrive(to, input, sent);
+    }
+
+    /// The same, of something that was sent earlier.
+    fn arrive(&mut self, to: u64, input: Input<Self::Machine>, sent: Real) {
+        let depth = self.depth;
+        if let Some(host) = self.nodes.get_mut(&to).and_then(|it| it.host.as_mut()) {
+            host.inbox.push_back(Waiting { input, sent, depth });
+            self.run(to);
+        }
+    }
+
+    /// The machine takes what waits, as far as storage allows.
+    fn run(&mut self, id: u64) {
+        if !self.weather.burst_first {
+            self.expire(id);
+        }
+        while self.is_running(id) {
+            let Some(Waiting { input, sent, depth }) = self.next_input(id) else {
+                break;
+            };
+            self.depth = depth;
+            let is_message = matches!(input, Input::Message { .. });
+            if is_message && self.now - sent > self.weather.latest {
+                continue; // No message is under way for longer.
+            }
+            self.step(id, Some(input)).ok();
+        }
+        self.expire(id);
+    }
+
+    /// Takes the next input that the host gives its machine.
+    fn next_input(&mut self, id: u64) -> Option<Waiting<Self>> {
+        self.nodes.get_mut(&id)?.host.as_mut()?.inbox.pop_front()
+    }
+
+    /// Timers of a node may be due.
+    fn tick(&mut self, id: u64) {
+        let now = self.now;
+        let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) else {
+            return;
+        };
+        if host.tick_at.is_none_or(|it| it > now) {
+            return; // Another one is scheduled.
+        }
+        host.tick_at = None;
+        self.expire(id);
+        self.ticked(id);
+    }
+
+    /// Timers of a node were looked at.
+    fn ticked(&mut self, id: u64) {}
+
+    /// What is due ticks.
+    fn expire(&mut self, id: u64) {
+        if !self.is_running(id) {
+            return;
+        }
+        let now = self.now;
+        let is_due = self.nodes.get(&id).is_some_and(|node| {
+            let due = node.host.as_ref().and_then(|it| it.driver.deadline());
+            due.is_some_and(|it| it <= node.local(now))
+        });
+        if is_due {
+            self.depth = 0;
+            self.step(id, None).ok();
+        }
+        self.schedule(id);
+    }
+
+    /// Looks at the timers of a node when the next one is due.
+    fn schedule(&mut self, id: u64) {
+        let now = self.now;
+        let Some(node) = self.nodes.get(&id).filter(|it| it.paused_at.is_none()) else {
+            return;
+        };
+        let Some(due) = node.host.as_ref().and_then(|it| it.driver.deadline()) else {
+            return;
+        };
+        let when = node.real(due, now);
+        if let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut())
+            && host.tick_at.is_none_or(|it| when < it)
+        {
+            host.tick_at = Some(when);
+            self.at(when, What::Tick(id));
+        }
+    }
+
+    /// One step of a machine that is up: an input, or what is due. Its effects are carried out as far
+    /// as they need not wait for facts.
+    ///
+    /// # Errors
+    /// Why the machine refused the input.
+    fn step(&mut self, id: u64, input: Option<Input<Self::Machine>>) -> Result<(), Reject<Self>> {
+        let hosts: &mut Hosts<Self> = self;
+        let now = hosts.now;
+        let Some(node) = hosts.nodes.get_mut(&id) else {
+            return Ok(());
+        };
+        let (local, stores) = (node.local(now), node.stores);
+        let Some(host) = &mut node.host else {
+            return Ok(());
+        };
+        let me = host.me;
+        hosts.trace.line(|| match &input {
+            Some(input) => format!("{now:>12} {me:?} <- {input:?}"),
+            None => {
+                let due = host.driver.timers().filter(|it| it.1 <= local);
+                format!("{now:>12} {me:?} <- due {:?}", due.collect::<Vec<_>>())
+            }
+        });
+        let from = match &input {
+            Some(Input::Message { from, .. }) => Some(*from),
+            _ => None,
+        };
+        let mut effects = Vec::new();
+        let choices = &mut hosts.choices;
+        let taken = match input {
+            Some(input) => (host.driver).step(local, choices, input, |it| effects.push(it)),
+            None => {
+                (host.driver).expire(local, choices, |it| effects.push(it));
+                Ok(())
+            }
+        };
+        assert_eq!(host.driver.refused_ticks(), 0, "{me:?}: a timer is refused");
+        if let Err(why) = &taken {
+            hosts.say(|| format!("{me:?} refused: {why:?}"));
+            assert!(effects.is_empty(), "{me:?}: a refusal has effects: {why:?}");
+        }
+        let notes = self.stepped(&Step {
+            me,
+            from,
+            effects: &effects,
+            refusal: taken.as_ref().err(),
+        });
+        let depth = self.depth;
+        let effects = (effects.into_iter()).map(|it| Item::Effect(it, now, depth));
+        let items = effects.chain(notes.into_iter().map(Item::Note));
+        let mut out = Vec::new();
+        if let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) {
+            for item in items {
+                if stores && fact_in(&item).is_some() {
+                    host.barrier.push_fact(item);
+                } else {
+                    host.barrier.push(item, |it| out.push(it));
+                }
+            }
+        }
+        self.let_out(me, out);
+        self.write(id);
+        self.schedule(id);
+        taken
+    }
+
+    /// Carries out what need not wait any longer.
+    fn let_out(&mut self, me: Member, items: Vec<Item<Self>>) {
+        for item in items {
+            if let Item::Effect(_, _, depth) = &item {
+                self.depth = *depth;
+            }
+            match item {
+                Item::Effect(Effect::Send { to, message }, ..) => self.send(me, to, message),
+                Item::Effect(Effect::Multicast { message }, ..) => {
+                    for other in self.ids() {
+                        if let Some(to) = self.nodes.get(&other).map(Node::member)
+                            && to.id != me.id
+                        {
+                            self.send(me, to, message.clone());
+                        }
+                    }
+                }
+                Item::Effect(Effect::Event(event), said, _) => {
+                    if Self::fact(&event).is_none() {
+                        self.say(|| format!("{me:?} {event:?}"));
+                    }
+                    self.event(me, said, event);
+                }
+                Item::Note(note) => self.note(me, note),
+            }
+        }
+        self.went(me.id.0);
+    }
+
+    /// What need not wait any longer was carried out.
+    fn went(&mut self, id: u64) {}
+
+    /// Hands storage what is new, if it is idle, or else sometimes.
+    fn write(&mut self, id: u64) {
+        let more = self.percent(30);
+        let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) else {
+            return;
+        };
+        if !host.writes.is_empty() && !more {
+            return;
+        }
+        let mut facts = Vec::new();
+        let mark = (host.barrier).write(|item| facts.extend(fact_in(item).cloned()));
+        if let Some(mark) = mark {
+            self.queue_write(id, mark, Write::Facts(facts));
+        }
+    }
+
+    /// One more write for storage.
+    fn queue_write(&mut self, id: u64, mark: Mark, write: Write<Self>) {
+        let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) else {
+            return;
+        };
+        host.writes.push_back((mark, write));
+        if host.writes.len() == 1 {
+            let me = host.me;
+            self.begin_write(me);
+        }
+    }
+
+    /// Storage begins with the first write that waits.
+    fn begin_write(&mut self, me: Member) {
+        let most = self.weather.write + 1;
+        let took = self.below(most);
+        self.after(took, What::Written(me));
+    }
+
+    /// Storage is done with a write.
+    fn written(&mut self, who: Member) {
+        let Some(node) = self.nodes.get_mut(&who.id.0) else {
+            return;
+        };
+        let Some(host) = node.host.as_mut().filter(|it| it.me == who) else {
+            return;
+        };
+        let Some((mark, write)) = host.writes.pop_front() else {
+            return;
+        };
+        let mut out = Vec::new();
+        host.barrier.stored(mark, |it| out.push(it));
+        let more = !host.writes.is_empty();
+        take(&mut node.disk, write);
+        self.let_out(who, out);
+        if more {
+            self.begin_write(who);
+        }
+        self.write(who.id.0);
+        self.run(who.id.0);
+    }
+
+    /// Stops a node, which begins its next life after so long. What is not stored is lost, with all
+    /// that waits for it; storage may have kept a part of what it was handed. Returns the life that
+    /// stopped.
+    fn stop(&mut self, id: u64, restart_after: Real) -> Option<Member> {
+        let hosts: &mut Hosts<Self> = self;
+        let node = hosts.nodes.get_mut(&id)?;
+        let host = node.host.take()?;
+        let me = host.me;
+        if let Some((_, Write::Facts(mut facts))) = host.writes.into_iter().next() {
+            let kept = hosts.choices.below(facts.len() as u64 + 1);
+            facts.truncate(usize::try_from(kept).unwrap_or_default());
+            node.disk.facts.extend(facts);
+        }
+        node.life = node.life.wrapping_add(1);
+        if !node.stores {
+            node.born = node.life;
+        }
+        node.goes_on(hosts.now);
+        hosts.say(|| format!("{me:?} stops"));
+        hosts.push(hosts.now + restart_after, What::Restart(id));
+        Some(me)
+    }
+
+    /// Begins the next life of a node that is down.
+    fn start(&mut self, id: u64) {
+        let is_down = |it: &&Node<Self>| it.host.is_none() && !it.never;
+        let Some(node) = self.nodes.get(&id).filter(is_down) else {
+            return;
+        };
+        let me = node.member();
+        let is_first = node.life == node.begins;
+        let machine = self.make(Life { me, is_first });
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        node.host = Some(Host {
+            me,
+            driver: Driver::new(machine),
+            barrier: Barrier::new(node.limit),
+            writes: VecDeque::new(),
+            inbox: VecDeque::new(),
+            tick_at: None,
+            told: BTreeMap::new(),
+            own: Self::Life::default(),
+        });
+        node.asleep = false;
+        self.restarts += u64::from(!is_first);
+        self.say(|| format!("{me:?} begins"));
+        self.began(me);
+    }
+
+    /// Most nodes that are up are notified of a life that began, and it of them.
+    fn meet(&mut self, me: Member) {
+        for other in self.ids() {
+            if other == me.id.0 {
+                continue;
+            }
+            if self.percent(70) {
+                self.tell(other, Delta::Joined(me));
+            }
+            if let Some(there) = self.me(other)
+                && self.percent(70)
+            {
+                self.tell(me.id.0, Delta::Joined(there));
+            }
+        }
+    }
+
+    /// A node does nothing for so long: its messages wait, and its timers are late.
+    fn sleep(&mut self, id: u64, long: Real) {
+        let hosts: &mut Hosts<Self> = self;
+        let Some(node) = hosts.nodes.get_mut(&id) else {
+            return;
+        };
+        if node.asleep || node.host.is_none() {
+            return;
+        }
+        node.asleep = true;
+        if hosts.weather.clocks_stop {
+            node.paused_at = Some(hosts.now);
+        }
+        hosts.say(|| format!("{id} sleeps for {long}"));
+        hosts.push(hosts.now + long, What::Wake(id));
+    }
+
+    /// A node goes on.
+    fn wake(&mut self, id: u64) {
+        let now = self.now;
+        let Some(node) = self.nodes.get_mut(&id).filter(|it| it.asleep) else {
+            return;
+        };
+        node.goes_on(now);
+        if let Some(host) = &mut node.host {
+            host.tick_at = None;
+        }
+        self.say(|| format!("{id} wakes"));
+        self.run(id);
+    }
+
+    /// The clock of a node is set forward, or its host slept without notice.
+    fn jump(&mut self, id: u64, by: u64) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        node.offset += by;
+        if let Some(host) = &mut node.host {
+            host.tick_at = None;
+        }
+        self.say(|| format!("the clock of {id} jumps by {by}"));
+        self.run(id);
+    }
+
+    /// All nodes are awake and up, but for those that never are.
+    fn wake_all(&mut self) {
+        for id in self.ids() {
+            self.wake(id);
+            self.start(id);
+        }
+    }
+
+    /// Remembers a message: the network may deliver it again, however late.
+    fn remember(&mut self, from: Member, to: u64, message: &Message<Self>) {
+        if self.old.len() < KEPT {
+            self.old.push((from, to, message.clone()));
+            return;
+        }
+        let at = self.below(KEPT as u64 * 4);
+        let slot = usize::try_from(at).ok();
+        if let Some(slot) = slot.and_then(|at| self.old.get_mut(at)) {
+            *slot = (from, to, message.clone());
+        }
+    }
+
+    /// A message of any age comes again.
+    fn echo(&mut self) {
+        let many = self.old.len() as u64;
+        let at = usize::try_from(self.below(many));
+        let old = at.ok().and_then(|at| self.old.get(at));
+        if let Some((from, to, message)) = old.cloned() {
+            self.say(|| format!("{from:?} sent long ago: {message:?}"));
+            self.input(to, Input::Message { from, message });
+        }
+    }
+}
+
+fn fact_in<H: History>(item: &Item<H>) -> Option<&H::Fact> {
+    match item {
+        Item::Effect(Effect::Event(event), ..) => H::fact(event),
+        Item::Effect(..) | Item::Note(_) => None,
+    }
+}
+
+fn take<H: History>(disk: &mut Disk<H>, write: Write<H>) {
+    match write {
+        Write::Facts(facts) => disk.facts.extend(facts),
+        Write::Base(base) => H::replace(disk, *base),
+    }
+}

@@ -1,0 +1,196 @@
+//! One node: its clock, its storage, and its host while it is up.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use selvedge_core::durable::{Barrier, Mark};
+use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
+
+use super::{History, Real};
+
+/// What a step asks of the host.
+#[derive(Debug)]
+pub enum Item<H: History> {
+    /// An effect of the machine, when the machine had it, and [how deep](super::Hosts::depth).
+    Effect(Effect<H::Machine>, Real, u32),
+    /// Something that the host may show once all facts before it are stored.
+    Note(H::Note),
+}
+
+/// What storage is handed at once.
+#[derive(Debug)]
+pub enum Write<H: History> {
+    /// Facts behind those that it has.
+    Facts(Vec<H::Fact>),
+    /// Something in place of facts: see [`History::replace`].
+    Base(Box<H::Base>),
+}
+
+/// What storage has kept.
+#[derive(Debug)]
+pub struct Disk<H: History> {
+    /// What stands in place of all facts before it.
+    pub base: Option<H::Base>,
+    /// The facts since.
+    pub facts: Vec<H::Fact>,
+}
+
+impl<H: History> Default for Disk<H> {
+    fn default() -> Self {
+        Self {
+            base: None,
+            facts: Vec::new(),
+        }
+    }
+}
+
+/// An input that waits for a host that sleeps, or that is behind with its storage.
+#[derive(Debug)]
+pub struct Waiting<H: History> {
+    /// What waits.
+    pub input: Input<H::Machine>,
+    /// When it was sent.
+    pub sent: Real,
+    /// [How deep](super::Hosts::depth).
+    pub depth: u32,
+}
+
+/// A node while it is up.
+#[derive(Debug)]
+pub struct Host<H: History> {
+    /// Its life.
+    pub me: Member,
+    /// Its machine, with timers.
+    pub driver: Driver<H::Machine>,
+    /// What waits for facts.
+    pub barrier: Barrier<Item<H>>,
+    /// What storage is handed and has not stored, in order.
+    pub writes: VecDeque<(Mark, Write<H>)>,
+    /// What waits for the machine.
+    pub inbox: VecDeque<Waiting<H>>,
+    /// When its timers are looked at next.
+    pub tick_at: Option<Real>,
+    /// The last news of each other node.
+    pub told: BTreeMap<u64, Delta>,
+    /// What the protocol's host knows in this life.
+    pub own: H::Life,
+}
+
+/// The settings of a node, and what it is in all its lives.
+#[derive(Debug)]
+pub struct Node<H: History> {
+    /// Its id.
+    pub id: u64,
+    /// Its present life, or its next one if it is down.
+    pub life: u32,
+    /// Its first life.
+    pub begins: u32,
+    /// The life in which what it stored began.
+    pub born: u32,
+    /// Whether its host stores facts.
+    pub stores: bool,
+    /// It stays down.
+    pub never: bool,
+    /// Its host, while it is up.
+    pub host: Option<Host<H>>,
+    /// Its storage.
+    pub disk: Disk<H>,
+    /// It does nothing until it wakes.
+    pub asleep: bool,
+    /// Where its clock stands still while it sleeps.
+    pub paused_at: Option<Real>,
+    /// For how long its clock stood still so far.
+    pub paused: Real,
+    /// How far its clock is ahead.
+    pub offset: u64,
+    /// How many parts of a million its clock is too slow.
+    pub slow_ppm: u64,
+    /// How many effects may wait for storage.
+    pub limit: usize,
+    /// What the protocol has of it.
+    pub own: H::Node,
+}
+
+/// A life of a node that is about to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The node in this life.
+    pub me: Member,
+    /// Whether it is the node's first one.
+    pub is_first: bool,
+}
+
+impl<H: History> Node<H> {
+    /// A node that is down, with a clock that is right.
+    pub fn new(id: u64, begins: u32, own: H::Node) -> Self {
+        Self {
+            id,
+            life: begins,
+            begins,
+            born: begins,
+            stores: false,
+            never: false,
+            host: None,
+            disk: Disk::default(),
+            asleep: false,
+            paused_at: None,
+            paused: 0,
+            offset: 0,
+            slow_ppm: 0,
+            limit: 0,
+            own,
+        }
+    }
+
+    /// Its present life, or its next one.
+    #[must_use]
+    pub const fn member(&self) -> Member {
+        Member::new(self.id, self.life)
+    }
+
+    /// The life that is up.
+    #[must_use]
+    pub fn me(&self) -> Option<Member> {
+        self.host.as_ref().map(|it| it.me)
+    }
+
+    /// Its machine, while it is up.
+    #[must_use]
+    pub fn machine(&self) -> Option<&H::Machine> {
+        self.host.as_ref().map(|it| it.driver.machine())
+    }
+
+    /// Returns true if nothing keeps the host from running.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let ready = |host: &Host<H>| host.barrier.ready().is_ok();
+        !self.asleep && self.host.as_ref().is_some_and(ready)
+    }
+
+    /// What its clock shows.
+    #[must_use]
+    pub fn local(&self, real: Real) -> Time {
+        let running = self.paused_at.unwrap_or(real) - self.paused;
+        Time(self.offset + running - running * self.slow_ppm / 1_000_000)
+    }
+
+    /// When its clock shows this, if it does not stand still.
+    #[must_use]
+    pub fn real(&self, local: Time, now: Real) -> Real {
+        let missing = local.0.saturating_sub(self.local(now).0);
+        now + missing * 1_000_000 / (1_000_000 - self.slow_ppm) + 1
+    }
+
+    /// Its storage is lost. The node is down.
+    pub fn lose_storage(&mut self) {
+        self.disk = Disk::default();
+        self.born = self.life;
+    }
+
+    /// Its clock goes on.
+    pub(super) fn goes_on(&mut self, now: Real) {
+        self.asleep = false;
+        if let Some(since) = self.paused_at.take() {
+            self.paused += now - since;
+        }
+    }
+}
