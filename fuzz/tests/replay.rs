@@ -7,10 +7,10 @@
     reason = "a test fails by panicking, its helpers too"
 )]
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::fs;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use chacha20::ChaCha8Rng;
