@@ -48,7 +48,7 @@ fn each_block(bytes: &[u8], mut check: impl FnMut(&[u8], &str)) {
         let used: Vec<usize> = (start..end).filter(|&at| bytes[at] != 0).collect();
         let mut places = Vec::new();
         // Most blocks are free.
-        if used.is_empty() && rng.next_u32() % 8 == 0 {
+        if used.is_empty() && rng.next_u32().is_multiple_of(8) {
             places.push(start + rng.next_u32() as usize % (end - start));
         }
         if !used.is_empty() {

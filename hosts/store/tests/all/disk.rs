@@ -82,12 +82,12 @@ impl Disk {
             match write {
                 Write::Bytes(at, bytes) => {
                     for (nth, sector) in bytes.chunks(SECTOR).enumerate() {
-                        if rng.next_u32() % 2 == 0 {
+                        if rng.next_u32().is_multiple_of(2) {
                             Write::Bytes(at + nth * SECTOR, sector.into()).apply(&mut kept);
                         }
                     }
                 }
-                Write::Len(_) if rng.next_u32() % 2 == 0 => write.apply(&mut kept),
+                Write::Len(_) if rng.next_u32().is_multiple_of(2) => write.apply(&mut kept),
                 Write::Len(_) => {}
             }
         }

@@ -3,6 +3,7 @@
 #![allow(
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::std_instead_of_alloc,
     clippy::std_instead_of_core,
     clippy::unwrap_used,
     clippy::wildcard_enum_match_arm,
