@@ -74,6 +74,20 @@ fn databases() -> Result<[Vec<u8>; 2], StoreError> {
     Ok([crashed, medium.bytes()])
 }
 
+/// A database, and the places of its bytes that are not zero.
+struct Whole {
+    bytes: Vec<u8>,
+    used: Vec<usize>,
+}
+
+impl Whole {
+    fn of(bytes: Vec<u8>) -> Self {
+        let all = bytes.iter().enumerate();
+        let used = all.filter(|it| *it.1 != 0).map(|it| it.0).collect();
+        Self { bytes, used }
+    }
+}
+
 /// Damages a database as `data` says, and opens it.
 ///
 /// Whatever the damage, the database is refused and stays as it is, or has all facts but those of the
@@ -87,16 +101,13 @@ pub fn database(data: &[u8]) {
 
 /// As [`database`]; returns the number of facts, or `None` where it is refused.
 fn opened(data: &[u8]) -> Option<u64> {
-    static WHOLE: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
-    let whole = WHOLE.get_or_init(|| databases().unwrap_or_default());
+    static WHOLE: OnceLock<[Whole; 2]> = OnceLock::new();
+    let whole = WHOLE.get_or_init(|| databases().unwrap_or_default().map(Whole::of));
     let (first, damages) = data.split_first()?;
-    let whole = whole.get(usize::from(first % 2))?;
-    let used: Vec<usize> = (0..whole.len())
-        .filter(|&at| whole.get(at) != Some(&0))
-        .collect();
-    let mut bytes = whole.clone();
+    let Whole { bytes, used } = whole.get(usize::from(first % 2))?;
+    let mut bytes = bytes.clone();
     for damage in damages.chunks_exact(4).take(8) {
-        damaged(&mut bytes, &used, damage);
+        damaged(&mut bytes, used, damage);
     }
     let medium = Medium::of(&bytes);
     match Store::on::<Vec<u64>, u64>(medium.clone(), SCHEMA) {
