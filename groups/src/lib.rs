@@ -2,8 +2,9 @@
 //! nodes share, moved from epoch to epoch, mended after failures, and found from any node. And named maps
 //! on them. Sans-IO and without std.
 //!
-//! A [`Plan`] has the nodes, and how groups are chosen of them. A state that implements [`Begins`] says
-//! which groups there are and what each begins with. [`Groups`] is the part of one node in all of them.
+//! A [`Plan`] has the nodes and the settings by which groups are chosen from them. A state implements
+//! [`Begins`], which names the groups and the first state of each. [`Groups`] is the part of one node in all
+//! of them.
 //! "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate Routines in Edge Meshes" calls such a
 //! group a k-group; its devices and routines are `selvedge-kgroup`.
 //!
@@ -55,8 +56,8 @@
 //! # Why it is safe
 //!
 //! Each group is a [replicated state](selvedge_replica): what it decides is decided once, whichever node
-//! believes to lead, and its members change by a link that the former ones decide. What a hash or a list
-//! says is only a proposal for the next link. The first members, the founders, follow from the plan alone,
+//! believes to lead, and its members change by a link that the former ones decide. Hashes and lists give
+//! only a proposal for the next link. The first members, the founders, follow from the plan alone,
 //! and a node founds a group once: it stores its facts, or says [`Begin::Again`]. A node that left a group
 //! keeps the number of the last configuration that it knew, so it is taught no former one in which it could
 //! vote a second time.
@@ -64,7 +65,7 @@
 //! # A group of three
 //!
 //! Four nodes, and one group that holds the highest number so far. A node that is no member asks its leader.
-//! A question may come twice, and so may what is asked here.
+//! A question may arrive twice; here that changes nothing.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -164,9 +165,9 @@
 //! [`Barrier`](selvedge_core::durable::Barrier): [`Event::Fact`], which
 //! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. In its next life, with an incarnation of
 //! its own, the node begins with [`Begin::First`] again and
-//! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of one group have
-//! nothing to do with those of another one, and [`Groups::stored`] says in few facts what all so far come to.
-//! They are of one plan; others refuse them.
+//! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of different groups
+//! are independent, and [`Groups::stored`] has few facts that stand for all so far. They belong to one plan;
+//! nodes with another one refuse them.
 //!
 //! # Cost
 //!

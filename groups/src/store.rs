@@ -10,9 +10,9 @@
 //! | a node that watches an entry is told its content at last; contents between may be passed over | a leader is there, and messages get through now and then |
 //! | a map that has no room refuses: [`ENTRIES_MAX`], [`BYTES_MAX`] | |
 //!
-//! [`Store`] is the state of a map's group. A machine that has maps passes what its application asks to a
-//! [`StoreClient`], what comes to a group that it leads to a [`StoreLeader`], and carries out what they
-//! want done. `selvedge-kgroup` is such a machine.
+//! [`Store`] is the state of a map's group. A machine that has maps gives the commands of its application to
+//! a [`StoreClient`] and requests to the groups that it leads to a [`StoreLeader`], and carries out the
+//! effects of both. `selvedge-kgroup` is such a machine.
 
 mod client;
 mod config;

@@ -10,7 +10,7 @@ use crate::{Answer, LeaderEvent, LeaderTimer, Request, Update};
 /// event for the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect<U, T, E> {
-    /// Propose an update of the group's own state. What it came to is told when it is applied.
+    /// Propose an update of the group's own state. The leader receives the outcome when it is applied.
     Propose(U),
     /// Read the group's own state: it is told under this number when the state is up to date.
     Read(u64),
@@ -18,7 +18,7 @@ pub enum Effect<U, T, E> {
     Ask {
         /// The group.
         group: GroupId,
-        /// What.
+        /// The request.
         request: Request,
     },
     /// Tell the leader of another group what it did not ask for just now, whichever node that is. It may
@@ -26,28 +26,28 @@ pub enum Effect<U, T, E> {
     Inform {
         /// The group.
         group: GroupId,
-        /// What.
+        /// The answer.
         answer: Answer,
     },
     /// Answer a node that asked. It may be lost.
     Tell {
         /// The node.
         to: Member,
-        /// What.
+        /// The answer.
         answer: Answer,
     },
     /// Arm a timer of this group's leader.
     Arm {
-        /// Which.
+        /// The timer.
         timer: T,
-        /// When.
+        /// The delay.
         after: Span,
     },
     /// Arm it for a moment between `after` and twice `after`, by chance.
     ArmAbout {
-        /// Which.
+        /// The timer.
         timer: T,
-        /// When, at the earliest.
+        /// The shortest delay.
         after: Span,
     },
     /// Disarm it.

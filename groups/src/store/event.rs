@@ -1,4 +1,4 @@
-//! What the application may ask of maps and is told, what a node does for them, and the errors.
+//! Commands to maps, their events and errors, and the effects of clients and leaders.
 
 use selvedge_core::{Member, Span};
 use thiserror::Error;
@@ -95,33 +95,33 @@ pub enum StoreTimer {
     Resend,
 }
 
-/// What a [`StoreClient`](crate::store::StoreClient) wants done.
+/// An effect of a [`StoreClient`](crate::store::StoreClient).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEffect {
     /// Ask the leader of a map's group, whichever node that is. It may be lost.
     Ask {
         /// The map's group.
         map: GroupId,
-        /// What.
+        /// The request.
         request: StoreRequest,
     },
     /// Arm the timer of a map: [`on_tick`](crate::store::StoreClient::on_tick) follows.
     Arm {
         /// The map's group.
         map: GroupId,
-        /// When.
+        /// The delay.
         after: Span,
     },
     /// Notify the application.
     Event {
         /// The map's group.
         map: GroupId,
-        /// What.
+        /// The event.
         event: StoreEvent,
     },
 }
 
-/// What a [`StoreLeader`](crate::store::StoreLeader) wants done.
+/// An effect of a [`StoreLeader`](crate::store::StoreLeader).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaderEffect {
     /// Propose a change of the map: [`on_applied`](crate::store::StoreLeader::on_applied) follows, if it
@@ -130,18 +130,18 @@ pub enum LeaderEffect {
     /// Read the map: [`on_readable`](crate::store::StoreLeader::on_readable) follows with this number,
     /// when the state is up to date.
     Read(u64),
-    /// Answer a node that asked. It may be lost.
+    /// Send an answer to a node. It may be lost.
     Answer {
         /// The node.
         to: Member,
-        /// What.
+        /// The answer.
         answer: StoreAnswer,
     },
     /// Arm the leader's timer.
     Arm {
-        /// Which.
+        /// The timer.
         timer: StoreTimer,
-        /// When.
+        /// The delay.
         after: Span,
     },
 }
