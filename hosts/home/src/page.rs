@@ -19,8 +19,7 @@ pub fn page(report: &Report, title: &str, seed: u64) -> String {
 }
 
 /// What was run, its result, the picture, and a line for each routine.
-#[must_use]
-pub fn section(report: &Report, seed: u64) -> String {
+fn section(report: &Report, seed: u64) -> String {
     let routines = report.routines();
     let count = |outcome: &str| routines.iter().filter(|it| it.outcome == outcome).count();
     let config = &report.plan.config;
@@ -113,8 +112,7 @@ fn legend(page: &mut String) {
 }
 
 /// The style of [`section`]; it knows the numbers of this report's routines.
-#[must_use]
-pub fn style(report: &Report) -> String {
+fn style(report: &Report) -> String {
     let mut style = STYLE.to_owned();
     for id in report.trace.occurrences.keys() {
         put(

@@ -27,7 +27,7 @@ const HATCH: f64 = 6.0;
 /// How many lanes of waiting routines fit below a bar.
 const LANES: usize = 3;
 
-/// Draws a run. Colours of routines are in it, the others come from [`style`](super::style).
+/// Draws a run. Colours of routines are in it, the others come from the page's style.
 #[must_use]
 pub fn picture(report: &Report) -> String {
     let sketch = Sketch::new(report);

@@ -41,6 +41,11 @@ pub(crate) enum Failure {
     /// A node stopped by itself.
     #[error("the node has stopped by itself, which is a defect: start it again")]
     Stopped,
+    /// The ledger has no sockets.
+    #[error(
+        "cannot open sockets on this machine: {0}: see whether this process may open more files"
+    )]
+    Sockets(io::Error),
     /// The asynchronous runtime did not start.
     #[error("cannot start the runtime: {0}: see whether this process may open more files")]
     Runtime(io::Error),
@@ -104,6 +109,7 @@ impl Failure {
             | Self::KeyFile(_)
             | Self::Node(_)
             | Self::Stopped
+            | Self::Sockets(_)
             | Self::Runtime(_)
             | Self::Write { .. }
             | Self::Read { .. }

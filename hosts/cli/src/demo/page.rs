@@ -7,33 +7,68 @@ use super::run::Outcome;
 use super::svg::{shape, timeline};
 use super::table::{UNJUDGED, limit, seen};
 
-/// The whole page.
+/// The page of the mesh.
 #[must_use]
-pub fn page(outcome: &Outcome, seed: u64) -> String {
+pub fn page(outcome: &Outcome, table: &[Promise], seed: u64) -> String {
     let plan = &outcome.plan;
-    let verdict = match (outcome.held(), outcome.table.iter().all(|it| it.judged)) {
-        (true, true) => "Every promise held.",
-        (true, false) => "Every promise held that the machine was fast enough for.",
-        (false, _) => "Not every promise held.",
-    };
+    let (nodes, period) = (plan.nodes, plan.config.period);
     let (sent, bytes) = (outcome.frames(), outcome.bytes_a_node_and_second());
+    let mut legend = String::new();
+    self::legend(&mut legend);
+    sheet(&Sheet {
+        title: &format!("A mesh of {nodes} nodes"),
+        story: &format!(
+            "{nodes} real nodes with a socket each, in real time, on one machine; 5 of 100 packets got lost from start to end. \
+             {} Seed {seed}, period {period:?}, {sent} frames, {bytes:.0} bytes a node and second.",
+            verdict(table),
+        ),
+        style: "",
+        legend: &legend,
+        picture: &timeline(outcome),
+        table,
+    })
+}
+
+/// The parts of a page.
+pub(super) struct Sheet<'a> {
+    pub(super) title: &'a str,
+    pub(super) story: &'a str,
+    /// Style of its own, beside that of all pages.
+    pub(super) style: &'a str,
+    pub(super) legend: &'a str,
+    pub(super) picture: &'a str,
+    pub(super) table: &'a [Promise],
+}
+
+/// The whole page.
+pub(super) fn sheet(sheet: &Sheet<'_>) -> String {
+    let Sheet {
+        title,
+        story,
+        style,
+        legend,
+        picture,
+        ..
+    } = sheet;
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>Selvedge: a mesh of {nodes} nodes</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <h1>A mesh of {nodes} nodes</h1>\n\
-         <p>{nodes} real nodes with a socket each, in real time, on one machine; 5 of 100 packets got lost from start to end. \
-         {verdict} Seed {seed}, period {period:?}, {sent} frames, {bytes:.0} bytes a node and second.</p>\n",
-        nodes = plan.nodes,
-        period = plan.config.period,
+         <title>Selvedge: {title}</title>\n<style>\n{STYLE}{style}</style>\n</head>\n<body>\n\
+         <h1>{title}</h1>\n<p>{story}</p>\n{legend}<div class=\"scroll\">\n{picture}</div>\n",
     );
-    legend(&mut page);
-    page.push_str("<div class=\"scroll\">\n");
-    page.push_str(&timeline(outcome));
-    page.push_str("</div>\n");
-    table(&mut page, &outcome.table);
+    self::table(&mut page, sheet.table);
     page.push_str("</body>\n</html>\n");
     page
+}
+
+/// Whether the promises of a table held, in words.
+pub(super) fn verdict(table: &[Promise]) -> &'static str {
+    let is_broken = table.iter().any(Promise::is_broken);
+    match (is_broken, table.iter().all(|it| it.judged)) {
+        (false, true) => "Every promise held.",
+        (false, false) => "Every promise held that the machine was fast enough for.",
+        (true, _) => "Not every promise held.",
+    }
 }
 
 fn legend(page: &mut String) {

@@ -7,9 +7,10 @@ use selvedge_groups::GroupId;
 use selvedge_kgroup::Site;
 
 use super::course::{Course, Lead};
-use super::run::Building;
 use super::site::{DEVICES, NODES, RUNS, Which, domain, site};
+use crate::demo::page::{Sheet, sheet, verdict};
 use crate::demo::plan::seconds;
+use crate::demo::promises::Promise;
 
 const WIDTH: f64 = 1_180.0;
 const LEFT: f64 = 190.0;
@@ -21,28 +22,30 @@ const BAND: f64 = 16.0;
 /// How wide a band has to be to have its node's number in it.
 const ROOM: f64 = 13.0;
 
-/// Its part of the page, in front of the page's end.
+/// The page of the building.
 #[must_use]
-pub fn with_building(page: &str, building: &Building) -> String {
-    let Building { course, .. } = building;
+pub fn building_page(course: &Course, table: &[Promise], seed: u64) -> String {
     let dark = course.dark.as_ref();
     let dark = dark.map_or_else(String::new, |it| {
         let [one, two] = it.nodes;
         format!(" Nodes {one} and {two} went dark, and came back without their memory.")
     });
     let runs: u64 = Which::ALL.into_iter().map(|it| course.ended(it)).sum();
-    let mut part = format!(
-        "<style>\n{STYLE}</style>\n<h2>A building without a hub</h2>\n\
-         <p>{NODES} nodes in {} power domains lead the groups of three clusters of devices, three routines and a map. {runs} runs ended.{dark} \
-         Each band is the node that led the group, by its own word; below a routine are its runs.</p>\n",
-        NODES / 2
-    );
-    legend(&mut part);
-    part.push_str("<div class=\"scroll\">\n");
-    part.push_str(&groups_over_time(course));
-    part.push_str("</div>\n");
-    let (front, end) = page.split_at(page.rfind("</body>").unwrap_or(page.len()));
-    format!("{front}{part}{end}")
+    let mut legend = String::new();
+    self::legend(&mut legend);
+    sheet(&Sheet {
+        title: "A building without a hub",
+        story: &format!(
+            "{NODES} nodes in {} power domains lead the groups of three clusters of devices, three routines and a map. {runs} runs ended.{dark} \
+             {} Each band is the node that led the group, by its own word; below a routine are its runs. Seed {seed}.",
+            NODES / 2,
+            verdict(table),
+        ),
+        style: STYLE,
+        legend: &legend,
+        picture: &groups_over_time(course),
+        table,
+    })
 }
 
 /// Draws which node led which group when.
