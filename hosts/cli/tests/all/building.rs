@@ -336,7 +336,7 @@ fn the_page_of_the_building_has_its_picture_and_its_table() {
     let course = smooth();
     let table = judge_building(&plan(), &course);
     let page = building_page(&course, &table, 7);
-    assert!(page.contains("<svg viewBox") && page.ends_with("</body>\n</html>\n"));
+    assert!(page.contains("<svg viewBox") && page.ends_with("</html>\n"));
     assert!(page.contains("9 runs ended") && page.contains("Nodes 3 and 4 went dark"));
     assert!(page.contains("Every promise held. Each band") && page.contains("Seed 7."));
     assert_eq!(page.matches("class=\"yes\"").count(), table.len());
