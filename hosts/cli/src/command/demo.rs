@@ -14,7 +14,7 @@ use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::Span;
 use selvedge_home::term::Colour;
 
-use super::{Failure, entropy, runtime};
+use super::{Failure, runtime};
 
 /// For how long a demo whose table goes elsewhere waits for a reader of its story.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -162,11 +162,7 @@ struct Told {
 
 impl Common {
     fn seed(&self) -> Result<u64, Failure> {
-        match self.seed {
-            Some(seed) => Ok(seed),
-            // A short one, to be typed again.
-            None => Ok(entropy()? % 10_000),
-        }
+        super::seed(self.seed)
     }
 
     const fn period(&self) -> Span {

@@ -133,6 +133,11 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(Failure::Runtime)
 }
 
+/// The given seed, or a random one that is short enough to be typed again.
+pub(crate) fn seed(given: Option<u64>) -> Result<u64, Failure> {
+    given.map_or_else(|| Ok(entropy()? % 10_000), Ok)
+}
+
 /// A random number of the system.
 pub(crate) fn entropy() -> Result<u64, Failure> {
     getrandom::u64().map_err(Failure::Entropy)
