@@ -18,17 +18,14 @@ mod settings;
 mod setup;
 mod slow;
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Member};
-use selvedge_sim::check::{Bounds, Scenario};
+use selvedge_sim::check::{Bounds, Scenario, breaks, holds};
 
 pub use setup::{Promise, Setup, Watch};
 
 use crate::Command::{Cancel, Enter, Exit, GiveBack};
-use crate::Published;
 
 /// What is checked: first ours, which must hold, then what must break.
 #[must_use]
@@ -47,32 +44,6 @@ pub fn scenarios() -> Vec<Scenario> {
     all.extend(slow::parts());
     all.extend(room::parts());
     all
-}
-
-/// As `selvedge check` lists it.
-fn named(name: &str) -> String {
-    format!("camera/{name}")
-}
-
-/// A scenario under our rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(named(name), states, move || setup.model())
-}
-
-/// A scenario under rules that break a promise after so many steps.
-fn breaks(
-    name: &str,
-    steps: usize,
-    setup: Setup,
-    rules: &'static [Published],
-    promise: Promise,
-) -> Scenario {
-    let setup = Setup {
-        rules,
-        only: Some(promise),
-        ..setup
-    };
-    Scenario::breaks(named(name), steps, move || setup.model())
 }
 
 /// More of everything, for `--deep`.

@@ -88,10 +88,10 @@
 //!
 //! # Features
 //!
-//! `estimate`, on by default, for the module of that name; `serde` for messages, settings and
-//! counters (hosts need it for the wire); `std` passes core's feature of that name on; `arbitrary`;
-//! `check` for the promises as properties of the model checker, and for the published rules that
-//! break them.
+//! `estimate` for the module of that name, off by default because no program here counts nodes: each
+//! is given the bound; `serde` for messages, settings and counters (hosts need it for the wire);
+//! `std` passes core's feature of that name on; `arbitrary`; `check` for the promises as properties
+//! of the model checker, and for the published rules that break them.
 //!
 //! Many threads and tasks of one process queue for the section at core's gate
 //! ([`selvedge_core::shared`], feature `std`).

@@ -14,15 +14,11 @@ pub mod operations;
 mod setup;
 mod sound;
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Scenario, breaks, holds};
 
 pub use setup::{ById, Leads, Lists, Promise, Setup, Watch};
-
-use crate::Published;
 
 /// What is checked: first ours, which must hold, then what must break.
 #[must_use]
@@ -31,30 +27,4 @@ pub fn scenarios() -> Vec<Scenario> {
     all.extend(sound::deep().into_iter().map(Scenario::deep));
     all.extend(errata::pairs());
     all
-}
-
-/// A scenario under our rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(full(name), states, move || setup.model())
-}
-
-/// A scenario under rules that break a promise after so many steps.
-fn breaks(
-    name: &str,
-    steps: usize,
-    setup: Setup,
-    rules: &'static [Published],
-    promise: Promise,
-) -> Scenario {
-    let setup = Setup {
-        rules,
-        only: Some(promise),
-        ..setup
-    };
-    Scenario::breaks(full(name), steps, move || setup.model())
-}
-
-/// The name in a list with scenarios of other crates.
-fn full(name: &str) -> String {
-    format!("celect/{name}")
 }

@@ -117,8 +117,8 @@
 //!
 //! # Measuring c
 //!
-//! With [`Config::estimation`] the leader asks some nodes for their lists now and then, finds a
-//! bound on c, and tells all nodes. Elections then rest on that bound and a margin. [`estimate`]
+//! With [`Config::estimation`] (feature `estimate`) the leader asks some nodes for their lists now
+//! and then, finds a bound on c, and tells all nodes. Elections then rest on that bound and a margin. [`estimate`]
 //! has the parts and their derivation. Estimation is off by default. Then a node sends no message
 //! of it, but gives its list to any node that asks, so nodes with and without it can be mixed.
 //!
@@ -136,7 +136,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `estimate` (on by default) | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::c`] |
+//! | `estimate` | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::c`]. Off by default, because no program here measures c, and floats take 18 KB of a device's flash |
 //! | `sha256` (on by default) | ranks by SHA-256, the default of [`Lowest`]; without it give [`SipSortition`](selvedge_core::SipSortition), or an [`Attribute`] of your own |
 //! | `serde` | encoding of messages, settings and counters; hosts need it for the wire |
 //! | `arbitrary` | arbitrary values for fuzzing |

@@ -17,11 +17,9 @@ mod sound;
 mod votes;
 mod watch;
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Scenario, holds};
 
 pub use party::{Ask, Decided, Party, Tick};
 pub use setup::{Memory, Offload, Promise, Setup, Sight};
@@ -39,14 +37,4 @@ pub fn scenarios() -> Vec<Scenario> {
     all.extend(errata::pairs());
     all.extend(paper::pairs());
     all
-}
-
-/// A scenario under our rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(full(name), states, move || setup.model())
-}
-
-/// The name in a list with scenarios of other crates.
-fn full(name: &str) -> String {
-    format!("pcm/{name}")
 }

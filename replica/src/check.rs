@@ -16,18 +16,16 @@ mod setup;
 mod sound;
 mod watch;
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::{Model, Scenario};
+use selvedge_sim::check::{Model, Scenario, holds};
 use serde::{Deserialize, Serialize};
 
 pub use invariant::broken;
 pub use setup::{Ask, Before, Memory, Setup, Sight};
 pub use watch::Watch;
 
-use crate::{Published, Replica, State};
+use crate::{Replica, State};
 
 /// What is checked: first ours, which must hold, then what must break.
 #[must_use]
@@ -44,26 +42,6 @@ pub fn scenarios() -> Vec<Scenario> {
 #[must_use]
 pub fn five_at_work() -> Model<Replica<Journal>, Watch> {
     sound::FIVE_AT_WORK.model()
-}
-
-/// A scenario under our rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(full(name), states, move || setup.model())
-}
-
-/// A scenario under rules that break a promise after so many steps.
-fn breaks(name: &str, steps: usize, setup: Setup, rules: &'static [Published]) -> Scenario {
-    let setup = Setup {
-        rules,
-        safety_only: true,
-        ..setup
-    };
-    Scenario::breaks(full(name), steps, move || setup.model())
-}
-
-/// The name in a list with scenarios of other crates.
-fn full(name: &str) -> String {
-    format!("replica/{name}")
 }
 
 /// A state that keeps each update: whatever is lost, doubled or reordered shows.

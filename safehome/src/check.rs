@@ -15,16 +15,12 @@ mod order;
 mod patience;
 mod sound;
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Scenario, holds};
 
 pub use algorithm::{Algorithm1, Search, Slot, algorithm_1};
 pub use home::{As, Do, Happening, Home, Promise, Setup, Tick};
-
-use crate::Published;
 
 /// What is checked: first ours, which must hold, then what must break.
 #[must_use]
@@ -34,30 +30,4 @@ pub fn scenarios() -> Vec<Scenario> {
     all.extend(errata::pairs());
     all.extend(modes::all());
     all
-}
-
-/// A scenario under our rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(full(name), states, move || setup.model())
-}
-
-/// The name in a list with scenarios of other crates.
-fn full(name: &str) -> String {
-    format!("safehome/{name}")
-}
-
-/// A scenario under rules that break a promise after so many steps.
-fn breaks(
-    name: &str,
-    steps: usize,
-    setup: Setup,
-    rules: &'static [Published],
-    promise: Promise,
-) -> Scenario {
-    let setup = Setup {
-        rules,
-        only: Some(promise),
-        ..setup
-    };
-    Scenario::breaks(full(name), steps, move || setup.model())
 }

@@ -2,7 +2,9 @@
 
 use alloc::boxed::Box;
 
-use selvedge_camera::{estimate, sections};
+#[cfg(feature = "estimate")]
+use selvedge_camera::estimate;
+use selvedge_camera::sections;
 use selvedge_celect as celect;
 use selvedge_core::Span;
 use selvedge_membership as membership;
@@ -10,15 +12,38 @@ use thiserror::Error;
 
 /// How a node takes part in mutual exclusion.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Exclusion {
     /// The settings of all sections. Its bound must not be too low from the beginning.
     pub sections: sections::Config,
     /// Whether and how nodes are counted. `None`: the bound is as it was given, until a command
-    /// changes it.
+    /// changes it. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     pub counting: Option<Counting>,
 }
 
+impl Exclusion {
+    /// A part in mutual exclusion with these settings. Nodes are not counted.
+    #[must_use]
+    pub const fn new(sections: sections::Config) -> Self {
+        Self {
+            sections,
+            #[cfg(feature = "estimate")]
+            counting: None,
+        }
+    }
+
+    /// The same, with nodes counted. Feature `estimate`.
+    #[cfg(feature = "estimate")]
+    #[must_use]
+    pub fn with_counting(self, counting: Counting) -> Self {
+        let counting = Some(counting);
+        Self { counting, ..self }
+    }
+}
+
 /// How the number of nodes is estimated, for the bound of all sections.
+#[cfg(feature = "estimate")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counting {
     /// The settings of the estimator.
@@ -78,6 +103,7 @@ pub enum ConfigError {
     #[error("sections: {0}")]
     Sections(#[from] sections::ConfigError),
     /// Those of the estimator.
+    #[cfg(feature = "estimate")]
     #[error("estimator: {0}")]
     Estimate(#[from] estimate::ConfigError),
     /// Those of the elections.

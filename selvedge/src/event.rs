@@ -1,7 +1,8 @@
 //! Commands, events, timers, errors.
 
-use selvedge_camera::sections::Name;
-use selvedge_camera::{estimate, sections};
+#[cfg(feature = "estimate")]
+use selvedge_camera::estimate;
+use selvedge_camera::sections::{self, Name};
 use selvedge_celect as celect;
 use selvedge_core::Member;
 use selvedge_membership as membership;
@@ -14,7 +15,8 @@ pub enum Command {
     Membership(membership::Command),
     /// A command to the sections.
     Sections(sections::Command),
-    /// Estimate how many nodes there are, and raise the bound if that is too low.
+    /// Estimate how many nodes there are, and raise the bound if that is too low. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     Estimate,
     /// A command to the elections. A `c` that is given holds in later lives, too; while fewer
     /// others than that are known it is as many as these.
@@ -33,7 +35,8 @@ pub enum Event {
     Membership(membership::Event),
     /// An event of a section.
     Sections(sections::Event),
-    /// An event of the estimator.
+    /// An event of the estimator. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     Estimate(estimate::Event),
     /// An event of the elections.
     Election(celect::Event),
@@ -44,7 +47,8 @@ pub enum Event {
     /// node's part in k-groups, with nothing asked of maps. What a former life held is lost: it is
     /// over for all others.
     Present(Member),
-    /// All sections have a higher bound from now on.
+    /// All sections have a higher bound from now on. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     Raised(u32),
 }
 
@@ -55,9 +59,11 @@ pub enum Timer {
     Membership(membership::Timer),
     /// A timer of a section.
     Sections(sections::Timer),
-    /// A timer of the estimator.
+    /// A timer of the estimator. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     Estimate(estimate::Timer),
-    /// It is time for the next estimate.
+    /// It is time for the next estimate. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     Count,
     /// A timer of the elections.
     Election(celect::Timer),
@@ -79,6 +85,7 @@ pub enum Reject {
     #[error(transparent)]
     Sections(#[from] sections::Reject),
     /// A refusal by the estimator.
+    #[cfg(feature = "estimate")]
     #[error(transparent)]
     Estimate(#[from] estimate::Reject),
     /// A refusal by the elections.

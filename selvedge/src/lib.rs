@@ -20,7 +20,7 @@
 //! | in k-groups the first life begins as its [`Coordination`] says, and a later one [again](selvedge_groups::Begin::Again), in the epoch that was given last | feature `kgroup` |
 //! | in k-groups a later life keeps the promises of the former ones, and votes at once | the host stores facts ([`Node::with_facts`]) |
 //! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | it is asked to by [`Command::Membership`] |
-//! | estimates raise the bound of all sections and never lower it | [`Counting`] |
+//! | estimates raise the bound of all sections and never lower it | feature `estimate`, [`Counting`] on all nodes |
 //! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |
 //! | each part of a mesh that was cut in two gets a leader, and one of the two leads all when they meet | the same; few elections |
 //! | frames of each protocol are as without the others, under their own kinds | |
@@ -34,7 +34,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `estimate` (default) | elections can take c from what is measured |
+//! | `estimate` | the bound of sections can follow an estimate of the number of nodes ([`Exclusion::with_counting`]), and elections can take c from what is measured. Off by default, because no program here measures; it takes flash |
 //! | `kgroup` | routines without a hub, and maps: [`Coordination`], as another part of the node. It takes flash |
 //! | `std` | std in the other crates |
 //!
@@ -98,6 +98,8 @@ extern crate alloc;
 mod config;
 #[cfg(feature = "kgroup")]
 mod coordination;
+#[cfg(feature = "estimate")]
+mod counting;
 mod event;
 pub mod frame;
 mod inquiry;
@@ -105,7 +107,9 @@ mod machine;
 mod message;
 mod present;
 
-pub use config::{ConfigError, Counting, Election, Exclusion};
+#[cfg(feature = "estimate")]
+pub use config::Counting;
+pub use config::{ConfigError, Election, Exclusion};
 #[cfg(feature = "kgroup")]
 pub use coordination::{Coordination, Fact};
 pub use event::{Command, Event, Reject, Timer};

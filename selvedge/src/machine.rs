@@ -2,13 +2,14 @@
 
 use alloc::vec::Vec;
 
-use selvedge_camera::estimate::{self, Estimator};
+#[cfg(feature = "estimate")]
+use selvedge_camera::estimate;
 use selvedge_camera::sections::{self, Name, Sections};
 use selvedge_celect::{self as celect, Ballot, Celect};
 use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, Span, Time, Untracked};
 use selvedge_membership::{self as membership, Membership, Phase, Status};
 
-use crate::config::{Counting, Election, Exclusion};
+use crate::config::{Election, Exclusion};
 #[cfg(feature = "kgroup")]
 use crate::coordination::Coordinating;
 use crate::present::Present;
@@ -21,7 +22,7 @@ const SLOTS: u64 = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     membership: Nested<Membership>,
-    exclusion: Option<Exclusion>,
+    pub(crate) exclusion: Option<Exclusion>,
     election: Option<Election>,
     #[cfg(feature = "kgroup")]
     pub(crate) coordination: Option<Coordinating>,
@@ -93,7 +94,9 @@ impl Node {
     pub const fn serves(&self, kind: u8) -> bool {
         match kind {
             membership::KIND => true,
-            sections::KIND | estimate::KIND => self.exclusion.is_some(),
+            sections::KIND => self.exclusion.is_some(),
+            #[cfg(feature = "estimate")]
+            estimate::KIND => self.exclusion.is_some(),
             celect::KIND => self.election.is_some(),
             #[cfg(feature = "kgroup")]
             selvedge_groups::KIND => self.coordination.is_some(),
@@ -191,11 +194,8 @@ impl Node {
         for delta in known {
             self.learn(delta, cx);
         }
-        if let Some(counting) = self.counting()
-            && counting.every > Span::ZERO
-        {
-            cx.arm(Timer::Count, counting.every);
-        }
+        #[cfg(feature = "estimate")]
+        self.count_later(cx);
         self.tolerate_all(cx);
         self.look_for_leader(cx);
         cx.event(Event::Present(me));
@@ -214,6 +214,7 @@ impl Node {
     fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
         // They refuse only what is said about this node itself, which membership does not say.
         let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
+        #[cfg(feature = "estimate")]
         let _taken = self.ask_estimator(Input::Membership(delta), cx).is_ok();
         let _taken = self.ask_celect(Input::Membership(delta), cx).is_ok();
         #[cfg(feature = "kgroup")]
@@ -231,28 +232,6 @@ impl Node {
         let sections = sections.ok_or(missing)?;
         let emit = |event, cx: &mut Context<'_, Self>| cx.event(Event::Sections(event));
         Ok(sections.step(cx, input, Message::Sections, Timer::Sections, emit)?)
-    }
-
-    fn ask_estimator(
-        &mut self,
-        input: Input<Estimator>,
-        cx: &mut Context<'_, Self>,
-    ) -> Result<(), Reject> {
-        let missing = self.missing();
-        let estimator = self.present.as_mut().and_then(|it| it.estimator.as_mut());
-        let estimator = estimator.ok_or(missing)?;
-        let mut estimated = None;
-        let emit = |event, cx: &mut Context<'_, Self>| {
-            if let estimate::Event::Estimated { upper, .. } = event {
-                estimated = Some(upper);
-            }
-            cx.event(Event::Estimate(event));
-        };
-        estimator.step(cx, input, Message::Estimate, Timer::Estimate, emit)?;
-        if let Some(nodes) = estimated {
-            self.raise_bound(nodes, cx);
-        }
-        Ok(())
     }
 
     fn ask_celect(
@@ -307,29 +286,7 @@ impl Node {
         }
     }
 
-    /// There may be so many nodes. The bound is never lowered: nodes behind a partition are not
-    /// counted.
-    fn raise_bound(&mut self, nodes: u32, cx: &mut Context<'_, Self>) {
-        let spare = self.counting().map_or(0, |counting| counting.spare);
-        let upper = nodes.saturating_add(spare);
-        let bound = |it: &Sections| it.config().section.upper;
-        if self.sections().is_none_or(|it| upper <= bound(it)) {
-            return;
-        }
-        if let Some(exclusion) = &mut self.exclusion {
-            exclusion.sections.section.upper = upper;
-        }
-        let bound = Input::Command(sections::Command::Bound(upper));
-        if self.ask_sections(bound, cx).is_ok() {
-            cx.event(Event::Raised(upper));
-        }
-    }
-
-    fn counting(&self) -> Option<&Counting> {
-        self.exclusion.as_ref()?.counting.as_ref()
-    }
-
-    const fn missing(&self) -> Reject {
+    pub(super) const fn missing(&self) -> Reject {
         match &self.exclusion {
             Some(_) => Reject::NotPresent,
             None => Reject::NoExclusion,
@@ -368,6 +325,7 @@ impl Node {
                 }
                 Ok(())
             }
+            #[cfg(feature = "estimate")]
             Command::Estimate => {
                 self.ask_estimator(Input::Command(estimate::Command::Estimate), cx)
             }
@@ -397,6 +355,7 @@ impl Node {
                 self.ask_membership(Input::Message { from, message }, cx)
             }
             Message::Sections(message) => self.ask_sections(Input::Message { from, message }, cx),
+            #[cfg(feature = "estimate")]
             Message::Estimate(message) => self.ask_estimator(Input::Message { from, message }, cx),
             Message::Election(message) => self.ask_celect(Input::Message { from, message }, cx),
             #[cfg(feature = "kgroup")]
@@ -417,13 +376,11 @@ impl Node {
                 self.inquire(timer, cx);
                 Ok(())
             }
+            #[cfg(feature = "estimate")]
             Timer::Estimate(timer) => of_this_life(self.ask_estimator(Input::Tick(timer), cx)),
+            #[cfg(feature = "estimate")]
             Timer::Count => {
-                if let Some(counting) = self.counting() {
-                    cx.arm(Timer::Count, counting.every);
-                }
-                // One is under way, or no other node is there: next time.
-                let _begun = self.command(Command::Estimate, cx).is_ok();
+                self.count(cx);
                 Ok(())
             }
             Timer::Election(timer) => of_this_life(self.ask_celect(Input::Tick(timer), cx)),

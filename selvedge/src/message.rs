@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 
-use selvedge_camera::{estimate, sections};
+#[cfg(feature = "estimate")]
+use selvedge_camera::estimate;
+use selvedge_camera::sections;
 use selvedge_celect as celect;
 use selvedge_core::Member;
 use selvedge_core::wire::{self, Envelope};
@@ -85,8 +87,8 @@ protocols! {
     Membership(membership::Message),
     /// Which node may enter a section.
     Sections(sections::Message),
-    /// How many nodes there are.
-    Estimate(estimate::Message),
+    /// The number of nodes. Feature `estimate`.
+    Estimate(estimate::Message) if "estimate",
     /// Which node leads.
     Election(celect::Message),
     /// What k-groups decide. Feature `kgroup`.

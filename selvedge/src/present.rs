@@ -1,5 +1,6 @@
 //! The machines beside membership, in one life.
 
+#[cfg(feature = "estimate")]
 use selvedge_camera::estimate::Estimator;
 use selvedge_camera::sections::Sections;
 use selvedge_celect::{Celect, Lowest};
@@ -12,6 +13,7 @@ use crate::{ConfigError, Election, Exclusion};
 pub(crate) struct Present {
     pub(crate) me: Member,
     pub(crate) sections: Option<Nested<Sections>>,
+    #[cfg(feature = "estimate")]
     pub(crate) estimator: Option<Nested<Estimator>>,
     pub(crate) celect: Option<Nested<Celect>>,
     #[cfg(feature = "kgroup")]
@@ -29,6 +31,7 @@ impl Present {
         let mut present = Self {
             me,
             sections: None,
+            #[cfg(feature = "estimate")]
             estimator: None,
             celect: None,
             #[cfg(feature = "kgroup")]
@@ -38,6 +41,7 @@ impl Present {
         if let Some(exclusion) = exclusion {
             let sections = Sections::new(me, exclusion.sections)?;
             present.sections = Some(Nested::new(sections));
+            #[cfg(feature = "estimate")]
             if let Some(counting) = &exclusion.counting {
                 let estimator = Estimator::new(me, counting.config.clone())?;
                 present.estimator = Some(Nested::new(estimator));

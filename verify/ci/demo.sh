@@ -1,7 +1,7 @@
-# The demo with ten seeds. Read by `.ci/run`.
+# The demos with ten seeds. Read by `.ci/run`.
 # shellcheck shell=bash
 
-# The demo with ten seeds, two at a time: five of them on the machine as it is, and five beside a
+# All demos with ten seeds, two at a time: five of them on the machine as it is, and five beside a
 # process that keeps one core busy. What depends on the machine's speed says so, and is no failure
 # where the machine was late.
 demo() {
@@ -35,15 +35,36 @@ demo_each() {
     return "$failed"
 }
 
+# The mesh, the building and the ledger with one seed, beside each other.
 demo_one() {
-    local seed=$1 start=$SECONDS told=$target/demo/$1.txt outcome=held
-    if ! timeout 180 "$target/release/selvedge" demo --seed "$seed" --out "$target/demo/$seed.html" >"$told" 2>&1; then
-        printf 'seed %s: FAILED after %d s\n' "$seed" $((SECONDS - start))
+    local seed=$1 story failed=0
+    local -a running=()
+    for story in mesh building ledger; do
+        demo_story "$seed" "$story" &
+        running+=($!)
+    done
+    for story in "${running[@]}"; do
+        wait "$story" || failed=1
+    done
+    return "$failed"
+}
+
+demo_story() {
+    local seed=$1 story=$2 start=$SECONDS outcome=held
+    local told=$target/demo/$seed-$story.txt
+    local -a call=(demo)
+    case $story in
+    mesh) call+=(--out "$target/demo/$seed-mesh.html") ;;
+    building) call+=(building --out "$target/demo/$seed-building.html") ;;
+    ledger) call+=(ledger) ;;
+    esac
+    if ! timeout 180 "$target/release/selvedge" "${call[@]}" --seed "$seed" >"$told" 2>&1; then
+        printf 'seed %s, %s: FAILED after %d s\n' "$seed" "$story" $((SECONDS - start))
         cat "$told"
         return 1
     fi
     if grep 'not judged$' "$told"; then
         outcome='held, as far as the machine was fast enough'
     fi
-    printf 'seed %s: %s, %d s\n' "$seed" "$outcome" $((SECONDS - start))
+    printf 'seed %s, %s: %s, %d s\n' "$seed" "$story" "$outcome" $((SECONDS - start))
 }

@@ -46,6 +46,11 @@ impl Case {
     ) -> Scenario {
         breaks(self.name, steps, self.setup, rules, promise)
     }
+
+    /// An erratum: the thesis' rules break the promise after so many steps, and ours hold.
+    pub(super) fn pair(self, promise: Promise, steps: usize) -> [Scenario; 2] {
+        [self.ours(), self.under(&Published::THESIS, promise, steps)]
+    }
 }
 
 /// Nodes 1 and 2 enter once each.
@@ -311,9 +316,7 @@ fn two_wait_for_one() -> Case {
 
 /// Each erratum: the published rules break, ours hold.
 pub(super) fn pairs() -> Vec<Scenario> {
-    let thesis = &Published::THESIS;
-    let mut all = Vec::new();
-    for (case, promise, steps) in [
+    let broken = [
         (joined_while_waiting(), Exclusion, 7),
         (holder_suspected(), Exclusion, 5),
         (holder_suspected_by_friend(), Exclusion, 7),
@@ -328,10 +331,9 @@ pub(super) fn pairs() -> Vec<Scenario> {
         (issued_again(), Tokens, 8),
         (rival_is_suspected(), Exclusion, 9),
         (forgotten_among_three(), Exclusion, 6),
-    ] {
-        all.push(case.ours());
-        all.push(case.under(thesis, promise, steps));
-    }
+    ];
+    let pairs = |(case, promise, steps): (Case, _, _)| case.pair(promise, steps);
+    let mut all: Vec<Scenario> = broken.into_iter().flat_map(pairs).collect();
     // What the thesis does right: only a part of it taken out breaks these.
     all.extend([
         deferred_is_suspected().ours(),

@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Delta, Input, Machine, Member, Span};
-use selvedge_sim::check::{Bounds, Model, Observer, Scenario};
+use selvedge_sim::check::{Bounds, Expected, Model, Observer, Scenario, Trial, breaks, holds};
 
 use super::{Promise, Setup};
 use crate::published::Rules;
@@ -19,30 +19,35 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     const ROOM_FOR_ONE: &str = "2 sections, and a common friend with room for one";
     let friend = friend();
     alloc::vec![
-        two().holds("2 sections, 2 nodes", 1_578),
-        friend.holds(ROOM_FOR_ONE, 2_219),
-        Case {
-            bounds: Bounds {
-                drops: 1,
-                duplicates: 1,
-                ..Setup::CALM
-            },
-            // Without it a lost RELEASE keeps the friend's only place.
-            refresh: Span::secs(30),
-            ..friend
-        }
-        .holds("2 sections, room for one, loss and duplicate", 488_923),
-        friend.breaks(
-            ROOM_FOR_ONE,
-            &[Published::DropWithOks],
-            Promise::Exclusion,
-            10
+        holds("2 sections, 2 nodes", 1_578, two()),
+        holds(ROOM_FOR_ONE, 2_219, friend),
+        holds(
+            "2 sections, room for one, loss and duplicate",
+            488_923,
+            Case {
+                bounds: Bounds {
+                    drops: 1,
+                    duplicates: 1,
+                    ..Setup::CALM
+                },
+                // Without it a lost RELEASE keeps the friend's only place.
+                refresh: Span::secs(30),
+                ..friend
+            }
         ),
-        friend.breaks(
+        breaks(
             ROOM_FOR_ONE,
+            10,
+            friend,
+            &[Published::DropWithOks],
+            Promise::Exclusion
+        ),
+        breaks(
+            ROOM_FOR_ONE,
+            13,
+            friend,
             &[Published::DropWithTokens],
-            Promise::Tokens,
-            13
+            Promise::Tokens
         ),
     ]
 }
@@ -89,26 +94,6 @@ fn friend() -> Case {
 }
 
 impl Case {
-    fn holds(self, name: &str, states: usize) -> Scenario {
-        Scenario::holds(super::named(name), states, move || self.model())
-    }
-
-    fn breaks(
-        self,
-        name: &str,
-        rules: &'static [Published],
-        promise: Promise,
-        steps: usize,
-    ) -> Scenario {
-        let only = Some(promise);
-        let case = Self {
-            rules,
-            only,
-            ..self
-        };
-        Scenario::breaks(super::named(name), steps, move || case.model())
-    }
-
     fn machine(&self, id: u64) -> Sections {
         let all = u32::try_from(self.lists.len()).unwrap_or(u32::MAX);
         let default = crate::Config::new(all);
@@ -195,6 +180,25 @@ impl Case {
             });
         }
         model
+    }
+}
+
+impl Trial for Case {
+    const PROTOCOL: &'static str = "camera";
+
+    type Rule = Published;
+    type Promise = Promise;
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], promise: Promise) -> Self {
+        Self {
+            rules,
+            only: Some(promise),
+            ..self
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::{format, vec};
 
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Delta, Input, Machine as _, Member, Span};
-use selvedge_sim::check::{Bounds, Model, Observer, State};
+use selvedge_sim::check::{Bounds, Expected, Model, Observer, Scenario, State, Trial};
 
 use crate::message::OK_MAX_LEN;
 use crate::published::Rules;
@@ -275,6 +275,25 @@ impl Setup {
             model = model.deltas(node, told);
         }
         model
+    }
+}
+
+impl Trial for Setup {
+    const PROTOCOL: &'static str = "camera";
+
+    type Rule = Published;
+    type Promise = Promise;
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], promise: Promise) -> Self {
+        Self {
+            rules,
+            only: Some(promise),
+            ..self
+        }
     }
 }
 

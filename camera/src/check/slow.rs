@@ -234,18 +234,13 @@ fn dies_while_building() -> Case {
 
 /// Each erratum: the published rules break, ours hold.
 pub(super) fn pairs() -> Vec<Scenario> {
-    let thesis = &Published::THESIS;
-    let mut all = Vec::new();
-    for (case, promise, steps) in [
-        (strangers(), Exclusion, 10),
-        (joined_later(), Exclusion, 8),
-        (parent_dies(), Progress, 11),
-        (dies_while_building(), Exclusion, 14),
-    ] {
-        all.push(case.ours());
-        all.push(case.under(thesis, promise, steps));
-    }
-    all
+    let pairs = [
+        strangers().pair(Exclusion, 10),
+        joined_later().pair(Exclusion, 8),
+        parent_dies().pair(Progress, 11),
+        dies_while_building().pair(Exclusion, 14),
+    ];
+    pairs.into_iter().flatten().collect()
 }
 
 /// Our rules with one part taken out, each in the scenario that needs it.

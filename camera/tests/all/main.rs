@@ -12,6 +12,9 @@
 
 extern crate alloc;
 
+#[path = "../../../core/tests/golden/frames.rs"]
+mod frames;
+
 mod contract;
 mod entry;
 mod errata;

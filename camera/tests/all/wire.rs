@@ -10,15 +10,11 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_camera::{
-    Branch, Camera, Command, Config, Event, KIND, Message, Request, Rival, Token, TreeId,
+    Branch, Camera, Command, Config, Event, Message, Request, Rival, Token, TreeId,
 };
-use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
 
-fn frame(from: Member, message: &Message) -> Vec<u8> {
-    let message = message.clone();
-    postcard::to_extend(&Envelope { from, message }, vec![VERSION, KIND]).unwrap()
-}
+use super::frames::{self, frame};
 
 fn samples() -> Vec<Message> {
     let request = Request {
@@ -137,22 +133,12 @@ fn the_format_stays_as_it_is() {
         "010201000c 0900ac0207 ec02",
         "010201000d 04 ac02 07 020900",
     ];
-    assert_eq!(samples().len(), golden.len());
-    for (message, golden) in samples().iter().zip(golden) {
-        let bytes = frame(Member::new(1, 0), message);
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, golden.replace(' ', ""), "{message:?}");
-        let envelope: Envelope<Message> = postcard::from_bytes(&bytes[2..]).unwrap();
-        assert_eq!(&envelope.message, message);
-    }
+    frames::stay(&samples(), &golden);
 }
 
 #[test]
 fn lengths_are_foretold() {
-    for message in samples() {
-        let bytes = postcard::to_extend(&message, Vec::new()).unwrap();
-        assert_eq!(message.encoded_len(), bytes.len(), "{message:?}");
-    }
+    frames::lengths_are_foretold(&samples());
 }
 
 /// Node 1 has said OK to 40 others, each with the longest names and numbers. Node 2 learns of all

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Member};
-use selvedge_sim::check::{Bounds, Scenario};
+use selvedge_sim::check::{Bounds, Erratum, Scenario};
 
 use super::Promise::{Liveness, Safety};
-use super::{Leads, Lists, Promise, Setup, breaks, holds};
+use super::{Leads, Lists, Setup};
 use crate::Command::{self, Elect};
 use crate::Protocol::{Hybrid, Optimistic};
 use crate::Published;
@@ -25,28 +25,11 @@ const A_CRASH: Bounds = Bounds {
     ..Setup::CALM
 };
 
-/// A setup in which rules are tried.
-struct Case {
-    name: &'static str,
-    setup: Setup,
-    /// States under our rules.
-    states: usize,
-    rule: &'static [Published],
-    promise: Promise,
-    /// Steps until it breaks.
-    steps: usize,
-}
+type Case = Erratum<Setup>;
 
 pub(super) fn pairs() -> Vec<Scenario> {
     let cases = answers().into_iter().chain(orders()).chain(health());
-    cases
-        .flat_map(|it| {
-            [
-                holds(it.name, it.states, it.setup),
-                breaks(it.name, it.steps, it.setup, it.rule, it.promise),
-            ]
-        })
-        .collect()
+    cases.flat_map(Case::pair).collect()
 }
 
 /// What is asked and answered.
@@ -67,7 +50,7 @@ fn answers() -> Vec<Case> {
                 ..Setup::full(2, 0, 0)
             },
             states: 6,
-            rule: &[Published::OwnerLeftOut],
+            rules: &[Published::OwnerLeftOut],
             promise: Safety,
             steps: 4,
         },
@@ -79,7 +62,7 @@ fn answers() -> Vec<Case> {
                 ..Setup::full(4, 2, 0)
             },
             states: 57,
-            rule: &[Published::NoDiscovery],
+            rules: &[Published::NoDiscovery],
             promise: Liveness,
             steps: 1,
         },
@@ -90,7 +73,7 @@ fn answers() -> Vec<Case> {
                 ..Setup { nodes: 3, ..dead }
             },
             states: 47,
-            rule: &[Published::RetriesTheDead],
+            rules: &[Published::RetriesTheDead],
             promise: Liveness,
             steps: 2,
         },
@@ -102,7 +85,7 @@ fn answers() -> Vec<Case> {
                 ..dead
             },
             states: 154,
-            rule: &[Published::SkipsLocally],
+            rules: &[Published::SkipsLocally],
             promise: Safety,
             steps: 10,
         },
@@ -117,7 +100,7 @@ fn answers() -> Vec<Case> {
                 ..Setup::full(4, 1, 1)
             },
             states: 14_076,
-            rule: &[Published::AnyRun],
+            rules: &[Published::AnyRun],
             promise: Safety,
             steps: 23,
         },
@@ -136,7 +119,7 @@ fn orders() -> Vec<Case> {
                 ..Setup::full(3, 0, 1)
             },
             states: 1_699,
-            rule: &[Published::LowestWins],
+            rules: &[Published::LowestWins],
             promise: Liveness,
             steps: 6,
         },
@@ -149,7 +132,7 @@ fn orders() -> Vec<Case> {
                 ..Setup::full(3, 1, 0)
             },
             states: 58,
-            rule: &[Published::LastWins],
+            rules: &[Published::LastWins],
             promise: Safety,
             steps: 11,
         },
@@ -162,7 +145,7 @@ fn orders() -> Vec<Case> {
                 ..Setup::full(2, 0, 0)
             },
             states: 196,
-            rule: &[Published::GivesUp],
+            rules: &[Published::GivesUp],
             promise: Liveness,
             steps: 3,
         },
@@ -184,7 +167,7 @@ fn health() -> Vec<Case> {
                 ..Setup::full(3, 1, 0)
             },
             states: 58,
-            rule: &[Published::LowestWins],
+            rules: &[Published::LowestWins],
             promise: Safety,
             steps: 11,
         },
@@ -204,7 +187,7 @@ fn health() -> Vec<Case> {
                 ..Setup::full(4, 2, 0)
             },
             states: 1_695,
-            rule: &[Published::RestartsWhenEmpty],
+            rules: &[Published::RestartsWhenEmpty],
             promise: Safety,
             steps: 19,
         },

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Input, Machine as _, Member, NodeId, Rank, Span};
-use selvedge_sim::check::{Bounds, Model, Node, Observer, State};
+use selvedge_sim::check::{Bounds, Expected, Model, Node, Observer, Scenario, State, Trial};
 
 use crate::published::Rules;
 use crate::{Attribute, Ballot, Celect, Command, Config, Estimation, Event, Protocol, Published};
@@ -444,6 +444,25 @@ impl Setup {
             right.is_none() || leader == right
         };
         follows_one(state) && state.machines().all(is_right)
+    }
+}
+
+impl Trial for Setup {
+    const PROTOCOL: &'static str = "celect";
+
+    type Rule = Published;
+    type Promise = Promise;
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], promise: Promise) -> Self {
+        Self {
+            rules,
+            only: Some(promise),
+            ..self
+        }
     }
 }
 

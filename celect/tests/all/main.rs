@@ -11,6 +11,9 @@
 
 extern crate alloc;
 
+#[path = "../../../core/tests/golden/frames.rs"]
+mod frames;
+
 mod answers;
 mod closed_loop;
 mod differ;

@@ -9,16 +9,12 @@
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_celect::{
-    Ballot, Celect, Command, Config, Estimation, Event, KIND, LeaderState, Lowest, Members,
-    Message, Protocol, Source,
+    Ballot, Celect, Command, Config, Estimation, Event, LeaderState, Lowest, Members, Message,
+    Protocol, Source,
 };
-use selvedge_core::wire::{Envelope, VERSION};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Span, Time};
 
-fn frame(from: Member, message: &Message) -> Vec<u8> {
-    let message = message.clone();
-    postcard::to_extend(&Envelope { from, message }, vec![VERSION, KIND]).unwrap()
-}
+use super::frames::{self, frame};
 
 fn members(ids: &[u64]) -> Members {
     ids.iter().map(|&id| Member::new(id, 1)).collect()
@@ -98,22 +94,12 @@ fn the_format_stays_as_it_is() {
         "01050100 07 ac02090203 8201 01",
         "01050100 08 ac02090203 01 01 ac02 904e",
     ];
-    assert_eq!(samples().len(), golden.len());
-    for (message, golden) in samples().iter().zip(golden) {
-        let bytes = frame(Member::new(1, 0), message);
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, golden.replace(' ', ""), "{message:?}");
-        let envelope: Envelope<Message> = postcard::from_bytes(&bytes[2..]).unwrap();
-        assert_eq!(&envelope.message, message);
-    }
+    frames::stay(&samples(), &golden);
 }
 
 #[test]
 fn lengths_are_foretold() {
-    for message in samples() {
-        let bytes = postcard::to_extend(&message, Vec::new()).unwrap();
-        assert_eq!(message.encoded_len(), bytes.len(), "{message:?}");
-    }
+    frames::lengths_are_foretold(&samples());
 }
 
 /// 40 nodes with the longest names, all of whom are suspected, in frames of an IEEE 802.15.4

@@ -21,7 +21,7 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    demo: command::demo::Demo,
+    demo: command::demo::Mesh,
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,7 +17,7 @@ mod scenario;
 pub mod term;
 mod trace;
 
-pub use page::{page, section, style};
+pub use page::page;
 pub use picture::picture;
 pub use report::{Report, RoutineReport, write_report};
 pub use run::{Outage, Plan, Watch, run};

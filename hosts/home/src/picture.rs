@@ -1,19 +1,16 @@
 //! The lineage table as a picture: devices down, time to the right, a colour for each routine.
 
-use core::fmt::Write;
 use std::collections::BTreeMap;
 
+use maud::{Markup, html};
 use selvedge_core::{NodeId, Time};
+use selvedge_draw::{Px, Shape, Timeline};
 use selvedge_safehome::{RoutineId, Scheduler};
 
 use super::colour::colour;
 use super::report::{Report, seconds};
 use super::trace::{Access, End, Happened, Lease};
 
-const WIDTH: f64 = 1_240.0;
-const LEFT: f64 = 216.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 30.0;
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
 /// How far bars begin below their row's top; below them is room for routines that wait.
@@ -27,47 +24,23 @@ const HATCH: f64 = 6.0;
 /// How many lanes of waiting routines fit below a bar.
 const LANES: usize = 3;
 
-/// Draws a run. Colours of routines are in it, the others come from [`style`](super::style).
+/// Draws a run. Colours of routines are in it, the others come from the page's style.
 #[must_use]
 pub fn picture(report: &Report) -> String {
     let sketch = Sketch::new(report);
-    let bottom = TOP + ROW * sketch.rows.len() as f64;
-    let height = bottom + 42.0;
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"Which routine had which device when\">\n"
-    );
-    sketch.ground(&mut svg, bottom);
-    sketch.outages(&mut svg);
-    sketch.waits(&mut svg);
-    sketch.ways(&mut svg);
-    sketch.bars(&mut svg);
-    sketch.restores(&mut svg);
-    sketch.marks(&mut svg);
-    svg.push_str("</svg>\n");
-    svg
-}
-
-/// The outline of a symbol around the origin.
-pub(super) fn shape(name: &str) -> &'static str {
-    match name {
-        "post" => "<circle class=\"lent\" r=\"3.4\"/>",
-        "pre" => "<path class=\"lent\" d=\"M0 -4.4 L4.4 0 L0 4.4 L-4.4 0 Z\"/>",
-        "abort" => {
-            "<path class=\"stroke halo\" d=\"M-4 -4 L4 4 M-4 4 L4 -4\"/><path class=\"stroke\" d=\"M-4 -4 L4 4 M-4 4 L4 -4\"/>"
-        }
-        "back" => "<path class=\"solid\" d=\"M5 -5 L-4 0 L5 5 Z\"/>",
-        "failed" => "<path class=\"solid\" d=\"M-5 -4 L0 5 L5 -4 Z\"/>",
-        "restarted" => "<path class=\"solid\" d=\"M-5 4 L0 -5 L5 4 Z\"/>",
-        _ => "",
-    }
-}
-
-/// Escapes characters that have a meaning in SVG and HTML.
-pub(super) fn text(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    let marks = html! {
+        (sketch.ground())
+        (sketch.outages())
+        (sketch.waits())
+        (sketch.ways())
+        (sketch.bars())
+        (sketch.restores())
+        (sketch.leases())
+        (sketch.happened())
+        (sketch.aborts())
+    };
+    let label = "Which routine had which device when";
+    sketch.time.svg(label, &marks).into_string()
 }
 
 /// The colour of a routine.
@@ -79,6 +52,7 @@ struct Sketch<'a> {
     report: &'a Report,
     /// The devices that are drawn, and the row of each.
     rows: BTreeMap<NodeId, usize>,
+    time: Timeline,
 }
 
 /// A run of accesses of one routine to one device without another one between them.
@@ -94,128 +68,85 @@ impl<'a> Sketch<'a> {
             accesses.any(|it| it.device == *device) || happened.any(|it| it.1 == *device)
         };
         let devices = report.plan.home.catalogue.iter().map(|(id, _)| id);
-        let rows = devices.filter(is_used).zip(0..).collect();
-        Self { report, rows }
+        let rows: BTreeMap<NodeId, usize> = devices.filter(is_used).zip(0..).collect();
+        let time = Timeline {
+            width: 1_240.0,
+            left: 216.0,
+            top: 12.0,
+            row: ROW,
+            rows: rows.len(),
+            end: seconds(report.trace.end),
+        };
+        Self { report, rows, time }
     }
 
     fn x(&self, time: Time) -> f64 {
-        let end = seconds(self.report.trace.end).max(0.001);
-        LEFT + (seconds(time) / end).min(1.0) * (WIDTH - LEFT - RIGHT)
+        self.time.x(seconds(time))
     }
 
     fn top(&self, device: NodeId) -> f64 {
         let row = self.rows.get(&device).copied().unwrap_or_default();
-        TOP + ROW * row as f64
+        self.time.top_of(row)
     }
 
-    fn device(&self, device: NodeId) -> String {
+    fn device(&self, device: NodeId) -> &'a str {
         let name = self.report.plan.home.catalogue.name(device);
-        text(name.unwrap_or("?"))
+        name.unwrap_or("?")
     }
 
     fn routine(&self, id: RoutineId) -> String {
         let run = self.report.trace.occurrences.get(&id);
-        text(&run.map_or_else(String::new, |it| format!("{} {}", id.0, it.name)))
+        run.map_or_else(String::new, |it| format!("{} {}", id.0, it.name))
     }
 
-    /// Rows, names, the grid and its hours.
-    fn ground(&self, svg: &mut String, bottom: f64) {
-        for (&device, row) in &self.rows {
-            let top = self.top(device);
-            if row % 2 == 0 {
-                put(
-                    svg,
-                    format_args!(
-                        "<rect class=\"row\" x=\"0\" y=\"{top:.1}\" width=\"{WIDTH}\" height=\"{ROW}\"/>\n"
-                    ),
-                );
+    fn accesses_of(&self, routine: RoutineId) -> impl DoubleEndedIterator<Item = &'a Access> {
+        let accesses = self.report.trace.accesses.iter();
+        accesses.filter(move |it| it.routine == routine)
+    }
+
+    /// Rows, names and the grid.
+    fn ground(&self) -> Markup {
+        html! {
+            @for (&device, row) in &self.rows {
+                @let top = self.top(device);
+                @if row % 2 == 0 {
+                    rect.row x="0" y=(Px(top)) width=(self.time.width) height=(ROW) {}
+                }
+                (self.time.name(top + PAD + BAR / 2.0 + 4.0, self.device(device)))
             }
-            put(
-                svg,
-                format_args!(
-                    "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>\n",
-                    LEFT - 10.0,
-                    top + PAD + BAR / 2.0 + 4.0,
-                    self.device(device),
-                ),
-            );
+            (self.time.grid("the start"))
         }
-        let end = seconds(self.report.trace.end);
-        let step = step(end);
-        let mut at = 0;
-        while (at as f64) <= end {
-            let x = self.x(Time(at * 1_000_000));
-            put(
-                svg,
-                format_args!(
-                    "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>\
-                     <text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\">{label}</text>\
-                     <text class=\"tick\" x=\"{x:.1}\" y=\"{:.1}\">{label}</text>\n",
-                    TOP - 8.0,
-                    bottom + 16.0,
-                    label = label(at),
-                ),
-            );
-            at += step;
-        }
-        let unit = if end >= 3_600.0 {
-            "hours, minutes and seconds"
-        } else {
-            "minutes and seconds"
-        };
-        put(
-            svg,
-            format_args!(
-                "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{unit} since the start</text>\n",
-                f64::midpoint(LEFT, WIDTH - RIGHT),
-                bottom + 34.0,
-            ),
-        );
     }
 
     /// When devices were really down.
-    fn outages(&self, svg: &mut String) {
-        for outage in &self.report.plan.outages {
-            if !self.rows.contains_key(&outage.device) {
-                continue;
+    fn outages(&self) -> Markup {
+        let outages = self.report.plan.outages.iter();
+        let outages = outages.filter(|it| self.rows.contains_key(&it.device));
+        html! {
+            @for it in outages {
+                @let from = self.x(it.from);
+                @let until = self.x(it.until).max(from + NARROW);
+                @let top = self.top(it.device);
+                path.hatch d=(hatch(from, until, top + ROW)) {}
+                rect.down x=(Px(from)) y=(Px(top)) width=(Px(until - from)) height=(ROW) {
+                    title {
+                        (self.device(it.device)) " was down, " (Px(seconds(it.from))) " s to "
+                        (Px(seconds(it.until))) " s"
+                    }
+                }
             }
-            let (from, until) = (self.x(outage.from), self.x(outage.until));
-            let until = until.max(from + NARROW);
-            let top = self.top(outage.device);
-            // Hatched by lines: a pattern would have to be found by its name in the page.
-            let mut lines = String::new();
-            let mut x = from;
-            while x < until {
-                let length = (until - x).min(ROW);
-                put(
-                    &mut lines,
-                    format_args!("M{x:.1} {:.1} l{length:.1} -{length:.1} ", top + ROW),
-                );
-                x += HATCH;
-            }
-            put(
-                svg,
-                format_args!(
-                    "<path class=\"hatch\" d=\"{lines}\"/><rect class=\"down\" x=\"{from:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{ROW}\">\
-                     <title>{} was down, {:.1} s to {:.1} s</title></rect>\n",
-                    until - from,
-                    self.device(outage.device),
-                    seconds(outage.from),
-                    seconds(outage.until),
-                ),
-            );
         }
     }
 
     /// The routines that waited for a device: a thin line below the bars.
-    fn waits(&self, svg: &mut String) {
+    fn waits(&self) -> Markup {
         let mut lanes: BTreeMap<(NodeId, usize), f64> = BTreeMap::new();
         let mut accesses: Vec<&Access> = self.report.trace.accesses.iter().collect();
         accesses.sort_by_key(|it| it.waited);
-        for it in accesses {
+        let long = accesses.into_iter().filter_map(|it| {
             let (from, until) = (self.x(it.waited), self.x(it.from));
             if until - from < SHORT_WAIT {
-                continue;
+                return None;
             }
             let is_free = |lane: &usize| {
                 let taken = lanes.get(&(it.device, *lane));
@@ -223,26 +154,21 @@ impl<'a> Sketch<'a> {
             };
             let lane = (0..LANES).find(is_free).unwrap_or(LANES - 1);
             lanes.insert((it.device, lane), until);
-            let y = self.top(it.device) + PAD + BAR + 2.6 + 2.8 * lane as f64;
-            let for_whom = self
-                .report
-                .trace
-                .waited_for(it)
-                .map_or_else(String::new, |id| {
-                    format!(", which {} had", self.routine(id))
-                });
-            put(
-                svg,
-                format_args!(
-                    "<line class=\"it wait r{id}\" x1=\"{from:.1}\" x2=\"{until:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"{}\">\
-                     <title>{} waited {:.1} s for the {}{for_whom}</title></line>\n",
-                    colour_of(it.routine),
-                    self.routine(it.routine),
-                    seconds(it.from) - seconds(it.waited),
-                    self.device(it.device),
-                    id = it.routine.0,
-                ),
-            );
+            Some((it, from, until, lane))
+        });
+        html! {
+            @for (it, from, until, lane) in long {
+                @let y = Px(self.top(it.device) + PAD + BAR + 2.6 + 2.8 * lane as f64);
+                line class={ "it wait r" (it.routine.0) } x1=(Px(from)) x2=(Px(until)) y1=(y) y2=(y) stroke=(colour_of(it.routine)) {
+                    title {
+                        (self.routine(it.routine)) " waited " (Px(seconds(it.from) - seconds(it.waited)))
+                        " s for the " (self.device(it.device))
+                        @if let Some(id) = self.report.trace.waited_for(it) {
+                            ", which " (self.routine(id)) " had"
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -265,86 +191,74 @@ impl<'a> Sketch<'a> {
         turns
     }
 
-    fn bars(&self, svg: &mut String) {
-        for &device in self.rows.keys() {
-            let turns = self.turns(device);
-            let starts: Vec<f64> = turns.iter().map(|it| self.x(it.from())).collect();
-            // Where bars are so close that labels would overlap, only the first has a label.
-            let mut free = f64::NEG_INFINITY;
-            for (nth, turn) in turns.iter().enumerate() {
-                let next = starts.get(nth + 1).copied();
-                self.bar(svg, device, turn, next, &mut free);
+    fn bars(&self) -> Markup {
+        html! {
+            @for &device in self.rows.keys() {
+                @let turns = self.turns(device);
+                @for turn in &turns { (self.bar(device, turn)) }
+                (self.labels(device, &turns))
             }
         }
     }
 
-    fn bar(
-        &self,
-        svg: &mut String,
-        device: NodeId,
-        turn: &Turn<'a>,
-        next: Option<f64>,
-        free: &mut f64,
-    ) {
+    fn bar(&self, device: NodeId, turn: &Turn<'a>) -> Markup {
         let Some(id) = turn.routine() else {
-            return;
+            return Markup::default();
         };
         let end = self.report.trace.end;
-        let fill = colour_of(id);
-        let (first, last) = (self.x(turn.from()), self.x(turn.until(end)));
-        let y = self.top(device) + PAD;
-        if turn.accesses.len() > 1 {
-            // It kept the device between its commands.
-            put(
-                svg,
-                format_args!(
-                    "<rect class=\"it kept r{}\" x=\"{first:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"4\" fill=\"{fill}\"/>\n",
-                    id.0,
-                    y + BAR / 2.0 - 2.0,
-                    (last - first).max(NARROW),
-                ),
-            );
+        let (fill, top) = (colour_of(id), self.top(device) + PAD);
+        let rect = |class: &str, from: Time, until: Time, y: f64, height: f64, title: &str| {
+            let x = self.x(from);
+            let width = (self.x(until) - x).max(NARROW);
+            html! {
+                rect class={ "it " (class) " r" (id.0) } x=(Px(x)) y=(Px(y)) width=(Px(width)) height=(height) fill=(fill) stroke=(fill) {
+                    title { (title) }
+                }
+            }
+        };
+        let kept = format!("{} kept it between two commands", self.routine(id));
+        html! {
+            @if turn.accesses.len() > 1 {
+                (rect("kept", turn.from(), turn.until(end), top + BAR / 2.0 - 2.0, 4.0, &kept))
+            }
+            @for it in &turn.accesses {
+                @let class = if it.done { "bar" } else { "bar failed" };
+                (rect(class, it.from, it.until.min(end), top, BAR, &self.title(it)))
+            }
         }
-        for it in &turn.accesses {
-            let (from, until) = (self.x(it.from), self.x(it.until.min(end)));
-            let class = if it.done { "bar" } else { "bar failed" };
-            put(
-                svg,
-                format_args!(
-                    "<rect class=\"it {class} r{}\" x=\"{from:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{BAR}\" fill=\"{fill}\" stroke=\"{fill}\"><title>{}</title></rect>\n",
-                    id.0,
-                    (until - from).max(NARROW),
-                    self.title(it),
-                ),
-            );
-        }
-        let last = last.max(first + NARROW);
-        let (inside, digits) = (last - first, 7.0 * id.0.to_string().len() as f64);
-        let whole = self.routine(id);
-        let baseline = y + BAR / 2.0 + 4.0;
-        if inside >= digits + 4.0 {
-            let is_long = inside >= 6.6 * whole.chars().count() as f64 + 8.0;
-            let number = id.0.to_string();
-            put(
-                svg,
-                format_args!(
-                    "<text class=\"it in r{}\" x=\"{:.1}\" y=\"{baseline:.1}\">{}</text>\n",
-                    id.0,
-                    if is_long { first + 6.0 } else { first + 2.5 },
-                    if is_long { &whole } else { &number },
-                ),
-            );
-        } else if first >= *free && next.is_none_or(|next| next >= last + digits + 3.0) {
-            put(
-                svg,
-                format_args!(
-                    "<text class=\"it by r{}\" x=\"{:.1}\" y=\"{baseline:.1}\">{}</text>\n",
-                    id.0,
-                    last + 2.0,
-                    id.0,
-                ),
-            );
-            *free = last + digits + 2.0;
+    }
+
+    /// The numbers of routines in their bars, and their names where there is room. Where bars are so
+    /// close that labels would overlap, only the first has a label.
+    fn labels(&self, device: NodeId, turns: &[Turn<'a>]) -> Markup {
+        let end = self.report.trace.end;
+        let y = Px(self.top(device) + PAD + BAR / 2.0 + 4.0);
+        let mut free = f64::NEG_INFINITY;
+        let next = turns.iter().skip(1).map(|it| Some(self.x(it.from())));
+        let labels = turns
+            .iter()
+            .zip(next.chain([None]))
+            .filter_map(|(turn, next)| {
+                let id = turn.routine()?;
+                let first = self.x(turn.from());
+                let last = self.x(turn.until(end)).max(first + NARROW);
+                let (inside, number, whole) = (last - first, id.0.to_string(), self.routine(id));
+                let digits = 7.0 * number.len() as f64;
+                if inside >= 6.6 * whole.chars().count() as f64 + 8.0 {
+                    Some((id, "in", first + 6.0, whole))
+                } else if inside >= digits + 4.0 {
+                    Some((id, "in", first + 2.5, number))
+                } else if first >= free && next.is_none_or(|next| next >= last + digits + 3.0) {
+                    free = last + digits + 2.0;
+                    Some((id, "by", last + 2.0, number))
+                } else {
+                    None
+                }
+            });
+        html! {
+            @for (id, class, x, label) in labels {
+                text class={ "it " (class) " r" (id.0) } x=(Px(x)) y=(y) { (label) }
+            }
         }
     }
 
@@ -356,24 +270,22 @@ impl<'a> Sketch<'a> {
             "{}: {} to {}, {from:.1} s to {until:.1} s",
             self.routine(it.routine),
             self.device(it.device),
-            text(&it.state.to_string()),
+            it.state,
         );
         if !it.done {
             title.push_str("; it did not do it, or not in time");
         }
         let waited = from - seconds(it.waited);
         if waited >= 0.5 {
-            put(&mut title, format_args!("; waited {waited:.1} s"));
+            title += &format!("; waited {waited:.1} s");
         }
         match self.lease(it) {
-            Some(Lease::Post(of)) => put(
-                &mut title,
-                format_args!("; lent by {}, which was not finished", self.routine(of)),
-            ),
-            Some(Lease::Pre(of)) => put(
-                &mut title,
-                format_args!("; before {}, which had started", self.routine(of)),
-            ),
+            Some(Lease::Post(of)) => {
+                title += &format!("; lent by {}, which was not finished", self.routine(of));
+            }
+            Some(Lease::Pre(of)) => {
+                title += &format!("; before {}, which had started", self.routine(of));
+            }
             None => {}
         }
         title
@@ -385,114 +297,94 @@ impl<'a> Sketch<'a> {
         self.report.trace.lease(it, config.visibility, late)
     }
 
-    fn restores(&self, svg: &mut String) {
+    fn restores(&self) -> Markup {
         let end = self.report.trace.end;
-        for it in &self.report.trace.restores {
-            let (from, until) = (self.x(it.from), self.x(it.until.min(end)));
-            let title = format!(
-                "{} is brought back to {}, {:.1} s{}",
-                self.device(it.device),
-                text(&it.state.to_string()),
-                seconds(it.from),
-                if it.done { "" } else { ": it did not do it" },
-            );
-            // Below what restarts, and what is undone, at the same time.
-            let y = self.top(it.device) + ROW - 6.0;
-            let x = f64::midpoint(from, until);
-            put(
-                svg,
-                format_args!(
-                    "<g class=\"sign back\" transform=\"translate({x:.1} {y:.1})\"><title>{title}</title>{}</g>\n",
-                    shape("back"),
-                ),
-            );
+        html! {
+            @for it in &self.report.trace.restores {
+                @let at = f64::midpoint(seconds(it.from), seconds(it.until.min(end)));
+                @let title = format!(
+                    "{} is brought back to {}, {:.1} s{}",
+                    self.device(it.device),
+                    it.state,
+                    seconds(it.from),
+                    if it.done { "" } else { ": it did not do it" },
+                );
+                // Below what restarts, and what is undone, at the same time.
+                (self.time.sign("back", at, self.top(it.device) + ROW - 6.0, Shape::Back, &title))
+            }
         }
     }
 
-    fn marks(&self, svg: &mut String) {
-        for it in &self.report.trace.accesses {
-            let (name, title) = match self.lease(it) {
-                Some(Lease::Post(_)) => ("post", self.title(it)),
-                Some(Lease::Pre(_)) => ("pre", self.title(it)),
-                None => continue,
-            };
-            let (x, y) = (self.x(it.from), self.top(it.device) + PAD);
-            put(
-                svg,
-                format_args!(
-                    "<g class=\"it sign r{}\" transform=\"translate({x:.1} {y:.1})\"><title>{title}</title>{}</g>\n",
-                    it.routine.0,
-                    shape(name),
-                ),
-            );
+    fn leases(&self) -> Markup {
+        html! {
+            @for it in &self.report.trace.accesses {
+                @if let Some(lease) = self.lease(it) {
+                    @let shape = match lease {
+                        Lease::Post(_) => Shape::Circle,
+                        Lease::Pre(_) => Shape::Hollow,
+                    };
+                    @let class = format!("it r{}", it.routine.0);
+                    (self.time.sign(&class, seconds(it.from), self.top(it.device) + PAD, shape, &self.title(it)))
+                }
+            }
         }
-        for &(at, device, what) in &self.report.trace.happened {
-            let (name, words) = match what {
-                Happened::Failed => ("failed", "fails"),
-                Happened::Restarted => ("restarted", "restarts"),
-                Happened::Stuck => ("abort", "refuses to be restored, and is left as it is"),
+    }
+
+    fn happened(&self) -> Markup {
+        let drawn = self.report.trace.happened.iter();
+        let drawn = drawn.filter_map(|&(at, device, what)| {
+            let (shape, words) = match what {
+                Happened::Failed => (Shape::Down, "fails"),
+                Happened::Restarted => (Shape::Up, "restarts"),
+                Happened::Stuck => (Shape::Cross, "refuses to be restored, and is left as it is"),
                 // Noticed within a second or so after the event itself, which is drawn.
-                Happened::FailureNoticed | Happened::RestartNoticed => continue,
+                Happened::FailureNoticed | Happened::RestartNoticed => return None,
             };
-            let (x, y) = (self.x(at), self.top(device) + 5.0);
-            put(
-                svg,
-                format_args!(
-                    "<g class=\"sign\" transform=\"translate({x:.1} {y:.1})\"><title>{} {words}, {:.1} s</title>{}</g>\n",
-                    self.device(device),
-                    seconds(at),
-                    shape(name),
-                ),
-            );
-        }
-        for (&id, run) in &self.report.trace.occurrences {
+            let title = format!("{} {words}, {:.1} s", self.device(device), seconds(at));
+            Some((seconds(at), self.top(device) + 5.0, shape, title))
+        });
+        html! { @for (at, y, shape, title) in drawn { (self.time.sign("", at, y, shape, &title)) } }
+    }
+
+    fn aborts(&self) -> Markup {
+        let aborted = self.report.trace.occurrences.iter();
+        let aborted = aborted.filter_map(|(&id, run)| {
             let Some((at, End::Aborted(why))) = run.ended else {
-                continue;
+                return None;
             };
             // At the device that is the cause, or at its last one.
-            let mut used = self.report.trace.accesses.iter().rev();
-            let last = used.find(|it| it.routine == id).map(|it| it.device);
+            let last = self.accesses_of(id).next_back().map(|it| it.device);
             let device = why.device(&run.routine).or(last);
-            let Some(device) = device.filter(|it| self.rows.contains_key(it)) else {
-                continue;
-            };
-            let (x, y) = (self.x(at), self.top(device) + PAD + BAR / 2.0);
-            let why = text(&why.explain(&run.routine, &self.report.plan.home.catalogue));
-            put(
-                svg,
-                format_args!(
-                    "<g class=\"it sign aborted r{}\" transform=\"translate({x:.1} {y:.1})\"><title>{} is undone, {:.1} s: {why}</title>{}</g>\n",
-                    id.0,
-                    self.routine(id),
-                    seconds(at),
-                    shape("abort"),
-                ),
+            let device = device.filter(|it| self.rows.contains_key(it))?;
+            let why = why.explain(&run.routine, &self.report.plan.home.catalogue);
+            let title = format!(
+                "{} is undone, {:.1} s: {why}",
+                self.routine(id),
+                seconds(at)
             );
+            Some((id, seconds(at), self.top(device) + PAD + BAR / 2.0, title))
+        });
+        html! {
+            @for (id, at, y, title) in aborted {
+                (self.time.sign(&format!("aborted it r{}", id.0), at, y, Shape::Cross, &title))
+            }
         }
     }
 
     /// The path of a routine from device to device; shown when the pointer is on it.
-    fn ways(&self, svg: &mut String) {
-        for &id in self.report.trace.occurrences.keys() {
-            let mut points = String::new();
-            for it in self
-                .report
-                .trace
-                .accesses
-                .iter()
-                .filter(|it| it.routine == id)
-            {
+    fn ways(&self) -> Markup {
+        let points = |id: RoutineId| {
+            let points = self.accesses_of(id).map(|it| {
                 let y = self.top(it.device) + PAD + BAR / 2.0;
                 let until = it.until.min(self.report.trace.end);
-                put(
-                    &mut points,
-                    format_args!("{:.1},{y:.1} {:.1},{y:.1} ", self.x(it.from), self.x(until)),
-                );
+                format!("{:.1},{y:.1} {:.1},{y:.1} ", self.x(it.from), self.x(until))
+            });
+            points.collect::<String>()
+        };
+        html! {
+            @for &id in self.report.trace.occurrences.keys() {
+                polyline class={ "way r" (id.0) } points=(points(id)) {}
             }
-            put(
-                svg,
-                format_args!("<polyline class=\"way r{}\" points=\"{points}\"/>\n", id.0),
-            );
         }
     }
 }
@@ -511,24 +403,12 @@ impl Turn<'_> {
     }
 }
 
-/// Seconds between two lines of the grid: some ten of them.
-fn step(end: f64) -> u64 {
-    let steps = [
-        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400,
-    ];
-    let fits = |step: &u64| end / *step as f64 <= 14.0;
-    steps.into_iter().find(fits).unwrap_or(604_800)
-}
-
-fn label(at: u64) -> String {
-    if at >= 3_600 {
-        format!("{}:{:02}:{:02}", at / 3_600, at / 60 % 60, at % 60)
-    } else {
-        format!("{}:{:02}", at / 60, at % 60)
-    }
-}
-
-pub(super) fn put(out: &mut String, text: core::fmt::Arguments<'_>) {
-    // Writing to a string does not fail.
-    let _written = out.write_fmt(text).is_ok();
+/// Lines across what is down; a pattern would have to be found by its name in the page.
+fn hatch(from: f64, until: f64, bottom: f64) -> String {
+    let starts = (0..).map(|nth| from + HATCH * f64::from(nth));
+    let lines = starts.take_while(|x| *x < until).map(|x| {
+        let length = (until - x).min(ROW);
+        format!("M{x:.1} {bottom:.1} l{length:.1} -{length:.1} ")
+    });
+    lines.collect()
 }

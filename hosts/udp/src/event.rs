@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+#[cfg(feature = "estimate")]
 use selvedge_camera::estimate;
 use selvedge_celect::Ballot;
 use selvedge_core::{Member, NodeId, Time};
@@ -28,12 +29,14 @@ pub enum NodeEvent {
     Membership(selvedge_membership::Event),
     /// An event of the elections.
     Election(selvedge_celect::Event),
-    /// An event of the estimator, which counts the nodes.
+    /// An event of the estimator, which counts the nodes. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     Estimate(estimate::Event),
     /// An event of the k-groups: pings and commands for devices, what routines did, entries that are
     /// watched. Answers to what a handle asked are not among it.
     Groups(selvedge_kgroup::Event),
-    /// All sections have a higher bound on the number of nodes from now on.
+    /// All sections have a higher bound on the number of nodes from now on. Feature `estimate`.
+    #[cfg(feature = "estimate")]
     Raised(u32),
     /// The addresses that this node announces from now on. It listens at all addresses of its host
     /// and has none to advertise, so it announces those from which it answers others. An empty list:

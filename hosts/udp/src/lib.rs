@@ -157,6 +157,11 @@
 //! # }
 //! ```
 //!
+//! # Features
+//!
+//! `estimate`: the estimators of `selvedge`, which can raise the bound of locks and give elections their
+//! c. Off by default, because no program here measures: it gives both numbers.
+//!
 //! # How it works
 //!
 //! One task owns the [`Driver`](selvedge_core::Driver), the socket, the [`Directory`] and the

@@ -148,10 +148,7 @@ impl Setup {
     /// none.
     #[must_use]
     pub fn locks(self, nodes: u32) -> Self {
-        self.exclusion(Exclusion {
-            sections: sections::Config::new(nodes),
-            counting: None,
-        })
+        self.exclusion(Exclusion::new(sections::Config::new(nodes)))
     }
 
     /// Takes part in locks. In one mesh all nodes do, or none: a node that is asked and cannot

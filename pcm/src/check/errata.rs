@@ -3,11 +3,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::{Bounds, Scenario};
+use selvedge_sim::check::{Bounds, Erratum, Scenario};
 
 use super::party::{LIAR, SLOW};
 use super::setup::{Offload, Promise, Setup};
-use super::{full, holds};
 use crate::Published;
 
 pub(super) fn pairs() -> Vec<Scenario> {
@@ -15,36 +14,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     all.flat_map(Case::pair).collect()
 }
 
-/// A setup in which a published rule is tried.
-struct Case {
-    name: &'static str,
-    setup: Setup,
-    /// States under our rules.
-    states: usize,
-    rules: &'static [Published],
-    /// Whether the published rule is that orchestrators count the votes.
-    believes: bool,
-    /// The promise that it breaks.
-    breaks: &'static [Promise],
-    /// Steps until it breaks.
-    steps: usize,
-}
-
-impl Case {
-    fn pair(self) -> [Scenario; 2] {
-        let published = Setup {
-            rules: self.rules,
-            counts_votes: self.setup.counts_votes && !self.believes,
-            promises: self.breaks,
-            sees: &[],
-            ..self.setup
-        };
-        [
-            holds(self.name, self.states, self.setup),
-            Scenario::breaks(full(self.name), self.steps, move || published.model()),
-        ]
-    }
-}
+type Case = Erratum<Setup>;
 
 /// Errata Q4, Q6 and Q7: a follower is gone, or is taken for gone.
 fn gone() -> Vec<Case> {
@@ -62,8 +32,7 @@ fn gone() -> Vec<Case> {
             },
             states: 13_302,
             rules: &[Published::VotesOnce],
-            believes: false,
-            breaks: &[Promise::Value],
+            promise: &[Promise::Value],
             steps: 6,
         },
         Case {
@@ -79,8 +48,7 @@ fn gone() -> Vec<Case> {
             },
             states: 99_252,
             rules: &[Published::AnyVote],
-            believes: false,
-            breaks: &[Promise::Backed],
+            promise: &[Promise::Backed],
             steps: 8,
         },
         Case {
@@ -96,8 +64,7 @@ fn gone() -> Vec<Case> {
             },
             states: 99_252,
             rules: &[Published::AnyAttempt],
-            believes: false,
-            breaks: &[Promise::OneAnswer],
+            promise: &[Promise::OneAnswer],
             steps: 11,
         },
     ]
@@ -114,8 +81,7 @@ fn present() -> Vec<Case> {
             },
             states: 4_683,
             rules: &[Published::FirstHalf],
-            believes: false,
-            breaks: &[Promise::Right],
+            promise: &[Promise::Right],
             steps: 6,
         },
         Case {
@@ -126,9 +92,9 @@ fn present() -> Vec<Case> {
                 ..Setup::PLAIN
             },
             states: 11_184,
+            // That the orchestrator counts the votes.
             rules: &[],
-            believes: true,
-            breaks: &[Promise::Right],
+            promise: &[Promise::Right],
             steps: 8,
         },
         Case {
@@ -141,8 +107,7 @@ fn present() -> Vec<Case> {
             },
             states: 528,
             rules: &[Published::AlwaysFew],
-            believes: false,
-            breaks: &[Promise::Rest],
+            promise: &[Promise::Rest],
             steps: 12,
         },
     ]

@@ -1,12 +1,13 @@
 //! What is there, and what may go wrong.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Member, NodeId, Span};
 use selvedge_replica::{Configuration, State as _};
-use selvedge_sim::check::{Bounds, Model, State};
+use selvedge_sim::check::{Bounds, Expected, Model, Scenario, State, Trial};
 
 use super::party::{Ask, CLIENT, FIRST, Party, Tick};
 use super::property;
@@ -380,6 +381,28 @@ impl Setup {
             }
             // A function that takes its time ends.
             Tick::Follower(follower::Timer::Run) => true,
+        }
+    }
+}
+
+impl Trial for Setup {
+    const PROTOCOL: &'static str = "pcm";
+
+    type Rule = Published;
+    type Promise = &'static [Promise];
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], promises: &'static [Promise]) -> Self {
+        Self {
+            rules,
+            // Without a rule of the machines it is that orchestrators count the votes.
+            counts_votes: self.counts_votes && !rules.is_empty(),
+            promises,
+            sees: &[],
+            ..self
         }
     }
 }

@@ -4,13 +4,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Member};
-use selvedge_sim::check::{Bounds, Scenario};
+use selvedge_sim::check::{Bounds, Erratum, Scenario};
 
 use super::rivals::APART;
 use super::setup::Ask::{Configure, Propose};
 use super::setup::Setup;
 use super::setup::Sight::{AllApplied, Configured, Leaders};
-use super::{breaks, holds};
 use crate::Published;
 
 const THREE: &[u64] = &[1, 2, 3];
@@ -23,25 +22,10 @@ const APART_TOLD: &[(u64, Delta)] = &[
     (3, ONE_FAILED),
 ];
 
-/// A setup in which rules are tried.
-struct Case {
-    name: &'static str,
-    setup: Setup,
-    /// States under our rules.
-    states: usize,
-    rule: &'static [Published],
-    /// Steps until it breaks.
-    steps: usize,
-}
+type Case = Erratum<Setup>;
 
 pub(super) fn pairs() -> Vec<Scenario> {
-    let both = |it: Case| {
-        [
-            holds(it.name, it.states, it.setup),
-            breaks(it.name, it.steps, it.setup, it.rule),
-        ]
-    };
-    cases().into_iter().flat_map(both).collect()
+    cases().into_iter().flat_map(Case::pair).collect()
 }
 
 fn cases() -> Vec<Case> {
@@ -70,7 +54,8 @@ fn cases() -> Vec<Case> {
                 ..Setup::of(THREE, &[&[Propose(11)], &[Propose(22)]])
             },
             states: 140,
-            rule: &[Published::AnyBallot],
+            rules: &[Published::AnyBallot],
+            promise: (),
             steps: 8,
         },
         Case {
@@ -87,7 +72,8 @@ fn cases() -> Vec<Case> {
                 ..Setup::of(THREE, &[])
             },
             states: 43_611,
-            rule: &[Published::ForgetfulVotes],
+            rules: &[Published::ForgetfulVotes],
+            promise: (),
             steps: 8,
         },
         Case {
@@ -102,7 +88,8 @@ fn cases() -> Vec<Case> {
                 ..Setup::of(THREE, &[&[Propose(11)], &[Propose(22)]])
             },
             states: 37_985,
-            rule: &[Published::AdoptsConfirmed],
+            rules: &[Published::AdoptsConfirmed],
+            promise: (),
             steps: 11,
         },
         Case {
@@ -118,7 +105,8 @@ fn cases() -> Vec<Case> {
                 ..Setup::of(THREE, &[])
             },
             states: 2_295,
-            rule: &[Published::SeparateSuccessors],
+            rules: &[Published::SeparateSuccessors],
+            promise: (),
             steps: 4,
         },
     ]

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Delta, Driver, Effect, Input, Machine as _, Member, NodeId, Span, Time};
 use selvedge_sim::Bytes;
-use selvedge_sim::check::{Bounds, Letter, Model, Node, State};
+use selvedge_sim::check::{Bounds, Expected, Letter, Model, Node, Scenario, State, Trial};
 
 use super::Journal;
 use super::watch::Watch;
@@ -386,6 +386,25 @@ impl Setup {
                 .deltas(node, self.deltas(at + 1));
         }
         self.with_properties(model)
+    }
+}
+
+impl Trial for Setup {
+    const PROTOCOL: &'static str = "replica";
+
+    type Rule = Published;
+    type Promise = ();
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], _safety: ()) -> Self {
+        Self {
+            rules,
+            safety_only: true,
+            ..self
+        }
     }
 }
 

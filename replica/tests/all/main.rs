@@ -12,6 +12,9 @@
     reason = "a test that cannot go on fails"
 )]
 
+#[path = "../../../core/tests/golden/frames.rs"]
+mod frames;
+
 mod configuration;
 mod errata;
 mod group;

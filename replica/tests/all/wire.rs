@@ -1,16 +1,11 @@
 //! What goes over the wire: exact bytes, and foretold lengths.
 
-use selvedge_core::wire::{Envelope, Message as _, VERSION};
 use selvedge_core::{Member, NodeId, Span, Stamp};
 use selvedge_replica::{
-    Body, Configuration, Entry, KIND, Lease, Message, Proposal, QuorumRule, SnapshotId, Voter,
-    Wants,
+    Body, Configuration, Entry, Lease, Message, Proposal, QuorumRule, SnapshotId, Voter, Wants,
 };
 
-fn frame(from: Member, message: &Message<u16>) -> Vec<u8> {
-    let message = message.clone();
-    postcard::to_extend(&Envelope { from, message }, vec![VERSION, KIND]).unwrap()
-}
+use super::frames;
 
 fn samples() -> Vec<Message<u16>> {
     let ballot = Stamp {
@@ -137,22 +132,10 @@ fn the_format_stays_as_it_is() {
         "01070100050d060102010001030001010101e807c801f80a4001",
         "01070100050e01",
     ];
-    assert_eq!(samples().len(), golden.len());
-    for (message, golden) in samples().iter().zip(golden) {
-        let bytes = frame(Member::new(1, 0), message);
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, golden, "{message:?}");
-        let envelope: Envelope<Message<u16>> = postcard::from_bytes(&bytes[2..]).unwrap();
-        assert_eq!(&envelope.message, message);
-    }
+    frames::stay(&samples(), &golden);
 }
 
 #[test]
 fn lengths_are_foretold() {
-    let from = Member::new(300, 7);
-    for message in samples() {
-        let bytes = postcard::to_extend(&message, Vec::new()).unwrap();
-        assert_eq!(message.encoded_len(), bytes.len(), "{message:?}");
-        assert_eq!(message.frame_len(from), frame(from, &message).len());
-    }
+    frames::lengths_are_foretold(&samples());
 }

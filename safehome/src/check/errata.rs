@@ -1,40 +1,23 @@
 //! Where the paper's rules break, and ours do not.
 
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Erratum, Scenario};
 
 use super::Happening::{Cancel, Fails, Restarts, Submit};
 use super::Promise::{Invariants, LastWins, OneCommand, Patience, Serializable, Spared};
-use super::{Algorithm1, Do, Happening, Promise, Search, Setup, Slot, breaks, full, holds};
+use super::{Algorithm1, Do, Happening, Search, Setup, Slot, holds};
 use crate::Scheduler::{FirstCome, JustInTime, Timeline};
 use crate::{Published, Scheduler};
 
-/// A setup in which rules are tried.
-pub(super) struct Case {
-    pub(super) name: &'static str,
-    pub(super) setup: Setup,
-    /// States under our rules.
-    pub(super) states: usize,
-    pub(super) rules: &'static [Published],
-    pub(super) promise: Promise,
-    /// Steps until it breaks.
-    pub(super) steps: usize,
-}
-
-/// With our rules, and with those that break it.
-pub(super) fn pair(case: Case) -> [Scenario; 2] {
-    [
-        holds(case.name, case.states, case.setup),
-        breaks(case.name, case.steps, case.setup, case.rules, case.promise),
-    ]
-}
+pub(super) type Case = Erratum<Setup>;
 
 pub(super) fn pairs() -> Vec<Scenario> {
     let cases = orders().into_iter().chain(rollbacks()).chain(commands());
     let cases = cases.chain(waits());
-    let mut all: Vec<Scenario> = cases.flat_map(pair).collect();
+    let mut all: Vec<Scenario> = cases.flat_map(Case::pair).collect();
     all.extend(searches());
     all.extend(unbroken());
     all
@@ -368,7 +351,7 @@ fn searches() -> Vec<Scenario> {
     const ABC: &[Do] = &[Do::set(0, 3), Do::set(1, 3), Do::set(2, 3)];
     let printed = |name: &str, steps, rules, lineages: Vec<Vec<Slot>>, routine: Vec<_>, limit| {
         let model = move || Search::model(rules, lineages.clone(), routine.clone(), limit);
-        Scenario::breaks(full(name), steps, model)
+        Scenario::breaks(format!("safehome/{name}"), steps, model)
     };
     // Wherever the routine goes on device 0 before the other one, it would have to go before it on
     // device 1. Each of two commands has two gaps: that makes ten calls at most.

@@ -7,7 +7,7 @@ use selvedge_sim::check::Scenario;
 
 use super::Happening::{Cancel, Fails, Restarts, Resumes, Run, Submit};
 use super::Promise::{LastWins, OneRun, Serializable, Straight, Urgent};
-use super::errata::{Case, home, pair};
+use super::errata::{Case, home};
 use super::sound::ROWS;
 use super::{As, Do, Setup, holds};
 use crate::Published;
@@ -45,7 +45,7 @@ const STATES: [[usize; 4]; 7] = [
 
 pub(super) fn all() -> Vec<Scenario> {
     let cases = modes().into_iter().chain(urgent());
-    let mut all: Vec<Scenario> = cases.flat_map(pair).collect();
+    let mut all: Vec<Scenario> = cases.flat_map(Case::pair).collect();
     all.push(single());
     for (row, states) in ROWS.into_iter().zip(STATES) {
         let of = |happenings| Setup {

@@ -22,14 +22,11 @@ fn member(node: usize) -> Member {
 }
 
 fn exclusion(upper: u32, every: Span) -> Exclusion {
-    Exclusion {
-        sections: sections::Config::new(upper),
-        counting: Some(Counting {
-            config: estimate::Config::default(),
-            every,
-            spare: 2,
-        }),
-    }
+    Exclusion::new(sections::Config::new(upper)).with_counting(Counting {
+        config: estimate::Config::default(),
+        every,
+        spare: 2,
+    })
 }
 
 fn mesh(nodes: usize, exclusion: &Exclusion) -> Network<Node> {

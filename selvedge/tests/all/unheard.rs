@@ -94,10 +94,7 @@ impl Bench {
         let section = selvedge_camera::Config::new(4)
             .with_takeover(self.case.takeover)
             .with_peer_limit(self.case.peer_limit);
-        let exclusion = Exclusion {
-            sections: sections::Config::with(section),
-            counting: None,
-        };
+        let exclusion = Exclusion::new(sections::Config::with(section));
         let config = membership::Config::default();
         let node = Node::new(me, config, Some(exclusion), None).unwrap();
         let place = me.id.0 as usize - 1;

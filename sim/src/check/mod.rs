@@ -123,6 +123,7 @@
 mod action;
 mod bounds;
 mod durable;
+mod erratum;
 mod explore;
 mod fingerprint;
 mod list;
@@ -147,12 +148,13 @@ pub use self::stateright::{
 };
 pub use action::Action;
 pub use bounds::{Bounds, Limits};
+pub use erratum::{Erratum, Trial, breaks, holds};
 pub use list::{Flaw, verify_ours, verify_published};
 pub use model::Model;
 pub use odometer::{Asked, Choice, Odometer};
 pub use property::Observer;
 pub use report::{Expected, Incomplete, NO_PANIC, Outcome, Report, Rules, Surprise};
-pub use scenario::Scenario;
+pub use scenario::{Scenario, Threaded};
 pub use state::{Letter, Node, State};
 
 pub use trace::{Trace, TraceStep};

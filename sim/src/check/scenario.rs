@@ -24,6 +24,26 @@ type RunBoth =
 type Explore =
     dyn Fn(SocketAddr, &mut dyn FnMut(SocketAddr)) -> Result<(), ExploreError> + Send + Sync;
 
+/// A machine whose models may be checked on any thread. Each machine is one whose types may be sent and
+/// shared.
+pub trait Threaded:
+    Machine<Message: Send + Sync, Timer: Send + Sync, Command: Send + Sync, Event: Send + Sync>
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<M> Threaded for M
+where
+    M: Machine + Send + Sync + 'static,
+    M::Message: Send + Sync,
+    M::Timer: Send + Sync,
+    M::Command: Send + Sync,
+    M::Event: Send + Sync,
+{
+}
+
 /// A model with a name and the outcome that it should have. Scenarios of different machines go
 /// into one list.
 ///
@@ -49,11 +69,7 @@ impl Scenario {
         model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
     ) -> Self
     where
-        M: Machine + Send + Sync + 'static,
-        M::Message: Send + Sync,
-        M::Timer: Send + Sync,
-        M::Command: Send + Sync,
-        M::Event: Send + Sync,
+        M: Threaded,
         O: Observer<M> + Send + Sync + 'static,
     {
         let model = Arc::new(model);
@@ -81,11 +97,7 @@ impl Scenario {
         model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
     ) -> Self
     where
-        M: Machine + Send + Sync + 'static,
-        M::Message: Send + Sync,
-        M::Timer: Send + Sync,
-        M::Command: Send + Sync,
-        M::Event: Send + Sync,
+        M: Threaded,
         O: Observer<M> + Send + Sync + 'static,
     {
         Self::new(name, Expected::Holds { states }, model)
@@ -98,11 +110,7 @@ impl Scenario {
         model: impl Fn() -> Model<M, O> + Send + Sync + 'static,
     ) -> Self
     where
-        M: Machine + Send + Sync + 'static,
-        M::Message: Send + Sync,
-        M::Timer: Send + Sync,
-        M::Command: Send + Sync,
-        M::Event: Send + Sync,
+        M: Threaded,
         O: Observer<M> + Send + Sync + 'static,
     {
         Self::new(name, Expected::Breaks { steps }, model).published()

@@ -6,6 +6,7 @@ use selvedge_camera::{Request, Token};
 use selvedge_core::wire::{Envelope, VERSION};
 
 use super::*;
+use crate::frames;
 
 fn samples() -> Vec<Message> {
     let request = Request {
@@ -41,23 +42,12 @@ fn the_format_stays_as_it_is() {
         "01030100 10 30313233343536373839616263646566 05020900",
         "01030100 05 c3bc626572 0207",
     ];
-    for (message, golden) in samples().into_iter().zip(golden) {
-        let from = member(1);
-        let envelope = Envelope { from, message };
-        let bytes = postcard::to_extend(&envelope, vec![VERSION, KIND]).unwrap();
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, golden.replace(' ', ""), "{envelope:?}");
-        let read: Envelope<Message> = postcard::from_bytes(&bytes[2..]).unwrap();
-        assert_eq!(read, envelope);
-    }
+    frames::stay(&samples(), &golden);
 }
 
 #[test]
 fn lengths_are_foretold() {
-    for message in samples() {
-        let bytes = postcard::to_extend(&message, Vec::new()).unwrap();
-        assert_eq!(message.encoded_len(), bytes.len(), "{message:?}");
-    }
+    frames::lengths_are_foretold(&samples());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use selvedge_routine::{Catalogue, State};
 use selvedge_safehome::{Config, Scheduler, Visibility};
 use selvedge_udp::Clock;
 
-use super::{Failure, entropy};
+use super::Failure;
 
 /// Run routines in a virtual home, and draw which of them had which device when
 ///
@@ -124,7 +124,7 @@ enum Order {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speed {
+enum Speed {
     Times(u32),
     Max,
 }
@@ -218,11 +218,7 @@ fn clock(text: &str) -> Result<TimeOfDay, String> {
 
 impl Home {
     pub(crate) fn run(self) -> Result<bool, Failure> {
-        let seed = match self.seed {
-            Some(seed) => seed,
-            // A short one, to be typed again.
-            None => entropy()? % 10_000,
-        };
+        let seed = super::seed(self.seed)?;
         let path = self
             .out
             .join(format!("{}.html", self.title(" ").replace(' ', "-")));
@@ -354,7 +350,7 @@ impl Home {
 }
 
 /// Makes virtual time pass as fast as was asked for.
-pub(super) struct Pace {
+struct Pace {
     clock: Clock,
     speed: Speed,
     is_told: bool,
@@ -362,7 +358,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Begins now.
-    pub(super) fn new(speed: Speed, is_told: bool) -> Self {
+    fn new(speed: Speed, is_told: bool) -> Self {
         Self {
             clock: Clock::start(),
             speed,

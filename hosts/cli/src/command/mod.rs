@@ -41,6 +41,11 @@ pub(crate) enum Failure {
     /// A node stopped by itself.
     #[error("the node has stopped by itself, which is a defect: start it again")]
     Stopped,
+    /// The ledger has no sockets.
+    #[error(
+        "cannot open sockets on this machine: {0}: see whether this process may open more files"
+    )]
+    Sockets(io::Error),
     /// The asynchronous runtime did not start.
     #[error("cannot start the runtime: {0}: see whether this process may open more files")]
     Runtime(io::Error),
@@ -104,6 +109,7 @@ impl Failure {
             | Self::KeyFile(_)
             | Self::Node(_)
             | Self::Stopped
+            | Self::Sockets(_)
             | Self::Runtime(_)
             | Self::Write { .. }
             | Self::Read { .. }
@@ -125,6 +131,11 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(Failure::Runtime)
+}
+
+/// The given seed, or a random one that is short enough to be typed again.
+pub(crate) fn seed(given: Option<u64>) -> Result<u64, Failure> {
+    given.map_or_else(|| Ok(entropy()? % 10_000), Ok)
 }
 
 /// A random number of the system.

@@ -1,4 +1,4 @@
-//! The demo's part about k-groups: a building without a hub. Ten nodes in five power domains look
+//! The demo of k-groups: a building without a hub. Ten nodes in five power domains look
 //! after six devices, three routines and a map, over sockets that lose packets, while a domain goes
 //! dark and comes back without its memory, and epochs begin.
 
@@ -15,4 +15,4 @@ pub use course::{Arrival, Course, Darkness, Lead, Run};
 pub use judge::judge_building;
 pub use run::{Building, building};
 pub use site::{Which, domain};
-pub use svg::{groups_over_time, with_building};
+pub use svg::{building_page, groups_over_time};

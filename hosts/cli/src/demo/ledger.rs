@@ -1,8 +1,8 @@
-//! The demo's part about a state that a quorum holds: five members keep a ledger, over sockets that
+//! The demo of a state that a quorum holds: five members keep a ledger, over sockets that
 //! lose packets, while members are killed and come back with what they stored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +18,7 @@ use selvedge_replica::{Command, Config, Configuration, Event, Fact, KIND, Replic
 use selvedge_udp::Clock;
 use serde::{Deserialize, Serialize};
 
+use super::narrator::Narrator;
 use super::promises::Promise;
 
 /// The lines of the ledger, each a number that is written once.
@@ -362,8 +363,13 @@ impl Ledger {
     }
 
     /// The script: the leader is killed, twice, the second time with another member.
-    fn play(&mut self) -> Option<Vec<Lines>> {
+    fn play<W: Write>(&mut self, narrator: &mut Narrator<W>) -> Option<Vec<Lines>> {
+        let clock = self.clock;
+        let mut say = |line: &str| narrator.say(clock.now(), line);
         let seats = self.seats.len();
+        say(&format!(
+            "{MEMBERS} members keep a ledger; {LOST} of 100 packets get lost from start to end"
+        ));
         for at in 0..seats {
             self.start(at)?;
         }
@@ -375,6 +381,13 @@ impl Ledger {
             for &at in victims {
                 self.kill(at);
             }
+            let names: Vec<String> = victims.iter().map(|at| (at + 1).to_string()).collect();
+            let names = names.join(" and ");
+            say(&format!(
+                "killed: {names}, of which {} led; {} lines are confirmed",
+                leader + 1,
+                self.clerk.confirmed.len()
+            ));
             self.work(2);
             for &at in victims {
                 self.tell(Delta::Failed(self.member(at)));
@@ -384,6 +397,11 @@ impl Ledger {
                 self.start(at)?;
                 self.tell(Delta::Joined(self.member(at)));
             }
+            say(&format!(
+                "started again with what they stored: {names}; meanwhile {} leads, and {} lines are confirmed",
+                self.leader() + 1,
+                self.clerk.confirmed.len()
+            ));
             self.work(10);
         }
         self.listen(self.period * 10);
@@ -469,12 +487,16 @@ impl Ledger {
     }
 }
 
-/// Five members keep a ledger for 60 periods. The rows of the table; none if there are no sockets.
-#[must_use]
-pub fn ledger(seed: u64, period: Span) -> Vec<Promise> {
-    let Ok(mut ledger) = Ledger::new(seed, period) else {
-        return Vec::new();
-    };
-    let ledgers = ledger.play().unwrap_or_default();
-    ledger.judge(&ledgers)
+/// Has five members keep a ledger for 60 periods. Returns the rows of the table.
+///
+/// # Errors
+/// When there are no sockets.
+pub fn ledger<W: Write>(
+    seed: u64,
+    period: Span,
+    narrator: &mut Narrator<W>,
+) -> io::Result<Vec<Promise>> {
+    let mut ledger = Ledger::new(seed, period)?;
+    let ledgers = ledger.play(narrator).unwrap_or_default();
+    Ok(ledger.judge(&ledgers))
 }

@@ -1,11 +1,11 @@
 //! `selvedge demo`: a live mesh on loopback, in real time, that is put through a script of
-//! misfortunes and judged by what it promised.
+//! misfortunes and judged by what it promised. `selvedge demo building` does the same to routines
+//! without a hub, and `selvedge demo ledger` to a replicated state.
 
 mod building;
 mod desk;
 mod ground;
 mod history;
-mod home;
 mod leaders;
 mod ledger;
 mod narrator;
@@ -21,12 +21,11 @@ mod trace;
 mod turns;
 
 pub use building::{
-    Arrival, Building, Course, Darkness, Lead, Run, Which, building, domain, groups_over_time,
-    judge_building, with_building,
+    Arrival, Building, Course, Darkness, Lead, Run, Which, building, building_page, domain,
+    groups_over_time, judge_building,
 };
 pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};
-pub use home::{morning, with_morning};
 pub use leaders::{Leaders, Reign};
 pub use ledger::ledger;
 pub use narrator::Narrator;

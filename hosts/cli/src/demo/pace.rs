@@ -77,6 +77,18 @@ impl Pace {
             late.for_each(|it| it.judged = false);
         }
     }
+
+    /// The delay in words, with the rows that depend on it.
+    #[must_use]
+    pub fn explain(self, table: &[Promise]) -> String {
+        let Self { longest, tolerated } = self;
+        let timed = table.iter().filter(|it| it.timed);
+        let timed: Vec<&str> = timed.map(|it| it.id.as_str()).collect();
+        format!(
+            "the machine was late by {longest:?} at most; if it is late by more than {tolerated:?}, rows that depend on its speed are not judged where they do not hold: {}",
+            timed.join(", ")
+        )
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use tokio::time::{interval, sleep, sleep_until};
 use super::ground::{Ground, Loopback};
 use super::leaders::Leaders;
 use super::narrator::Narrator;
-use super::pace::Pace;
 use super::plan::Plan;
 use super::promises::{Evidence, Promise, judge};
 use super::stage::Stage;
@@ -53,15 +52,18 @@ pub struct Outcome {
     pub met: FaultCounts,
     /// When it ended.
     pub end: Time,
-    /// The scheduling delay, if it was measured.
-    pub pace: Option<Pace>,
 }
 
 impl Outcome {
-    /// Returns true if no promise is broken.
+    /// The traffic, in a line.
     #[must_use]
-    pub fn held(&self) -> bool {
-        !self.table.iter().any(Promise::is_broken)
+    pub fn cost(&self) -> String {
+        format!(
+            "{} frames in {:.1} s, {:.0} bytes a node and second",
+            self.frames(),
+            super::plan::seconds(self.end),
+            self.bytes_a_node_and_second()
+        )
     }
 
     /// How many frames got into the network: those that met the cut did not.
@@ -172,7 +174,6 @@ impl<W: Write> Play<W> {
             traffic,
             met,
             end,
-            pace: None,
         })
     }
 

@@ -124,10 +124,7 @@ impl Stage {
             .transport(Faulty::new(Udp::bound(socket), &self.faults, self.seed))
             .seeds(seeds.into_iter().flatten())
             .membership(plan.config.clone())
-            .exclusion(Exclusion {
-                sections: plan.sections,
-                counting: None,
-            })
+            .exclusion(Exclusion::new(plan.sections))
             .election(plan.election.clone())
             .seal(Seal::new(self.keyring.clone(), "demo"))
             .random_seed(self.seed)

@@ -5,8 +5,7 @@
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_cli::demo::{
-    Arrival, Building, Course, Darkness, Lead, Plan, Which, groups_over_time, judge_building,
-    with_building,
+    Arrival, Course, Darkness, Lead, Plan, Which, building_page, groups_over_time, judge_building,
 };
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_groups as groups;
@@ -333,10 +332,12 @@ fn the_picture_has_a_band_for_each_time_in_which_a_node_led() {
 }
 
 #[test]
-fn the_picture_stands_in_front_of_the_end_of_the_page() {
+fn the_page_of_the_building_has_its_picture_and_its_table() {
     let course = smooth();
     let table = judge_building(&plan(), &course);
-    let page = with_building("<body>mesh</body>", &Building { course, table });
-    assert!(page.starts_with("<body>mesh<style>") && page.ends_with("</div>\n</body>"));
+    let page = building_page(&course, &table, 7);
+    assert!(page.contains("<svg viewBox") && page.ends_with("</html>\n"));
     assert!(page.contains("9 runs ended") && page.contains("Nodes 3 and 4 went dark"));
+    assert!(page.contains("Every promise held. Each band") && page.contains("Seed 7."));
+    assert_eq!(page.matches("class=\"yes\"").count(), table.len());
 }

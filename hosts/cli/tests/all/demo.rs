@@ -1,66 +1,116 @@
-//! A small, fast demo from end to end. Whether a hurried run on a busy machine keeps its promises
+//! Small, fast demos from end to end. Whether a hurried run on a busy machine keeps its promises
 //! in time is not asked here; that it judges them, and what cannot depend on time, is.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests are tests, too"
+)]
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 
-#[test]
-fn the_demo_judges_itself_and_draws_its_page() {
-    let out = std::env::temp_dir().join(format!("selvedge-demo-{}.html", std::process::id()));
-    let path = out.to_str().unwrap();
-    let arguments = [
-        "--nodes", "8", "--seed", "5", "--period", "60", "--json", "--out", path,
-    ];
-    let selvedge = env!("CARGO_BIN_EXE_selvedge");
-    let output = Command::new(selvedge).args(arguments).output().unwrap();
-    let page = fs::read_to_string(&out).unwrap();
-    fs::remove_file(&out).unwrap();
+/// The result of a demo.
+struct Ended {
+    table: Vec<Value>,
+    told: String,
+    page: String,
+}
 
-    let table: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    let ids: Vec<&str> = table
-        .iter()
-        .map(|row| row["id"].as_str().unwrap())
-        .collect();
-    assert_eq!((ids.len(), ids[0], ids[8]), (34, "join", "false-removals"));
-    let held = |row: &Value| row["held"].as_bool().unwrap();
-    let broken = |row: &Value| !held(row) && row["judged"].as_bool().unwrap();
+/// Runs a demo, and compares its exit status with its table.
+fn run(story: &[&str], page: bool) -> Ended {
+    let name = story.join("").replace(' ', "");
+    let out = std::env::temp_dir().join(format!("selvedge-{name}-{}.html", std::process::id()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(story);
+    command.args(["--seed", "5", "--period", "60", "--json"]);
+    if page {
+        command.arg("--out").arg(&out);
+    }
+    let output = command.output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    let page = page.then(|| {
+        let page = fs::read_to_string(&out).unwrap();
+        fs::remove_file(&out).unwrap();
+        page
+    });
+    let table: Vec<Value> =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {told}"));
     assert_eq!(
         output.status.success(),
-        !table.iter().any(broken),
+        !table.iter().any(is_broken),
         "{table:#?}"
     );
-    for always in [
-        "ballot",
-        "fencing",
-        "overlap",
-        "tokens",
-        "frame",
-        "faulty",
-        "ledger-kept",
-        "ledger-once",
-        "ledger-reads",
-    ] {
-        let row = table.iter().find(|row| row["id"] == always).unwrap();
-        assert!(held(row), "{row:#?}");
+    let page = page.unwrap_or_default();
+    Ended { table, told, page }
+}
+
+fn is_broken(row: &Value) -> bool {
+    !row["held"].as_bool().unwrap() && row["judged"].as_bool().unwrap()
+}
+
+impl Ended {
+    fn ids(&self) -> Vec<&str> {
+        let ids = self.table.iter().map(|row| row["id"].as_str().unwrap());
+        ids.collect()
     }
 
-    // Unless the machine was too slow for them.
-    for judged in ["ledger-alike", "building-order"] {
-        let row = table.iter().find(|row| row["id"] == judged).unwrap();
-        assert!(!broken(row), "{row:#?}");
+    fn row(&self, id: &str) -> &Value {
+        self.table.iter().find(|row| row["id"] == id).unwrap()
     }
+
+    fn held(&self, ids: &[&str]) {
+        for id in ids {
+            let row = self.row(id);
+            assert!(row["held"].as_bool().unwrap(), "{row:#?}");
+        }
+    }
+
+    /// Held, unless the machine was too slow for it.
+    fn unbroken(&self, id: &str) {
+        let row = self.row(id);
+        assert!(!is_broken(row), "{row:#?}");
+    }
+
+    fn page_needs_nothing_else(&self) {
+        assert!(self.page.contains("<svg") && self.page.ends_with("</html>\n"));
+        for outside in ["http:", "https:", "src=", "url(", "@import"] {
+            assert!(!self.page.contains(outside), "the page needs {outside}");
+        }
+    }
+}
+
+#[test]
+fn the_demo_judges_itself_and_draws_its_page() {
+    let demo = run(&["--nodes", "8"], true);
+    let ids = demo.ids();
+    assert_eq!((ids.len(), ids[0], ids[8]), (21, "join", "false-removals"));
+    demo.held(&["ballot", "fencing", "overlap", "tokens", "frame", "faulty"]);
+    demo.page_needs_nothing_else();
+    assert!(demo.told.contains("are cut off") && demo.told.contains("the cut heals"));
+}
+
+#[test]
+fn the_building_judges_itself_and_draws_its_page() {
+    let demo = run(&["demo", "building"], true);
+    assert_eq!((demo.ids().len(), demo.ids()[0]), (8, "building-order"));
+    demo.unbroken("building-order");
     // This does not depend on time.
-    let ring = table.iter().find(|row| row["id"] == "building-once");
-    assert_eq!(ring.unwrap()["seen"].as_f64(), Some(0.0), "{ring:#?}");
+    let ring = demo.row("building-once");
+    assert_eq!(ring["seen"].as_f64(), Some(0.0), "{ring:#?}");
+    demo.page_needs_nothing_else();
+    assert!(demo.told.contains("goes dark") && demo.told.contains("have power again"));
+    assert!(demo.page.contains("A building without a hub") && demo.page.contains("class=\"band"));
+}
 
-    assert!(page.contains("<svg") && page.ends_with("</html>\n"));
-    for outside in ["http:", "https:", "src=", "url(", "@import"] {
-        assert!(!page.contains(outside), "the page needs {outside}");
-    }
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("are cut off") && told.contains("the cut heals"));
-    assert!(told.contains("goes dark") && told.contains("have power again"));
-    assert!(page.contains("A building without a hub") && page.contains("class=\"band"));
+#[test]
+fn the_ledger_judges_itself() {
+    let demo = run(&["demo", "ledger"], false);
+    assert_eq!((demo.ids().len(), demo.ids()[0]), (5, "ledger-kept"));
+    demo.held(&["ledger-kept", "ledger-once", "ledger-reads"]);
+    demo.unbroken("ledger-alike");
+    assert_eq!(demo.told.matches("killed: ").count(), 2, "{}", demo.told);
 }

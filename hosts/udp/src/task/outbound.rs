@@ -123,7 +123,9 @@ impl Task {
                 self.pending.begin_anew();
             }
             selvedge::Event::Groups(event) => self.on_groups(event),
+            #[cfg(feature = "estimate")]
             selvedge::Event::Estimate(event) => self.emit(NodeEvent::Estimate(event)),
+            #[cfg(feature = "estimate")]
             selvedge::Event::Raised(upper) => self.emit(NodeEvent::Raised(upper)),
             event => debug_assert!(false, "the host has no place for {event:?}"),
         }

@@ -56,11 +56,10 @@ impl Bench {
         if let Some(after) = self.takeover {
             setup = setup.takeover(after);
         }
-        setup.exclusion(Exclusion {
-            sections: sections::Config::with(paced(self.upper))
+        setup.exclusion(Exclusion::new(
+            sections::Config::with(paced(self.upper))
                 .with_open_limit(open_limit.unwrap_or(sections::Config::new(1).open_limit)),
-            counting: None,
-        })
+        ))
     }
 
     /// Without locks.
@@ -435,10 +434,7 @@ async fn a_gate_to_a_section_without_room_is_closed() {
     let few = sections::Config::new(2)
         .with_open_limit(1)
         .with_passive_limit(1);
-    let exclusion = Exclusion {
-        sections: few,
-        counting: None,
-    };
+    let exclusion = Exclusion::new(few);
     let one = Node::start(setup(&network, 1, &[]).locks(2)).await;
     let two = Node::start(setup(&network, 2, &[1]).exclusion(exclusion)).await;
     bench::until(|| one.live() == 2 && two.live() == 2).await;

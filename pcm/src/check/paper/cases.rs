@@ -1,12 +1,12 @@
 //! Where each rule of the paper breaks a promise, and the rule in its place does not.
 
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::Delta;
-use selvedge_sim::check::{Bounds, Model, Scenario, State};
+use selvedge_sim::check::{Bounds, Erratum, Expected, Model, Scenario, State, Trial, holds};
 
-use super::super::full;
 use super::dispatcher::{Ask, Dispatcher, Timer, member};
 use super::rules::Published;
 use super::tables::Label;
@@ -132,6 +132,26 @@ impl Paper {
     }
 }
 
+impl Trial for Paper {
+    const PROTOCOL: &'static str = "pcm";
+
+    type Rule = Published;
+    type Promise = &'static [Promise];
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], promises: &'static [Promise]) -> Self {
+        Self {
+            rules,
+            promises,
+            changes: false,
+            ..self
+        }
+    }
+}
+
 fn place(id: u64) -> usize {
     usize::try_from(id.saturating_sub(1)).unwrap_or_default()
 }
@@ -154,34 +174,7 @@ fn promised(model: Model<Dispatcher, Watch>, promise: Promise) -> Model<Dispatch
     model.always(name, move |mesh: &Mesh| holds(mesh.observer()))
 }
 
-/// A setup in which a rule of the paper is tried.
-struct Case {
-    name: &'static str,
-    setup: Paper,
-    /// States with the rule that holds.
-    states: usize,
-    rules: &'static [Published],
-    breaks: &'static [Promise],
-    /// Steps until it breaks.
-    steps: usize,
-}
-
-impl Case {
-    fn pair(self) -> [Scenario; 2] {
-        let published = Paper {
-            rules: self.rules,
-            promises: self.breaks,
-            changes: false,
-            asks: self.setup.asks,
-            ..self.setup
-        };
-        let name = || full(self.name);
-        [
-            Scenario::holds(name(), self.states, move || self.setup.model()),
-            Scenario::breaks(name(), self.steps, move || published.model()),
-        ]
-    }
-}
+type Case = Erratum<Paper>;
 
 /// Of each rule both ways.
 pub(in super::super) fn pairs() -> Vec<Scenario> {
@@ -224,7 +217,7 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
             rebases,
         ),
     ];
-    all.map(|(name, states, setup)| Scenario::holds(full(name), states, move || setup.model()))
+    all.map(|(name, states, setup)| holds(name, states, setup))
         .into()
 }
 
@@ -248,7 +241,7 @@ fn elections() -> Vec<Case> {
             },
             states: 18_234,
             rules: &[Published::MajorityOfAvailable],
-            breaks: &[Promise::ElectionSafety],
+            promise: &[Promise::ElectionSafety],
             steps: 5,
         },
         Case {
@@ -259,7 +252,7 @@ fn elections() -> Vec<Case> {
             },
             states: 28,
             rules: &[Published::OwnList],
-            breaks: &[Promise::ElectionSafety],
+            promise: &[Promise::ElectionSafety],
             steps: 4,
         },
         Case {
@@ -276,7 +269,7 @@ fn elections() -> Vec<Case> {
             },
             states: 228,
             rules: &[Published::VolatileVote],
-            breaks: &[Promise::ElectionSafety],
+            promise: &[Promise::ElectionSafety],
             steps: 8,
         },
         Case {
@@ -289,7 +282,7 @@ fn elections() -> Vec<Case> {
             },
             states: 13_698,
             rules: &[Published::NamedSuccessor],
-            breaks: &[Promise::ElectionSafety],
+            promise: &[Promise::ElectionSafety],
             steps: 5,
         },
         Case {
@@ -297,7 +290,7 @@ fn elections() -> Vec<Case> {
             setup: THREE,
             states: 35_288,
             rules: &[Published::RaisesTwice],
-            breaks: &[Promise::Consecutive],
+            promise: &[Promise::Consecutive],
             steps: 1,
         },
     ]
@@ -317,7 +310,7 @@ fn bases() -> Vec<Case> {
             },
             states: 10_512,
             rules: &[Published::BaseAtOnce],
-            breaks: &[Promise::Completeness],
+            promise: &[Promise::Completeness],
             steps: 5,
         },
         // Manager 2 does not know 3, and 3 neither 1 nor 2: what they say to each other is lost.
@@ -331,7 +324,7 @@ fn bases() -> Vec<Case> {
             },
             states: 10_980,
             rules: &[Published::VoteAfterBase],
-            breaks: &[Promise::ElectionSafety],
+            promise: &[Promise::ElectionSafety],
             steps: 12,
         },
     ]
@@ -354,7 +347,7 @@ fn tables() -> Vec<Case> {
             },
             states: 1_227,
             rules: &[Published::CandidateLabels],
-            breaks: &[Promise::TableMatching],
+            promise: &[Promise::TableMatching],
             steps: 4,
         },
         Case {
@@ -366,7 +359,7 @@ fn tables() -> Vec<Case> {
             },
             states: 1_569,
             rules: &[Published::SilentVotes],
-            breaks: &[Promise::Completeness],
+            promise: &[Promise::Completeness],
             steps: 6,
         },
         Case {
@@ -378,7 +371,7 @@ fn tables() -> Vec<Case> {
             },
             states: 1_569,
             rules: &[Published::EitherGreater],
-            breaks: &[Promise::Forwards],
+            promise: &[Promise::Forwards],
             steps: 5,
         },
         Case {
@@ -391,7 +384,7 @@ fn tables() -> Vec<Case> {
             },
             states: 2_849,
             rules: &[Published::Truncates],
-            breaks: &[Promise::Completeness],
+            promise: &[Promise::Completeness],
             steps: 2,
         },
         Case {
@@ -407,7 +400,7 @@ fn tables() -> Vec<Case> {
             },
             states: 27_778,
             rules: &[Published::AppendingMerge],
-            breaks: &[Promise::Completeness],
+            promise: &[Promise::Completeness],
             steps: 9,
         },
     ]

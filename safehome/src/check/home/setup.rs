@@ -1,11 +1,12 @@
 //! What is checked: what happens in a home, and which promises are looked at.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use core::num::NonZeroU16;
 
 use selvedge_core::{Member, NodeId, Span};
-use selvedge_sim::check::{Bounds, Model, State};
+use selvedge_sim::check::{Bounds, Expected, Model, Scenario, State, Trial};
 
 use super::Home;
 use super::show::show;
@@ -370,5 +371,24 @@ impl Setup {
             });
         }
         model
+    }
+}
+
+impl Trial for Setup {
+    const PROTOCOL: &'static str = "safehome";
+
+    type Rule = Published;
+    type Promise = Promise;
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], promise: Promise) -> Self {
+        Self {
+            rules,
+            only: Some(promise),
+            ..self
+        }
     }
 }

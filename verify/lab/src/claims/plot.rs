@@ -146,26 +146,11 @@ pub(crate) fn over<'a>(
     lines: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
     paper: Paper,
 ) -> Plot {
-    let line = |(name, figures): (&str, Vec<f64>)| Line {
-        name: name.to_owned(),
-        points: figures
-            .into_iter()
-            .zip(0..)
-            .map(|(y, nth)| Point {
-                x: f64::from(nth),
-                y,
-                low: y,
-                high: y,
-            })
-            .collect(),
+    let alone = |(name, figures): (_, Vec<f64>)| {
+        let trials = figures.into_iter().map(|it| vec![it]);
+        (name, trials.collect())
     };
-    Plot {
-        title: title.to_owned(),
-        x: Axis::Names(x.0.to_owned(), x.1.to_vec()),
-        y: Axis::Plain(unit.to_owned()),
-        lines: lines.into_iter().map(line).collect(),
-        paper,
-    }
+    spread(title, x, unit, lines.into_iter().map(alone), paper)
 }
 
 /// The same of what each trial gave: the means, with their spread.

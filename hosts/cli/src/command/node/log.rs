@@ -416,6 +416,7 @@ impl Log {
                 let text = format!("the election holds if {c} lists at most lack a live node");
                 ("concluded", None, Some(ballot), text)
             }
+            #[cfg(feature = "estimate")]
             It::Measured(found) => {
                 let text = format!(
                     "{} lists at most lack a live node, by a sample",
@@ -423,6 +424,7 @@ impl Log {
                 );
                 ("measured", None, None, text)
             }
+            #[cfg(feature = "estimate")]
             It::Unmeasured(why) => (
                 "unmeasured",
                 None,
