@@ -129,8 +129,8 @@ impl Handle {
         }
     }
 
-    /// Has a routine of the site run ([`Site::routine`]). Returns when its group has decided
-    /// about it; an id that was used before starts nothing.
+    /// Has a routine of the site run ([`Site::routine`](selvedge_kgroup::Site::routine)). Returns when its
+    /// group has decided about it; an id that was used before starts nothing.
     ///
     /// # Errors
     /// As [`Map::get`].
