@@ -52,7 +52,7 @@ fn each_block(bytes: &[u8], mut check: impl FnMut(&[u8], &str)) {
             places.push(start + rng.next_u32() as usize % (end - start));
         }
         if !used.is_empty() {
-            places.extend((0..4).map(|_| used[rng.next_u32() as usize % used.len()]));
+            places.extend((0..2).map(|_| used[rng.next_u32() as usize % used.len()]));
         }
         for &at in &places {
             let mut flipped = bytes.to_vec();
@@ -76,7 +76,7 @@ fn a_closed_database_with_damage_anywhere_is_refused_or_holds_all() {
         Some(None) if damaged.is_empty() => {}
         Some(found) => assert_eq!(found, Some(10), "{what}"),
     });
-    assert!(refused > 30, "{refused}");
+    assert!(refused > 20, "{refused}");
 }
 
 /// A last call that is damaged cannot be told from one that a crash has cut off.
@@ -90,7 +90,7 @@ fn after_a_crash_a_database_with_damage_anywhere_is_refused_or_holds_all_but_the
         Some(None) if damaged.is_empty() => {}
         Some(found) => assert!(found == Some(10) || found == Some(8), "{what}: {found:?}"),
     });
-    assert!(refused > 30, "{refused}");
+    assert!(refused > 20, "{refused}");
 }
 
 #[test]
