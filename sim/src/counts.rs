@@ -1,4 +1,4 @@
-//! Counts of what happened in many runs.
+//! Counts of events in many runs.
 
 /// A struct of counts, with their sum over many runs.
 ///
@@ -39,12 +39,12 @@ macro_rules! counts {
         }
 
         impl $name {
-            /// Adds what another run did.
+            /// Adds the counts of another run.
             $vis fn add(&mut self, other: &Self) {
                 $($crate::counts!(@add self, other, $field $(, $kind)?);)*
             }
 
-            /// What never happened, if there is something.
+            /// The first count that is zero.
             #[must_use]
             $vis fn missing(&self) -> Option<&'static str> {
                 $($crate::counts!(@missing self, $field $(, $kind)?);)*

@@ -1,4 +1,4 @@
-//! Where draws come from.
+//! The source of draws.
 
 use alloc::rc::Rc;
 use core::cell::RefCell;
@@ -19,11 +19,11 @@ use selvedge_core::{Choose, Ratio, Weights};
 #[derive(Debug)]
 pub struct Choices {
     source: Source,
-    /// What was drawn, if it is kept.
+    /// The draws so far, if they are kept.
     drawn: Option<Drawn>,
 }
 
-/// All that was drawn: it outlives a run that panics.
+/// A record of draws, which outlives a run that panics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drawn(Rc<RefCell<Vec<u64>>>);
 
@@ -68,7 +68,7 @@ impl Choices {
         (self, drawn)
     }
 
-    /// True in so many of 100 cases.
+    /// Returns true in this share of 100 cases.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

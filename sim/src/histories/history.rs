@@ -13,23 +13,23 @@ type Message<H> = <<H as History>::Machine as Machine>::Message;
 type Event<H> = <<H as History>::Machine as Machine>::Event;
 type Reject<H> = <<H as History>::Machine as Machine>::Reject;
 
-/// So many messages are remembered.
+/// The number of messages that are remembered.
 const KEPT: usize = 1_000;
 
-/// A step of a machine that is over.
+/// A step that a machine has taken.
 #[derive(Debug)]
 pub struct Step<'a, H: History> {
     /// The life that took it.
     pub me: Member,
     /// The sender, if the input was a message.
     pub from: Option<Member>,
-    /// What the machine wants, in order.
+    /// The effects, in order.
     pub effects: &'a [Effect<H::Machine>],
-    /// Why it refused its input, if it did.
+    /// The refusal, if the machine refused its input.
     pub refusal: Option<&'a Reject<H>>,
 }
 
-/// What knows the protocol of [`Hosts`]: its machines, what is asked of them, and what they promise.
+/// The protocol of [`Hosts`]: its machines, their commands, and their promises.
 ///
 /// A broken promise panics. The methods with a body are the harness; a protocol calls them, and
 /// implements the others.
@@ -37,17 +37,17 @@ pub struct Step<'a, H: History> {
 pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     /// The machine of a node.
     type Machine: Machine;
-    /// What a host stores.
+    /// A fact, which a host stores.
     type Fact: Clone + Debug;
-    /// What storage may keep in place of facts.
+    /// A base, which storage keeps in place of facts.
     type Base: Debug;
-    /// What the host may show once all facts before it are stored.
+    /// Output of a host that waits until all facts before it are stored.
     type Note: Debug;
-    /// What happens besides what every protocol has.
+    /// An event of the protocol itself.
     type Happening: Debug;
-    /// What the protocol has of a node.
+    /// The protocol's data of a node, in all its lives.
     type Node: Debug;
-    /// What the protocol's host knows in one life.
+    /// The protocol's data of one life.
     type Life: Default + Debug;
 
     /// The fact in an event.
@@ -59,56 +59,56 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     /// Sends a message: [`Hosts::carry`], if nothing else is done with it.
     fn send(&mut self, from: Member, to: Member, message: Message<Self>);
 
-    /// The application of a life is notified, of what its machine said at that time.
+    /// Handles an event that a machine emitted at that time.
     fn event(&mut self, me: Member, said: Real, event: Event<Self>);
 
-    /// The host of a life may show this.
+    /// Handles a note whose facts are stored.
     fn note(&mut self, me: Member, note: Self::Note) {}
 
-    /// A life has begun.
+    /// Called when a life has begun.
     fn began(&mut self, me: Member) {}
 
-    /// A step is over, and its effects are not carried out. Returns what may be shown with them.
+    /// Called after a step, before its effects are carried out. Returns notes that go out with them.
     fn stepped(&mut self, step: &Step<'_, Self>) -> Vec<Self::Note> {
         Vec::new()
     }
 
-    /// Something of the protocol happens.
+    /// Handles an event of the protocol.
     fn happens(&mut self, what: Self::Happening) {}
 
-    /// Storage has this in place of all facts so far.
+    /// Stores a base in place of all facts so far.
     fn replace(disk: &mut Disk<Self>, base: Self::Base) {
         disk.base = Some(base);
         disk.facts.clear();
     }
 
-    /// A number below `bound`.
+    /// Draws a number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
         self.choices.below(bound)
     }
 
-    /// True in so many of 100 cases.
+    /// Returns true in this share of 100 cases.
     fn percent(&mut self, percent: u64) -> bool {
         self.choices.percent(percent)
     }
 
-    /// One of these.
+    /// Draws one of these.
     fn pick<T: Clone + Default>(&mut self, of: &[T]) -> T {
         self.choices.pick(of)
     }
 
-    /// The id of some node.
+    /// Draws the id of a node.
     fn a_node(&mut self) -> u64 {
         let ids = self.ids();
         self.pick(&ids)
     }
 
-    /// Lets something happen at a time.
+    /// Schedules something at a time.
     fn at(&mut self, when: Real, what: What<Self>) {
         self.push(when, what);
     }
 
-    /// Lets something happen after so long.
+    /// Schedules something after a span.
     fn after(&mut self, span: Real, what: What<Self>) {
         self.at(self.now + span, what);
     }
@@ -149,18 +149,18 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         }
     }
 
-    /// Runs on for so long.
+    /// Runs on for a span.
     fn run_for(&mut self, span: Real) {
         self.run_until(self.now + span);
     }
 
-    /// An input for a node, now.
+    /// Gives a node an input, now.
     fn input(&mut self, to: u64, input: Input<Self::Machine>) {
         let sent = self.now;
         self.arrive(to, input, sent);
     }
 
-    /// The same, of something that was sent earlier.
+    /// Gives a node an input that was sent earlier.
     fn arrive(&mut self, to: u64, input: Input<Self::Machine>, sent: Real) {
         let depth = self.depth;
         if let Some(host) = self.nodes.get_mut(&to).and_then(|it| it.host.as_mut()) {
@@ -169,7 +169,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         }
     }
 
-    /// The machine takes what waits, as far as storage allows.
+    /// Lets the machine take its inbox, as far as storage allows.
     fn run(&mut self, id: u64) {
         if !self.weather.burst_first {
             self.expire(id);
@@ -193,7 +193,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.nodes.get_mut(&id)?.host.as_mut()?.inbox.pop_front()
     }
 
-    /// Timers of a node may be due.
+    /// Handles a moment at which timers of a node may be due.
     fn tick(&mut self, id: u64) {
         let now = self.now;
         let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) else {
@@ -207,10 +207,10 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.ticked(id);
     }
 
-    /// Timers of a node were looked at.
+    /// Called after the timers of a node were looked at.
     fn ticked(&mut self, id: u64) {}
 
-    /// What is due ticks.
+    /// Lets the timers tick that are due.
     fn expire(&mut self, id: u64) {
         if !self.is_running(id) {
             return;
@@ -245,7 +245,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         }
     }
 
-    /// One step of a machine that is up: an input, or what is due. Its effects are carried out as far
+    /// Takes one step of a machine that is up: an input, or its timers. Its effects are carried out as far
     /// as they need not wait for facts.
     ///
     /// # Errors
@@ -311,7 +311,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         taken
     }
 
-    /// Carries out what need not wait any longer.
+    /// Carries out effects that wait for nothing.
     fn let_out(&mut self, me: Member, items: Vec<Item<Self>>) {
         for item in items {
             if let Item::Effect(_, _, depth) = &item {
@@ -340,7 +340,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.went(me.id.0);
     }
 
-    /// What need not wait any longer was carried out.
+    /// Called after effects were carried out.
     fn went(&mut self, id: u64) {}
 
     /// Hands storage what is new, if it is idle, or else sometimes.
@@ -359,7 +359,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         }
     }
 
-    /// One more write for storage.
+    /// Queues a write for storage.
     fn queue_write(&mut self, id: u64, mark: Mark, write: Write<Self>) {
         let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) else {
             return;
@@ -371,14 +371,14 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         }
     }
 
-    /// Storage begins with the first write that waits.
+    /// Begins the first write that waits.
     fn begin_write(&mut self, me: Member) {
         let most = self.weather.write + 1;
         let took = self.below(most);
         self.after(took, What::Written(me));
     }
 
-    /// Storage is done with a write.
+    /// Completes a write.
     fn written(&mut self, who: Member) {
         let Some(node) = self.nodes.get_mut(&who.id.0) else {
             return;
@@ -401,7 +401,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.run(who.id.0);
     }
 
-    /// Stops a node, which begins its next life after so long. What is not stored is lost, with all
+    /// Stops a node, which begins its next life after a span. What is not stored is lost, with all
     /// that waits for it; storage may have kept a part of what it was handed. Returns the life that
     /// stopped.
     fn stop(&mut self, id: u64, restart_after: Real) -> Option<Member> {
@@ -452,7 +452,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.began(me);
     }
 
-    /// Most nodes that are up are notified of a life that began, and it of them.
+    /// Notifies most nodes that are up of a life that began, and that life of them.
     fn meet(&mut self, me: Member) {
         for other in self.ids() {
             if other == me.id.0 {
@@ -469,7 +469,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         }
     }
 
-    /// A node does nothing for so long: its messages wait, and its timers are late.
+    /// Puts a node to sleep for a span: its messages wait, and its timers are late.
     fn sleep(&mut self, id: u64, long: Real) {
         let hosts: &mut Hosts<Self> = self;
         let Some(node) = hosts.nodes.get_mut(&id) else {
@@ -486,7 +486,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         hosts.push(hosts.now + long, What::Wake(id));
     }
 
-    /// A node goes on.
+    /// Wakes a node.
     fn wake(&mut self, id: u64) {
         let now = self.now;
         let Some(node) = self.nodes.get_mut(&id).filter(|it| it.asleep) else {
@@ -500,7 +500,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.run(id);
     }
 
-    /// The clock of a node is set forward, or its host slept without notice.
+    /// Sets the clock of a node forward, as if its host slept without notice.
     fn jump(&mut self, id: u64, by: u64) {
         let Some(node) = self.nodes.get_mut(&id) else {
             return;
@@ -513,7 +513,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         self.run(id);
     }
 
-    /// All nodes are awake and up, but for those that never are.
+    /// Wakes and starts all nodes that may be up.
     fn wake_all(&mut self) {
         for id in self.ids() {
             self.wake(id);
@@ -534,7 +534,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         }
     }
 
-    /// A message of any age comes again.
+    /// Delivers an old message again.
     fn echo(&mut self) {
         let many = self.old.len() as u64;
         let at = usize::try_from(self.below(many));

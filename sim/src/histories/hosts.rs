@@ -1,4 +1,4 @@
-//! What happens when, and to which node.
+//! Events in the order of time, and the nodes.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
@@ -13,7 +13,7 @@ pub type Real = u64;
 
 type Message<H> = <<H as History>::Machine as Machine>::Message;
 
-/// Something that happens at a time.
+/// An event at a time.
 #[derive(Debug)]
 pub enum What<H: History> {
     /// A message arrives.
@@ -37,11 +37,11 @@ pub enum What<H: History> {
     Restart(u64),
     /// Membership notifies a node.
     Told(u64, Delta),
-    /// Something of the protocol.
+    /// An event of the protocol.
     Own(H::Happening),
 }
 
-/// How bad the network and the hosts are. Shares are of 100.
+/// The faults of network and hosts. Shares are of 100.
 #[derive(Clone, Debug)]
 pub struct Weather {
     /// The share of messages that are lost.
@@ -50,15 +50,15 @@ pub struct Weather {
     pub doubled: u64,
     /// The shortest delay.
     pub least: Real,
-    /// How much longer a delay may be.
+    /// The most that a delay is longer.
     pub delay: Real,
     /// The share of messages that come much later.
     pub far: u64,
-    /// How much later these may be.
+    /// The most that these are later.
     pub farthest: Real,
     /// Messages that are older are dropped.
     pub latest: Real,
-    /// How long a write takes at most.
+    /// The longest time of a write.
     pub write: Real,
     /// The clock of a host that sleeps stands still.
     pub clocks_stop: bool,
@@ -89,7 +89,7 @@ impl Default for Weather {
 
 /// The nodes of a history, and the time.
 pub struct Hosts<H: History> {
-    /// Where all draws come from.
+    /// The source of all draws.
     pub choices: Choices,
     /// The present time.
     pub now: Real,
@@ -103,7 +103,7 @@ pub struct Hosts<H: History> {
     pub nodes: BTreeMap<u64, Node<H>>,
     /// The links, from a node to a node, over which nothing comes.
     pub cuts: BTreeSet<(u64, u64)>,
-    /// What goes wrong.
+    /// The faults.
     pub weather: Weather,
     /// Messages that were sent, and may come again: see [`History::remember`].
     pub old: Vec<(Member, u64, Message<H>)>,
@@ -117,7 +117,7 @@ pub struct Hosts<H: History> {
     pub restarts: u64,
     /// The length of the largest machine's print: see [`Hosts::measure`].
     pub size_max: usize,
-    /// What happens, in words.
+    /// The trace.
     pub trace: Trace,
 }
 
@@ -158,7 +158,7 @@ impl<H: History> Hosts<H> {
         self.queue.push(Time(when), (depth, what));
     }
 
-    /// The next that happens until then.
+    /// The next event until then.
     pub(super) fn next(&mut self, end: Real) -> Option<What<H>> {
         if self.queue.next_at().is_none_or(|it| it.0 > end) {
             self.now = self.now.max(end);
@@ -240,7 +240,7 @@ impl<H: History> Hosts<H> {
         }
     }
 
-    /// The same for a message of a life.
+    /// Sends a message of a life over one link.
     pub fn carry(&mut self, from: Member, to: u64, message: &Message<H>) {
         let sent = self.now;
         self.go(from.id.0, to, || What::Deliver {
@@ -261,7 +261,7 @@ impl<H: History> Hosts<H> {
         }
     }
 
-    /// Links are whole, messages are in time, and news of members come.
+    /// Ends the faults of links and of news.
     pub fn calm(&mut self) {
         self.cuts.clear();
         let weather = &mut self.weather;
@@ -273,7 +273,7 @@ impl<H: History> Hosts<H> {
         ) = (0, 0, 0, 0);
     }
 
-    /// Looks how much the largest machine holds, by its print.
+    /// Measures the largest machine by the length of its print.
     pub fn measure(&mut self) {
         let sizes = self.machines().map(|it| format!("{it:?}").len());
         self.size_max = sizes.max().unwrap_or_default().max(self.size_max);

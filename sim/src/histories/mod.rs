@@ -17,8 +17,8 @@
 //!
 //! `SELVEDGE_HISTORIES` is the number of histories or a range of seeds (`5000..9000`, see [`seeds`]);
 //! `SELVEDGE_SEED` runs one seed; `TRACE` prints each step (the last ones of a history that failed are
-//! printed anyway); `SELVEDGE_SHRINK` is the number of runs
-//! to be spent on a short version of a history that failed.
+//! printed anyway); `SELVEDGE_SHRINK` is the number of runs to spend on a short version of a history
+//! that failed.
 
 mod choices;
 mod history;

@@ -7,28 +7,28 @@ use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
 
 use super::{History, Real};
 
-/// What a step asks of the host.
+/// An effect or a note of a step.
 #[derive(Debug)]
 pub enum Item<H: History> {
     /// An effect of the machine, when the machine had it, and [how deep](super::Hosts::depth).
     Effect(Effect<H::Machine>, Real, u32),
-    /// Something that the host may show once all facts before it are stored.
+    /// A note, which waits for all facts before it.
     Note(H::Note),
 }
 
-/// What storage is handed at once.
+/// One write to storage.
 #[derive(Debug)]
 pub enum Write<H: History> {
     /// Facts behind those that it has.
     Facts(Vec<H::Fact>),
-    /// Something in place of facts: see [`History::replace`].
+    /// A base in place of facts: see [`History::replace`].
     Base(Box<H::Base>),
 }
 
-/// What storage has kept.
+/// The contents of storage.
 #[derive(Debug)]
 pub struct Disk<H: History> {
-    /// What stands in place of all facts before it.
+    /// The base, in place of all facts before it.
     pub base: Option<H::Base>,
     /// The facts since.
     pub facts: Vec<H::Fact>,
@@ -46,9 +46,9 @@ impl<H: History> Default for Disk<H> {
 /// An input that waits for a host that sleeps, or that is behind with its storage.
 #[derive(Debug)]
 pub struct Waiting<H: History> {
-    /// What waits.
+    /// The input.
     pub input: Input<H::Machine>,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub sent: Real,
     /// [How deep](super::Hosts::depth).
     pub depth: u32,
@@ -61,17 +61,17 @@ pub struct Host<H: History> {
     pub me: Member,
     /// Its machine, with timers.
     pub driver: Driver<H::Machine>,
-    /// What waits for facts.
+    /// Effects and notes that wait for facts.
     pub barrier: Barrier<Item<H>>,
-    /// What storage is handed and has not stored, in order.
+    /// Writes that are not completed, in order.
     pub writes: VecDeque<(Mark, Write<H>)>,
-    /// What waits for the machine.
+    /// Inputs that the machine has not taken.
     pub inbox: VecDeque<Waiting<H>>,
-    /// When its timers are looked at next.
+    /// The time at which its timers are looked at next.
     pub tick_at: Option<Real>,
     /// The last news of each other node.
     pub told: BTreeMap<u64, Delta>,
-    /// What the protocol's host knows in this life.
+    /// The protocol's data of this life.
     pub own: H::Life,
 }
 
@@ -86,27 +86,27 @@ pub struct Node<H: History> {
     pub begins: u32,
     /// The life in which what it stored began.
     pub born: u32,
-    /// Whether its host stores facts.
+    /// True if its host stores facts.
     pub stores: bool,
-    /// It stays down.
+    /// True if it stays down.
     pub never: bool,
     /// Its host, while it is up.
     pub host: Option<Host<H>>,
     /// Its storage.
     pub disk: Disk<H>,
-    /// It does nothing until it wakes.
+    /// True until it wakes.
     pub asleep: bool,
-    /// Where its clock stands still while it sleeps.
+    /// The time at which its clock stands still while it sleeps.
     pub paused_at: Option<Real>,
-    /// For how long its clock stood still so far.
+    /// The time for which its clock stood still so far.
     pub paused: Real,
-    /// How far its clock is ahead.
+    /// The lead of its clock.
     pub offset: u64,
-    /// How many parts of a million its clock is too slow.
+    /// The parts of a million by which its clock is slow.
     pub slow_ppm: u64,
-    /// How many effects may wait for storage.
+    /// The number of effects that may wait for storage.
     pub limit: usize,
-    /// What the protocol has of it.
+    /// The protocol's data of it.
     pub own: H::Node,
 }
 
@@ -115,7 +115,7 @@ pub struct Node<H: History> {
 pub struct Life {
     /// The node in this life.
     pub me: Member,
-    /// Whether it is the node's first one.
+    /// True if it is the node's first one.
     pub is_first: bool,
 }
 
@@ -166,27 +166,27 @@ impl<H: History> Node<H> {
         !self.asleep && self.host.as_ref().is_some_and(ready)
     }
 
-    /// What its clock shows.
+    /// The time on its clock.
     #[must_use]
     pub fn local(&self, real: Real) -> Time {
         let running = self.paused_at.unwrap_or(real) - self.paused;
         Time(self.offset + running - running * self.slow_ppm / 1_000_000)
     }
 
-    /// When its clock shows this, if it does not stand still.
+    /// The real time of a time on its clock, if it does not stand still.
     #[must_use]
     pub fn real(&self, local: Time, now: Real) -> Real {
         let missing = local.0.saturating_sub(self.local(now).0);
         now + missing * 1_000_000 / (1_000_000 - self.slow_ppm) + 1
     }
 
-    /// Its storage is lost. The node is down.
+    /// Loses the storage of a node that is down.
     pub fn lose_storage(&mut self) {
         self.disk = Disk::default();
         self.born = self.life;
     }
 
-    /// Its clock goes on.
+    /// Lets its clock go on.
     pub(super) fn goes_on(&mut self, now: Real) {
         self.asleep = false;
         if let Some(since) = self.paused_at.take() {

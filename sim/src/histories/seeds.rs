@@ -15,7 +15,7 @@ const MANY: &str = "SELVEDGE_HISTORIES";
 /// The environment variable with the number of runs to make a failed history short.
 const SHRINK: &str = "SELVEDGE_SHRINK";
 
-/// The seeds to run: so many, or what `SELVEDGE_HISTORIES` says, a number or a range (`5000..9000`).
+/// The seeds to run: `many`, or those of `SELVEDGE_HISTORIES`, a number or a range (`5000..9000`).
 ///
 /// # Panics
 /// When it is set to something else.
@@ -44,7 +44,7 @@ fn parse(text: &str) -> Option<Range<u64>> {
 /// Runs `history` once for every seed in `seeds` with the draws of that seed, as [`histories`] does.
 ///
 /// When one panics, it is run again, and the last lines of its [`Trace`](super::Trace) are printed. When
-/// `SELVEDGE_SHRINK` is set to a number, so many further runs are spent on a short list of draws that
+/// `SELVEDGE_SHRINK` is set to a number, that number of runs is spent on a shorter list of draws that
 /// panics, too, before.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! What happens in a history, in words.
+//! The trace of a history.
 
 use alloc::collections::VecDeque;
 use core::cell::RefCell;
@@ -19,7 +19,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Looks whether lines are read.
+    /// A trace that is on if lines are read.
     #[must_use]
     pub fn new() -> Self {
         let is_kept = LINES.with_borrow(Option::is_some);
