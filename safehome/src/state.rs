@@ -107,7 +107,7 @@ impl<V: Value> Hub<V> {
 
     /// Whether nothing is on its way and no routine waits for a live device: all routines are
     /// finished and all rollbacks done, but those of devices that are down or
-    /// [stuck](Event::Stuck).
+    /// [stuck](crate::Event::Stuck).
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let is_at_rest = |it: &Device<V>| {

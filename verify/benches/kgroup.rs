@@ -7,13 +7,18 @@ use core::hint::black_box;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use selvedge_groups::{Begin, store::{Expected, Operation, StoreCommand, StoreEvent}, Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Target, clusters};
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Span, Time};
+use selvedge_groups::{
+    Begin, Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Target, clusters,
+    store::{Expected, Operation, StoreCommand, StoreEvent},
+};
 use selvedge_kgroup::routines::Definition;
-use selvedge_kgroup::{Command, Config, Event, Kgroup, LeaderEvent, Outcome, Site, TriggerId, devices};
+use selvedge_kgroup::{
+    Command, Config, Event, Kgroup, LeaderEvent, Outcome, Site, TriggerId, devices,
+};
 use selvedge_routine::{Routine, Step};
 
 const NEAR: Selection = Selection::new().with_policy(Policy::Near(Locality::for_spacing(1)));

@@ -105,9 +105,10 @@ impl Gateway {
     }
 
     /// A gateway in a later life `me`, with what its former life stored. Facts that came after `stored` are
-    /// [folded](Durable::fold) before its first input. A host that has stored facts since the
-    /// first life, and no base, makes one: `Gateway::new(first_life, ..)?.replica().stored()`. `others` are all other gateways that there may
-    /// be; those that no longer decide count as gone until they are heard.
+    /// [folded](selvedge_core::durable::Durable::fold) before its first input. A host that has stored facts
+    /// since the first life, and no base, makes one: `Gateway::new(first_life, ..)?.replica().stored()`.
+    /// `others` are all other gateways that there may be; those that no longer decide count as gone until
+    /// a message of theirs arrives.
     ///
     /// # Errors
     /// [`Reject::Config`], and [`Reject::Replica`] where `stored` was damaged.
