@@ -35,12 +35,13 @@ use story::Totals;
 #[test]
 fn what_the_page_promises_is_so() {
     let mut all = Totals::default();
-    let ran = random(seeds(40), |choices| story::tell(choices, &mut all));
+    let ran = random(seeds(100), |choices| story::tell(choices, &mut all));
     eprintln!("{ran} histories: {all:?}");
     if ran >= 40 {
         let count = |what| all.counts.get(what).copied().unwrap_or(0);
         assert!(count("value") > ran && count("runs") > ran && count("failed") > ran / 4);
-        assert!(all.restarts > ran && all.forged > ran);
+        // A quarter of the histories are hostile, with five or six lies each.
+        assert!(all.restarts > ran && all.forged > ran / 2);
         // In some 94 of 1,000 histories nothing keeps fresh tasks from the right value.
         assert!(all.right > ran / 20);
         assert!(count("accused") > ran / 4, "those that lie are found out");
