@@ -3,9 +3,9 @@
 //! This crate's tests, `selvedge check`, and programs that compose groups with other machines run one
 //! list, [`scenarios`]. It has routines and the clusters of their devices over groups that are ideal:
 //! an atomic register each, that takes proposals of its present leader alone. That a group of replicas
-//! is as good as that is what `selvedge-replica` promises, and [groups](selvedge_groups::check) that move. Each scenario explores every order of
-//! messages, losses, copies that come late, changes of leaders with former leaders that go on, and
-//! commands that devices do late. Where the paper's rule breaks a promise, the scenario comes twice
+//! is as good as that is the promise of `selvedge-replica`, and of [groups](selvedge_groups::check) that move.
+//! Each scenario explores every order of messages, losses, copies that come late, changes of leaders with
+//! former leaders that go on, and commands that devices do late. Where the paper's rule breaks a promise, the scenario comes twice
 //! under one name: with the published rule, which must break, and with ours, which must hold.
 
 mod errata;
@@ -36,8 +36,8 @@ pub mod leaders {
     pub use crate::routines::machine::RoutineLeader;
 }
 
-/// What is checked: routines with their clusters, then [clusters alone](crate::devices::check), and
-/// [groups over real replicas](selvedge_groups::check).
+/// All scenarios: routines with their clusters, then [clusters alone](crate::devices::check). Those of groups
+/// over real replicas are in [`selvedge_groups::check`].
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = routines();
