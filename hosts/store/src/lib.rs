@@ -203,6 +203,9 @@ impl Store {
     /// Opens the folder, or makes it. Reads all of the database and compares it with its checksums,
     /// before anything in it changes.
     ///
+    /// Where nothing is found, a base comes first ([`rebase`](Self::rebase)): facts without a base are not
+    /// found again.
+    ///
     /// # Errors
     /// When the folder is in use or its database cannot be used. Nothing was changed then.
     pub fn open<B: DeserializeOwned, F: DeserializeOwned>(
@@ -222,7 +225,7 @@ impl Store {
         // A file of its own: another process may be about to make the database.
         let lock = locked(File::create(dir.join("lock")).map_err(folder)?)?;
         let file = dir.join(schema.file);
-        if !file.exists() {
+        if !file.try_exists().map_err(folder)? {
             // A half-made database looks like another program's file, so it has another
             // name until it is whole.
             let new = dir.join(format!("{}.new", schema.file));
