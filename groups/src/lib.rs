@@ -12,45 +12,45 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | each group decides one history, whatever lists, clocks and hashes say | those of [`selvedge_replica`]; [`Begin::First`] is said once in a generation of the plan |
+//! | each group decides one history, with any lists, clocks and hashes | those of [`selvedge_replica`]; a node begins with [`Begin::First`] once in a generation of the plan |
 //! | groups of two plans never mix | their digests differ (32 bits) |
 //! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
 //! | a group gets a leader, and a question from any node reaches it, where it is asked again | a quorum of it is here; messages get through infinitely often; lists become alike, and have nodes that fail no longer; a founder, or a node that both lists name, knows the group |
 //! | a group whose members fail one after another goes on | fewer than a quorum fail, or begin again, before the next ones have the state |
-//! | a power domain with at most f nodes that goes dark stops no group | its members are told of it |
-//! | a link names nodes in lives that just said that they are here, while a quorum of the group answers | |
+//! | a power domain with at most f nodes that goes dark stops no group | its members are notified |
+//! | a link names nodes in lives that have just answered, while a quorum of the group answers | |
 //! | a member that slept or was cut off gives up what is over | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
 //! | all nodes may lose power at once, and groups go on from what they held | hosts store facts |
 //! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in; nothing panics | the states are bounded |
 //!
-//! # Which nodes may say what
+//! # Which messages are accepted
 //!
 //! A plan names each node that has a part in groups, also one that only asks: any of them may be chosen
 //! for any group. So a message from another node is [refused](Misbehaviour::Unplanned) as a whole: it
 //! would be remembered as a member's. Of the nodes of the plan
 //!
 //! - any may ask. A node that does not lead answers where the group is;
-//! - any may tell. That it leads is not asked for: it may have led when it was asked, and what a group
-//!   decides is told by many of its leaders;
-//! - any may say where a group is, with a number that a configuration can have and with members that
-//!   the plan names; the rest is refused and [counted](Counters::refused). What it says counts until a
-//!   later configuration is told of, until an epoch begins, or until a few questions went unanswered.
-//!   Then any other word takes its place. So a node that is wrong, or lies, costs messages and a while.
+//! - any may answer. It need not lead: it may have led when it received the question, and many leaders of a
+//!   group report the same decision;
+//! - any may send the place of a group, with a number that a configuration can have and with members that
+//!   the plan names; other places are refused and [counted](Counters::refused). A place counts until a
+//!   later configuration is known, until an epoch begins, or until a few questions went unanswered.
+//!   Then any other place replaces it. So a node that is wrong, or lies, costs messages and some time.
 //!
 //! What is *not* promised:
 //!
-//! - That the members are those that the lists say now: a leader chooses from its own list, and when an
-//!   epoch begins or members fail.
+//! - Members by the present lists: a leader chooses from its own list, and when an epoch begins or members
+//!   fail.
 //! - Answers: a question may be lost, and so may its answer. Ask again; make questions that may be
 //!   asked twice.
 //! - That a group goes on when more than f of its members forget at once; hosts that store facts forget
 //!   nothing. A node that a link names counts as a member from then on. The leader names a node in the
-//!   life in which it just said that it is here; if it begins again without its memory before it has the
-//!   state, it is one of the f until it is named anew. Begin with another digest of the plan
+//!   life in which it has just answered; if it begins again without its memory before it has the
+//!   state, it is one of the f until it is named again. Begin with another digest of the plan
 //!   ([`Plan::with`]) when a group is lost.
 //! - Progress where a limit is too low: a node without room for a group is passed over
-//!   ([`Config::groups`]), and what is longer than a [frame](Plan::with_frame_budget) is never decided.
+//!   ([`Config::groups`]), and an update that is longer than a [frame](Plan::with_frame_budget) is never decided.
 //! - Anything against nodes that lie, but that memory and frames stay bounded.
 //!
 //! # Why it is safe
@@ -58,7 +58,7 @@
 //! Each group is a [replicated state](selvedge_replica): what it decides is decided once, whichever node
 //! believes to lead, and its members change by a link that the former ones decide. Hashes and lists give
 //! only a proposal for the next link. The first members, the founders, follow from the plan alone,
-//! and a node founds a group once: it stores its facts, or says [`Begin::Again`]. A node that left a group
+//! and a node founds a group once: it stores its facts, or begins with [`Begin::Again`]. A node that left a group
 //! keeps the number of the last configuration that it knew, so it is taught no former one in which it could
 //! vote a second time.
 //!

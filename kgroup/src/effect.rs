@@ -1,4 +1,4 @@
-//! What the leader of a group wants done. It has neither the state nor the way to other groups: the node
+//! The effects of a group's leader. The leader has neither the state nor the way to other groups: the node
 //! that leads carries its effects out after the call.
 
 use selvedge_core::{Member, Span};
@@ -12,7 +12,7 @@ use crate::{Answer, LeaderEvent, LeaderTimer, Request, Update};
 pub enum Effect<U, T, E> {
     /// Propose an update of the group's own state. The leader receives the outcome when it is applied.
     Propose(U),
-    /// Read the group's own state: it is told under this number when the state is up to date.
+    /// Read the group's own state: the leader is notified under this number when the state is up to date.
     Read(u64),
     /// Ask the leader of another group, whichever node that is. It may be lost.
     Ask {
@@ -21,8 +21,8 @@ pub enum Effect<U, T, E> {
         /// The request.
         request: Request,
     },
-    /// Tell the leader of another group what it did not ask for just now, whichever node that is. It may
-    /// be lost.
+    /// Send the leader of another group, whichever node that is, an answer to no present question. It may be
+    /// lost.
     Inform {
         /// The group.
         group: GroupId,
@@ -52,7 +52,7 @@ pub enum Effect<U, T, E> {
     },
     /// Disarm it.
     Disarm(T),
-    /// Tell the application.
+    /// Notify the application.
     Event(E),
 }
 

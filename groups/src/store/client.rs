@@ -102,7 +102,7 @@ impl StoreClient {
     /// The application asks.
     ///
     /// # Errors
-    /// What it asks has no room. Nothing changed.
+    /// The command has no room. Nothing changed.
     pub fn on_command(
         &mut self,
         map: GroupId,

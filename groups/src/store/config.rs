@@ -7,10 +7,10 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// How long to wait for an answer before a question is asked again: above zero. Default 400 ms.
+    /// The time after which a question without an answer is asked again: above zero. Default 400 ms.
     pub resend: Span,
-    /// How many own changes and questions wait at once, and how many entries this node watches: from
-    /// 1 each. Default 256.
+    /// The limit of own changes that wait, of questions that wait, and of entries that this node watches:
+    /// from 1 each. Default 256.
     pub pending: u16,
 }
 
@@ -35,7 +35,7 @@ impl StoreConfig {
         with_pending pending: u16,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

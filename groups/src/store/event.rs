@@ -7,7 +7,7 @@ use crate::GroupId;
 use crate::message::encoded_len;
 use crate::store::{Change, Entry, Key, Operation, StoreAnswer, StoreRequest, Stored};
 
-/// What the application may ask of a map.
+/// A command of the application to a map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StoreCommand {
     /// Change an entry. [`StoreEvent::Changed`] follows, once. Changes of one map by this node are
@@ -15,24 +15,24 @@ pub enum StoreCommand {
     Change {
         /// The application's name for it.
         ticket: u64,
-        /// What to do.
+        /// The operation.
         operation: Operation,
     },
     /// Read an entry. [`StoreEvent::Found`] follows, once.
     Get {
         /// The application's name for it.
         ticket: u64,
-        /// Which entry.
+        /// The name of the entry.
         key: Key,
     },
-    /// Tell what an entry is, now and whenever it changes: [`StoreEvent::Watched`].
+    /// Report an entry, now and after each change: [`StoreEvent::Watched`].
     Watch(Key),
-    /// No more.
+    /// End the reports of an entry.
     Unwatch(Key),
 }
 
 impl StoreCommand {
-    /// What its entry takes in a frame.
+    /// The length of its entry in a frame.
     pub(super) fn encoded_len(&self) -> usize {
         match self {
             Self::Change { operation, .. } => encoded_len(operation),
@@ -41,29 +41,29 @@ impl StoreCommand {
     }
 }
 
-/// What the application is told of maps.
+/// A report to the application about a map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreEvent {
-    /// What became of a change.
+    /// The outcome of a change.
     Changed {
         /// The application's name for it.
         ticket: u64,
-        /// What became of it.
+        /// The outcome.
         stored: Stored,
     },
     /// An entry, as it was at one moment after the command.
     Found {
         /// The application's name for the question.
         ticket: u64,
-        /// The entry; nothing where there is none.
+        /// The entry, or `None` if the map does not have it.
         entry: Option<Entry>,
     },
     /// A watched entry is this now.
     Watched {
-        /// Which entry.
+        /// The name of the entry.
         key: Key,
-        /// The entry; nothing where there is none.
+        /// The entry, or `None` if the map does not have it.
         entry: Option<Entry>,
     },
 }
@@ -81,9 +81,9 @@ pub enum StoreReject {
     /// The entry's name, with its value, does not fit into a frame.
     #[error("it takes {len} bytes, a frame has room for {room}: make it shorter, or frames longer")]
     TooLong {
-        /// What it takes.
+        /// Its length.
         len: usize,
-        /// What there is.
+        /// The room in a frame.
         room: usize,
     },
 }
@@ -91,7 +91,7 @@ pub enum StoreReject {
 /// Tag of the timer of a map's leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StoreTimer {
-    /// Nodes that watch have not said that they know.
+    /// Nodes that watch have not acknowledged.
     Resend,
 }
 
