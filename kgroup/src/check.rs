@@ -5,8 +5,9 @@
 //! an atomic register each, that takes proposals of its present leader alone. That a group of replicas
 //! is as good as that is the promise of `selvedge-replica`, and of [groups](selvedge_groups::check) that move.
 //! Each scenario explores every order of messages, losses, copies that come late, changes of leaders with
-//! former leaders that go on, and commands that devices do late. Where the paper's rule breaks a promise, the scenario comes twice
-//! under one name: with the published rule, which must break, and with ours, which must hold.
+//! former leaders that go on, and commands that devices do late. Where the paper's rule breaks a promise,
+//! the scenario comes twice under one name: with the published rule, which must break, and with ours, which
+//! must hold.
 
 mod errata;
 mod ideal;
