@@ -5,7 +5,7 @@ use std::path::Path;
 
 use selvedge::{Coordination, Fact, Node};
 use selvedge_core::durable::{Barrier, Mark};
-use selvedge_core::{Effect, Member, NodeId};
+use selvedge_core::{Effect, Incarnation, Member, NodeId};
 use selvedge_groups::Begin;
 use selvedge_kgroup as kgroup;
 use selvedge_store::redb::StorageBackend;
@@ -32,7 +32,8 @@ pub struct Facts {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Base {
-    id: NodeId,
+    /// The node in its latest life.
+    me: Member,
     /// How the node began when it began to store.
     is_first: bool,
     facts: Vec<Fact>,
@@ -58,17 +59,35 @@ impl Facts {
         Ok(Self { store, found })
     }
 
-    /// The node's part in k-groups as it was stored, and the way in which it goes on. A first start is
-    /// stored when this returns, so before another node learns of it.
+    /// Returns true if nothing is stored yet. An application that knows of a former start has lost the
+    /// folder then: see [`Setup::facts`](crate::Setup::facts).
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.found.is_none()
+    }
+
+    /// A life that is later than the stored one: `life`, if it is. A system's clock may be behind after a
+    /// power cut, and groups take what a life asks twice for one request.
+    pub(crate) fn later_life(&self, life: Incarnation) -> Incarnation {
+        match &self.found {
+            Some(found) if !life.newer_than(found.base.me.incarnation) => {
+                found.base.me.incarnation.next()
+            }
+            Some(_) | None => life,
+        }
+    }
+
+    /// The node's part in k-groups as it was stored, and the way in which it goes on. A first start and
+    /// this life are stored when this returns, so before another node learns of them.
     pub(crate) fn restore(
         mut self,
-        id: NodeId,
+        me: Member,
         coordination: &mut Coordination,
     ) -> Result<(Keeping, Vec<Fact>), StoreError> {
         let mut facts = Vec::new();
         if let Some(Found { base, facts: since }) = self.found.take() {
-            if base.id != id {
-                let (asked, found) = (id, base.id);
+            if base.me.id != me.id {
+                let (asked, found) = (me.id, base.me.id);
                 return Err(StoreError::OtherNode { asked, found });
             }
             coordination.begin = match base.is_first {
@@ -80,7 +99,8 @@ impl Facts {
         }
         let is_first = coordination.begin == Begin::First;
         let mut keeping = Keeping {
-            id,
+            me,
+            is_life_stored: true,
             is_first,
             barrier: Barrier::new(WAITING),
             disk: Disk::Free(self.store),
@@ -106,7 +126,9 @@ pub(crate) struct Waiting {
 /// The store while the node runs. A write takes a thread of its own, since a disk may be slow.
 #[derive(Debug)]
 pub(crate) struct Keeping {
-    id: NodeId,
+    /// The life of the last effect.
+    me: Member,
+    is_life_stored: bool,
     is_first: bool,
     barrier: Barrier<Waiting>,
     disk: Disk,
@@ -120,13 +142,18 @@ enum Disk {
 }
 
 impl Keeping {
-    /// Holds back effects of k-groups until the facts before them are stored. Returns an effect that need
-    /// not wait.
+    /// Holds back effects of k-groups until the facts before them are stored, and the life that they are
+    /// of: its first effect waits like a fact. Returns an effect that need not wait.
     pub(crate) fn hold(&mut self, waiting: Waiting) -> Option<Waiting> {
         if !is_of_groups(&waiting.effect) {
             return Some(waiting);
         }
-        if fact(&waiting).is_some() {
+        let is_new_life = waiting.from != self.me;
+        if is_new_life {
+            self.me = waiting.from;
+            self.is_life_stored = false;
+        }
+        if is_new_life || fact(&waiting).is_some() {
             self.barrier.push_fact(waiting);
             return None;
         }
@@ -158,9 +185,10 @@ impl Keeping {
             self.disk = Disk::Free(store);
             return;
         };
-        let is_due = store.is_due(facts.len());
+        let is_due = !self.is_life_stored || store.is_due(facts.len());
         let groups = node.kgroup().filter(|_| is_due);
         let base = groups.map(|it| self.base(it.groups().stored().collect()));
+        self.is_life_stored |= base.is_some();
         let writes = tokio::task::spawn_blocking(move || {
             let done = match &base {
                 Some(base) => store.rebase(base, |_| Ok(())),
@@ -195,9 +223,9 @@ impl Keeping {
     }
 
     const fn base(&self, facts: Vec<Fact>) -> Base {
-        let (id, is_first) = (self.id, self.is_first);
+        let (me, is_first) = (self.me, self.is_first);
         Base {
-            id,
+            me,
             is_first,
             facts,
         }

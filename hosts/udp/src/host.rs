@@ -94,6 +94,10 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         Some(life) => life,
         None => new_life().await.map_err(HostError::Entropy)?,
     };
+    let facts = setup.facts.filter(|_| setup.coordination.is_some());
+    let incarnation = facts
+        .as_ref()
+        .map_or(incarnation, |it| it.later_life(incarnation));
     let me = Member { id, incarnation };
     let mut config = setup.config;
     let budget = usize::from(config.frame_budget);
@@ -117,10 +121,10 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     let mut keeping = None;
     if let Some((coordination, _)) = setup.coordination {
         let mut coordination = held_to(coordination, frame_budget)?;
-        machine = match setup.facts {
+        machine = match facts {
             None => machine.with_coordination(coordination)?,
             Some(facts) => {
-                let (kept, facts) = facts.restore(id, &mut coordination)?;
+                let (kept, facts) = facts.restore(me, &mut coordination)?;
                 keeping = Some(kept);
                 machine.with_facts(coordination, facts)?
             }

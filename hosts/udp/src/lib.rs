@@ -39,7 +39,7 @@
 //! | each command gets one outcome, also when the node stops meanwhile | |
 //! | a reader that saw an event, or got an outcome, reads a state that reflects it | |
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
-//! | the node's promises in k-groups survive a restart and a power cut ([`Setup::facts`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and a later [life](Setup::life) than all before, also after a power cut; the promises of `selvedge_store` |
+//! | the node's promises in k-groups survive a restart and a power cut ([`Setup::facts`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder; the promises of `selvedge_store` |
 //! | memory is bounded, whatever arrives and however slow readers are | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`Traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |

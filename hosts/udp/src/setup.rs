@@ -95,8 +95,8 @@ impl Setup {
     }
 
     /// The number of this life. Without it, [`new_life`](crate::new_life) gives one, for which the
-    /// start waits up to [`Incarnation::TICK`]. Where another node remembers a later life, this
-    /// node takes one after that.
+    /// start waits up to [`Incarnation::TICK`]. Where another node remembers a later life, or the folder of
+    /// [facts](Self::facts) has one, this node takes one after that.
     #[must_use]
     pub fn life(mut self, life: Incarnation) -> Self {
         self.life = Some(life);
@@ -201,11 +201,13 @@ impl Setup {
     /// Stores the node's promises in k-groups, each fact before effects that depend on it. Then a
     /// process that is started again with the same folder keeps these promises and votes at once, and
     /// groups go on when all nodes lose power together. How it begins is stored as well:
-    /// [`Coordination::begin`] is for a folder that is empty. Where a folder is lost, that is
-    /// [`Again`](selvedge_groups::Begin::Again), and never
-    /// [`First`](selvedge_groups::Begin::First).
+    /// [`Coordination::begin`] is for a folder that is [empty](Facts::is_empty). Where a folder is lost,
+    /// that is [`Again`](selvedge_groups::Begin::Again), and never
+    /// [`First`](selvedge_groups::Begin::First). The life is stored, too, and each start takes a later
+    /// one, whatever the system's clock says after a power cut.
     ///
-    /// A node that cannot store ends ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). Without
+    /// Membership goes on while a write takes long, until 1,024 effects wait for it; the end of the node
+    /// waits for the write. A node that cannot store ends ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). Without
     /// [`coordination`](Self::coordination) there are no facts.
     #[must_use]
     pub fn facts(mut self, facts: Facts) -> Self {

@@ -130,6 +130,45 @@ async fn a_map_is_there_after_all_nodes_lost_power_together() {
     }
 }
 
+/// A device without a battery has any time after a power cut, and a life that it had before would take
+/// new requests for repeated ones.
+#[tokio::test]
+async fn a_later_life_is_later_whatever_the_clock_says() {
+    let disks = <[Disk; 3]>::default();
+    for (version, life) in (1..).zip([5, 5, 3]) {
+        let nodes = start(&disks, life).await;
+        let doors = nodes[1].map("doors");
+        let stored = timeout(PATIENCE, doors.put("front", b"shut")).await;
+        assert_eq!(stored.unwrap(), Ok(Stored::Done { version }));
+        let entry = timeout(PATIENCE, doors.get("front")).await.unwrap();
+        assert_eq!(entry.unwrap().map(|it| it.version), Some(version));
+        for node in nodes {
+            node.kill().await;
+        }
+    }
+}
+
+/// Nodes that remember a later life make a node take one while it runs.
+#[tokio::test]
+async fn a_life_that_a_node_takes_while_it_runs_is_stored_before_it_asks() {
+    let disks = <[Disk; 3]>::default();
+    let mut nodes = start(&disks, 5).await;
+    nodes.pop().unwrap().kill().await;
+    let (seeds, empty) = ([nodes[0].address()], Disk::default());
+    let again = selvedge::Coordination {
+        begin: Begin::Again,
+        ..coordination()
+    };
+    let setup = setup(3, &seeds, &empty).coordination(again, Span::secs(3_600));
+    let node = Node::start(setup.life(Incarnation(2))).await;
+    let doors = node.map("doors");
+    let stored = timeout(PATIENCE, doors.put("front", b"shut")).await;
+    assert_eq!(stored.unwrap(), Ok(Stored::Done { version: 1 }));
+    node.kill().await;
+    let found = format!("{:?}", Facts::on(empty).unwrap());
+    assert!(found.contains("me: n3#6"), "{found}");
+}
+
 /// How a node begins is stored, so an application that always says the same breaks no promise.
 #[tokio::test]
 async fn a_node_goes_on_as_it_began() {
