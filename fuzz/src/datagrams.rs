@@ -201,7 +201,8 @@ mod tests {
         let all = seeds.filter_map(|it| run(&it.bytes)).reduce(|a, b| a + b);
         let all = all.unwrap_or_default();
         let dropped = all.malformed + all.wrong_kind + all.wrong_key + all.wrong_sender;
-        assert!(all.received > 200 && dropped < all.received / 2, "{all:?}");
-        assert!(all.sent > 20, "{all:?}");
+        assert!(all.received > 150 && dropped < all.received / 4, "{all:?}");
+        // A node that measures sent more; no program has it measure.
+        assert!(all.sent > 5, "{all:?}");
     }
 }

@@ -31,11 +31,15 @@ fn datagram_seeds() -> Vec<Seed> {
     let frames = frames
         .chain(camera::decode_seeds())
         .chain(celect::decode_seeds());
-    let frames: Vec<Seed> = frames.collect();
+    // A node of a mesh takes part in many sections, and no program has it measure.
+    let of_others = [selvedge_camera::KIND, selvedge_camera::estimate::KIND].map(Some);
+    let is_taken = |it: &Seed| !of_others.contains(&it.bytes.get(1).copied());
+    let frames: Vec<Seed> = frames.filter(is_taken).collect();
     let seed = |(nth, frames): (usize, &[Seed])| {
         let mut bytes = vec![nth as u8];
-        for (frame, sender) in frames.iter().zip(2..) {
-            bytes.push(sender);
+        for frame in frames {
+            // The id of the sender, in one byte: a frame of another node is dropped where it is sealed.
+            bytes.push(frame.bytes.get(2).copied().unwrap_or_default());
             bytes.extend((frame.bytes.len() as u16).to_be_bytes());
             bytes.extend(&frame.bytes);
         }
