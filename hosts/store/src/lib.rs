@@ -195,6 +195,8 @@ pub struct Store {
     file: PathBuf,
     database: Database,
     facts: u64,
+    /// Facts are found again with a base alone.
+    has_base: bool,
     /// While it is open, no other process uses the folder.
     _lock: Option<FileBackend>,
 }
@@ -223,9 +225,12 @@ impl Store {
         };
         fs::create_dir_all(dir).map_err(folder)?;
         // A file of its own: another process may be about to make the database.
-        let lock = locked(File::create(dir.join("lock")).map_err(folder)?)?;
+        let mut lock = OpenOptions::new();
+        let lock = lock.write(true).create(true).truncate(false);
+        let lock = locked(lock.open(dir.join("lock")).map_err(folder)?)?;
         let file = dir.join(schema.file);
-        if !file.try_exists().map_err(folder)? {
+        // A link to a file on an absent disk is no first start.
+        if !file.is_symlink() && !file.try_exists().map_err(folder)? {
             // A half-made database looks like another program's file, so it has another
             // name until it is whole.
             let new = dir.join(format!("{}.new", schema.file));
@@ -280,6 +285,7 @@ impl Store {
             file,
             database,
             facts,
+            has_base: found.is_some(),
             _lock: None,
         };
         Ok((store, found))
@@ -328,7 +334,7 @@ impl Store {
     }
 
     /// Stores any number of facts: for a host that checks by itself whether a base
-    /// [is due](Self::is_due).
+    /// [is due](Self::is_due). Facts without a base before them are not found again.
     ///
     /// # Errors
     /// When the disk fails.
@@ -356,10 +362,11 @@ impl Store {
         Ok(())
     }
 
-    /// Returns true if a base should take the place of facts when this number of them is added.
+    /// Returns true if a base should take the place of facts when this number of them is added, and
+    /// while no base was ever stored.
     #[must_use]
     pub const fn is_due(&self, facts: usize) -> bool {
-        self.facts + facts as u64 > self.schema.limit
+        !self.has_base || self.facts + facts as u64 > self.schema.limit
     }
 
     /// Stores a base in place of all facts, together with the writes of `more` into tables of the
@@ -380,7 +387,7 @@ impl Store {
             txn.delete_table(schema.facts())?;
             more(txn)
         })?;
-        self.facts = 0;
+        (self.facts, self.has_base) = (0, true);
         Ok(())
     }
 

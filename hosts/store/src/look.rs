@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Once;
 
-use redb::{Builder, Database, ReadableTable as _, TableHandle as _};
+use redb::{Builder, Database, ReadableTable as _, StorageBackend as _, TableHandle as _};
 use serde::de::DeserializeOwned;
 
 use crate::copy::{Copy, Shared};
@@ -60,6 +60,7 @@ impl Raw {
 pub(crate) fn look(medium: Shared, schema: Schema, file: &Path) -> Result<Looked, StoreError> {
     // The database asserts some properties of a file: a panic is damage as well.
     let looked = quietly(|| -> Result<_, Failed> {
+        check_regions(&medium)?;
         let copy = Copy::new(medium)?;
         let mut database = Builder::new()
             .set_cache_size(CACHE)
@@ -94,6 +95,22 @@ pub(crate) fn look(medium: Shared, schema: Schema, file: &Path) -> Result<Looked
         redb::Error::Corrupted(found) => Err(Damage::Contents { file, found }.into()),
         source => Err(failed(&file, source.into())),
     }
+}
+
+/// Refuses a header with more pages in a region than the database ever has. No checksum covers
+/// the number, and the database makes lists for that many pages, for minutes or until memory is full.
+fn check_regions(medium: &Shared) -> Result<(), Failed> {
+    let (at, most): (u64, u32) = (20, 1 << 20);
+    if medium.len()? < at + 4 {
+        return Ok(());
+    }
+    let pages = medium.read(at, 4)?.try_into().map_or(0, u32::from_le_bytes);
+    let is_database = medium.read(0, 4)? == b"redb";
+    if is_database && pages > most {
+        let found = format!("a region of {pages} pages");
+        return Err(redb::Error::Corrupted(found).into());
+    }
+    Ok(())
 }
 
 /// The content of the tables; `None` if they belong to another program.

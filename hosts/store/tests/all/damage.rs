@@ -103,3 +103,17 @@ fn a_medium_without_a_database_is_foreign() {
         );
     }
 }
+
+/// The database would make lists for that many pages before it compares a checksum.
+#[test]
+fn a_header_with_larger_regions_than_there_are_is_refused_at_once() {
+    for is_closed in [true, false] {
+        let mut bytes = database(is_closed);
+        let pages = u32::from_le_bytes(bytes[20..24].try_into().unwrap());
+        assert_eq!(pages, 1 << 20);
+        for bit in [0, 21, 25, 31] {
+            bytes[20..24].copy_from_slice(&(pages | 1 << bit).to_le_bytes());
+            assert_eq!(look(&bytes, "pages of a region"), None);
+        }
+    }
+}

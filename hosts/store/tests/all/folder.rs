@@ -230,3 +230,45 @@ fn a_folder_that_cannot_be_used_is_named() {
     named(file.open().map(drop).unwrap_err(), &file.0);
     fs::remove_file(&file.0).unwrap();
 }
+
+/// The machine's base is stored with its first facts, also where the host stored none before.
+#[test]
+fn facts_before_a_base_are_found_again() {
+    let dir = Dir::new();
+    let (mut store, found) = dir.open().unwrap();
+    assert_eq!(found, None);
+    assert!(store.is_due(1));
+    store.write(&[0_u64], || vec![0_u64], |_| Ok(())).unwrap();
+    store
+        .write(&[1_u64], || vec![0_u64, 1], |_| Ok(()))
+        .unwrap();
+    drop(store);
+    assert_eq!(dir.open().unwrap().1, Some(2));
+    let (_, found) = Store::open::<Vec<u64>, u64>(&dir.0, SCHEMA).unwrap();
+    assert_eq!(found.unwrap().facts, [1]);
+}
+
+/// The disk with the database may be absent: this is no first start.
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_that_is_absent_is_refused_and_left() {
+    let dir = Dir::new();
+    fs::create_dir_all(&dir.0).unwrap();
+    for target in ["absent/test.redb", SCHEMA.file] {
+        std::os::unix::fs::symlink(target, dir.file()).unwrap();
+        let refused = dir.open().map(|it| it.1).unwrap_err();
+        assert!(matches!(refused, StoreError::Folder { .. }), "{refused}");
+        assert_eq!(fs::read_link(dir.file()).unwrap(), Path::new(target));
+        fs::remove_file(dir.file()).unwrap();
+    }
+}
+
+#[test]
+fn a_file_in_place_of_the_lock_is_left_as_it_is() {
+    let dir = Dir::new();
+    fs::create_dir_all(&dir.0).unwrap();
+    fs::write(dir.0.join("lock"), "another program's").unwrap();
+    drop(dir.open().unwrap());
+    let left = fs::read_to_string(dir.0.join("lock")).unwrap();
+    assert_eq!(left, "another program's");
+}
