@@ -254,7 +254,8 @@ impl Handle {
     }
 
     /// Stops the node at once, as a crash would: the others hear nothing. Its port is free when
-    /// this returns.
+    /// this returns, and the folder of its [`Facts`](crate::Facts): a write that is under way is
+    /// waited for.
     pub async fn kill(&self) {
         // Or it has stopped already.
         let _stopped = self.submit(Command::Kill).await.is_ok();

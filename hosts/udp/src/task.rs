@@ -99,12 +99,10 @@ pub(crate) struct Progress {
 
 impl Task {
     /// Runs until the node has left, or its last handle is gone. When callers are answered its
-    /// socket is closed.
+    /// socket is closed, and its folder is free.
     pub(crate) async fn run(mut self) {
         self.run_on().await;
-        if let Some(keeping) = self.keeping.take() {
-            keeping.close().await;
-        }
+        let keeping = self.keeping.take();
         let Progress {
             leaving,
             refused,
@@ -113,7 +111,11 @@ impl Task {
             is_in: _,
             is_over: _,
         } = core::mem::take(&mut self.progress);
+        // Before the disk, which may be stuck: guards are fenced, and questions have outcomes.
         drop(self);
+        if let Some(keeping) = keeping {
+            keeping.close().await;
+        }
         for reply in leaving {
             match refused {
                 Some(reject) => reply.send(Err(reject.into())),

@@ -249,6 +249,25 @@ async fn a_node_whose_disk_fails_reports_it_and_ends() {
     assert!(found.unwrap().is_some());
 }
 
+/// The folder alone waits for the disk: a node that has stopped is not to be taken for one that runs.
+#[tokio::test]
+async fn a_node_that_is_killed_while_its_disk_is_stuck_ends_at_once_for_all_others() {
+    let disks = <[Disk; 3]>::default();
+    let nodes = start(&disks, 0).await;
+    let stuck = Stuck::new(&disks[..1]);
+    let put = |it: selvedge_udp::Handle| async move { it.map("doors").put("front", b"shut").await };
+    let asked = tokio::spawn(put(nodes[0].clone()));
+    sleep(Duration::from_millis(300)).await;
+    let handle = nodes[0].clone();
+    let kill = tokio::spawn(async move { handle.kill().await });
+    let outcome = timeout(Duration::from_secs(5), asked).await.unwrap();
+    assert!(outcome.unwrap().is_err());
+    assert!(std::net::UdpSocket::bind(nodes[0].address()).is_ok());
+    assert!(!kill.is_finished());
+    drop(stuck);
+    timeout(PATIENCE, kill).await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_folder_of_another_node_is_refused() {
     let disk = Disk::default();
