@@ -18,6 +18,8 @@ impl Gateway {
             Told::Leads { .. } | Told::Deposed(_) => self.look_whether_it_manages(cx),
             Told::Configured { .. } => {
                 self.on_configured(cx);
+                // One that is on the list again, and kept its tables, looked after no follower meanwhile.
+                self.watch_own(cx);
                 self.look_whether_it_manages(cx);
                 self.look_for_orphans(cx);
             }

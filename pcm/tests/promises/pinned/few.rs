@@ -330,7 +330,7 @@ fn a_gateway_that_is_named_and_says_nothing_is_gone() {
     let next = Configuration::of([1, 2, 3].map(|id| Member::new(id, 0)));
     let next = Input::Command(Command::Configure(next));
     let mut wire = vec![(manager, step(&mut nodes[manager], ms(15_000), next))];
-    deliver(&mut nodes, 15_000, &mut wire);
+    deliver(&mut nodes, &[0, 1], 15_000, &mut wire);
     // The next manager, which may be the same gateway, watches all that are named.
     let third = |nodes: &[Driver<Gateway>]| {
         let managers = nodes.iter().map(Driver::machine).filter(|it| it.manages());
@@ -343,22 +343,84 @@ fn a_gateway_that_is_named_and_says_nothing_is_gone() {
     assert_eq!(third(&nodes), Some(false));
 }
 
+/// A follower stops for good while its gateway is off the list for a while, and no gateway leads. Its gateway
+/// looks after it again when it is back, without the tables being sent anew.
+#[test]
+fn a_gateway_that_is_back_on_the_list_looks_after_its_followers() {
+    let gateways = [1, 2, 3].map(|id| Member::new(id, 0));
+    let first = Configuration::of(gateways);
+    let new = |me| Gateway::new(me, gateway::Config::new(), first.clone(), Limits::new());
+    let mut nodes = gateways.map(|me| Driver::new(new(me).unwrap()));
+    for it in &mut nodes {
+        step(it, ms(0), Input::Command(Command::Start));
+    }
+    talk(&mut nodes, 100, 15_000);
+    let manager = nodes.iter().position(|it| it.machine().manages()).unwrap();
+    let (off, down) = ((manager + 1) % 3, (manager + 2) % 3);
+    let mut wire = vec![(
+        off,
+        step(&mut nodes[off], ms(15_000), says(11, keep_alive(1))),
+    )];
+    deliver(&mut nodes, &[0, 1, 2], 15_000, &mut wire);
+    talk(&mut nodes, 15_100, 15_300);
+    let configure = |nodes: &mut [Driver<Gateway>], among: &[usize], at, places: &[usize]| {
+        let manager = nodes.iter().position(|it| it.machine().manages()).unwrap();
+        let next = Configuration::of(places.iter().map(|it| gateways[*it]));
+        let next = Input::Command(Command::Configure(next));
+        let mut wire = vec![(manager, step(&mut nodes[manager], ms(at), next))];
+        deliver(nodes, among, at, &mut wire);
+    };
+    let known = |it: &Driver<Gateway>| {
+        let tables = it.machine().tables();
+        tables.map(|it| it.follower(NodeId(11)).is_some())
+    };
+    // Of the two on the list one is down, so neither leads.
+    configure(&mut nodes, &[manager, off], 15_300, &[manager, down]);
+    for at in (15_400..25_000).step_by(100) {
+        talk_among(&mut nodes, &[manager, off], at);
+    }
+    assert_eq!(known(&nodes[off]), None, "it is off the list");
+    // No message tells the one that is off that these two lead before it is back.
+    let mut at = 25_000;
+    while nodes.iter().all(|it| !it.machine().manages()) {
+        assert!(at < 45_000, "two of two lead");
+        talk_among(&mut nodes, &[manager, down], at);
+        at += 100;
+    }
+    configure(&mut nodes, &[manager, down], at, &[0, 1, 2]);
+    talk(&mut nodes, at + 100, at + 1_000);
+    assert_eq!(known(&nodes[off]), Some(true), "it is back");
+    talk(&mut nodes, at + 1_000, at + 60_000);
+    assert_eq!(known(&nodes[manager]), Some(false));
+}
+
 /// All that these gateways, from 1 on, say to each other in this time, in milliseconds.
 fn talk(nodes: &mut [Driver<Gateway>], from: u64, to: u64) {
+    let all: Vec<usize> = (0..nodes.len()).collect();
     for at in (from..to).step_by(100) {
-        let expired = nodes.iter_mut().map(|it| expire(it, ms(at)));
-        let mut wire = expired.enumerate().collect();
-        deliver(nodes, at, &mut wire);
+        talk_among(nodes, &all, at);
     }
 }
 
-/// Delivers what these gateways said, by place, and what they say to that.
-fn deliver(nodes: &mut [Driver<Gateway>], at: u64, wire: &mut Vec<(usize, Vec<Effect<Gateway>>)>) {
+/// Lets the timers of these gateways tick, by place, and delivers what they say to each other then.
+fn talk_among(nodes: &mut [Driver<Gateway>], all: &[usize], at: u64) {
+    let expired = all.iter().map(|&it| (it, expire(&mut nodes[it], ms(at))));
+    let mut wire = expired.collect();
+    deliver(nodes, all, at, &mut wire);
+}
+
+/// Delivers what gateways said, by place, to these gateways, and what they say to that.
+fn deliver(
+    nodes: &mut [Driver<Gateway>],
+    all: &[usize],
+    at: u64,
+    wire: &mut Vec<(usize, Vec<Effect<Gateway>>)>,
+) {
     while let Some((sender, effects)) = wire.pop() {
         for (to, message) in sent(&effects) {
             let place = to as usize - 1;
-            if let Some(node) = nodes.get_mut(place) {
-                let effects = step(node, ms(at), says(sender as u64 + 1, message));
+            if all.contains(&place) {
+                let effects = step(&mut nodes[place], ms(at), says(sender as u64 + 1, message));
                 wire.push((place, effects));
             }
         }
