@@ -37,7 +37,9 @@ impl World {
         let most = SECOND_MOST * self.nodes.len() as u64;
         assert!(in_second <= most, "a storm: {:?}", self.sent_by_kind);
         assert!(self.depth < DEPTH_MOST, "a circle: {message:?}");
-        self.sent_tables += u64::from(matches!(message, Message::Tables(_)));
+        if matches!(message, Message::Tables(_)) {
+            *self.sent_tables.entry((from.id.0, to.id.0)).or_default() += 1;
+        }
         *self.sent_by_kind.entry(kind(&message)).or_default() += 1;
         self.note(from, to, &message);
         let node = &self.nodes[&from.id.0];

@@ -286,7 +286,7 @@ pub(crate) fn begin(mut choices: Choices) -> World {
         apart: None,
         highest: 1,
         hops,
-        sent_tables: 0,
+        sent_tables: BTreeMap::new(),
         sent_by_kind: BTreeMap::new(),
         longest: BTreeMap::new(),
         forged: 0,

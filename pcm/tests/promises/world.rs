@@ -88,7 +88,8 @@ pub(crate) struct World {
     /// The number of the last configuration that was on its way.
     pub(crate) highest: u64,
     pub(crate) hops: BTreeMap<(u64, u64), u8>,
-    pub(crate) sent_tables: u64,
+    /// Messages of the tables, by sender and receiver.
+    pub(crate) sent_tables: BTreeMap<(u64, u64), u64>,
     pub(crate) sent_by_kind: BTreeMap<String, u64>,
     pub(crate) longest: BTreeMap<String, usize>,
     pub(crate) forged: u64,
