@@ -328,6 +328,12 @@ impl<S: State> Replica<S> {
         self.acceptor.votes()
     }
 
+    /// Whether a node counts as gone: membership reported last that it failed or left.
+    #[must_use]
+    pub fn is_gone(&self, id: NodeId) -> bool {
+        self.peers.is_gone(id)
+    }
+
     /// Whether the members for which `is_here` is true could decide without the others. O(n) for n
     /// members.
     #[must_use]

@@ -165,6 +165,11 @@ impl Gateway {
         let named = self.replica.machine().configuration().members();
         let named: Vec<Member> = named.map(|it| it.member).collect();
         for &member in &named {
+            // What membership said of it before stands in the replica alone.
+            if !self.gateways.contains_key(&member.id) && self.replica.machine().is_gone(member.id)
+            {
+                self.gone.insert(member.id);
+            }
             let known = self.gateways.entry(member.id).or_insert(member);
             if member.supersedes(*known) {
                 *known = member;

@@ -260,10 +260,7 @@ impl World {
                     1 => Delta::Failed(member),
                     _ => Delta::Refuted(member),
                 };
-                // What is said of a node that sends heartbeats does not last.
-                let votes = self.nodes[&other].gateway();
-                let votes = votes.is_some_and(|it| it.replica().votes());
-                if other != gateway && (self.habits.membership || votes) {
+                if other != gateway {
                     self.input(gateway, Input::Membership(delta));
                     if self.percent(70) {
                         self.input(gateway, Input::Membership(Delta::Refuted(member)));

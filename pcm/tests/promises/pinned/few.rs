@@ -394,6 +394,24 @@ fn a_gateway_that_is_back_on_the_list_looks_after_its_followers() {
     assert_eq!(known(&nodes[manager]), Some(false));
 }
 
+/// Membership was wrong about a gateway before the list named it, and says no more of it. Its messages show that
+/// it is here.
+#[test]
+fn a_gateway_that_counted_as_failed_before_it_was_named_takes_part() {
+    let newcomer = Gateway::newcomer(Member::new(2, 0), gateway::Config::new(), [NodeId(1)]);
+    let one = alone(gateway::Config::new(), Limits::new());
+    let mut nodes = [one, Driver::new(newcomer.unwrap())];
+    step(&mut nodes[1], ms(0), Input::Command(Command::Start));
+    let failed = Delta::Failed(Member::new(2, 0));
+    step(&mut nodes[0], ms(10_001), Input::Membership(failed));
+    let next = Configuration::of([1, 2].map(|id| Member::new(id, 0)));
+    let next = Input::Command(Command::Configure(next));
+    let mut wire = vec![(0, step(&mut nodes[0], ms(10_002), next))];
+    deliver(&mut nodes, &[0, 1], 10_002, &mut wire);
+    talk(&mut nodes, 10_100, 60_000);
+    assert!(nodes[1].machine().replica().votes(), "{:?}", nodes[1]);
+}
+
 /// All that these gateways, from 1 on, say to each other in this time, in milliseconds.
 fn talk(nodes: &mut [Driver<Gateway>], from: u64, to: u64) {
     let all: Vec<usize> = (0..nodes.len()).collect();
