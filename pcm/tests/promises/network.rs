@@ -108,9 +108,10 @@ impl World {
             });
             return;
         }
+        let depth = self.depth + 1;
         let node = self.nodes.get_mut(&at).unwrap();
         let mailbox = node.own.mailboxes.entry(to).or_default();
-        mailbox.push_back((from, message));
+        mailbox.push_back((from, message, depth));
         if mailbox.len() > MAILBOX {
             mailbox.pop_front();
         }
@@ -164,11 +165,14 @@ impl World {
             }
         }
         when += self.below(self.weather.delay);
-        for (from, message) in all {
+        let before = self.depth;
+        for (from, message, depth) in all {
             when += 1;
+            self.depth = depth;
             let input = Input::Message { from, message };
             self.at(when, What::Own(Then::Hand(follower, input)));
         }
+        self.depth = before;
     }
 
     /// What travels fits into a frame, and is what it was when it is read.

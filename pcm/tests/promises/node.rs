@@ -38,8 +38,8 @@ pub(crate) enum Role {
 pub(crate) struct Own {
     pub(crate) role: Role,
     pub(crate) is_founder: bool,
-    /// What lies at a gateway for its followers.
-    pub(crate) mailboxes: BTreeMap<u64, VecDeque<(Member, Message)>>,
+    /// What lies at a gateway for its followers, each with its sender and how deep it is.
+    pub(crate) mailboxes: BTreeMap<u64, VecDeque<(Member, Message, u32)>>,
 }
 
 /// What the host may show once all facts before it are stored.
