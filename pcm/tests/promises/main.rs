@@ -40,10 +40,7 @@ fn what_the_page_promises_is_so() {
     if ran >= 40 {
         let count = |what| all.counts.get(what).copied().unwrap_or(0);
         assert!(count("value") > ran && count("runs") > ran && count("failed") > ran / 4);
-        // A quarter of the histories are hostile, with five or six lies each.
-        assert!(all.restarts > ran && all.forged > ran / 2);
-        // In some 94 of 1,000 histories nothing keeps fresh tasks from the right value.
-        assert!(all.right > ran / 20);
+        assert!(all.restarts > ran && all.forged > ran && all.right > ran / 8);
         assert!(count("accused") > ran / 4, "those that lie are found out");
     }
 }

@@ -12,8 +12,8 @@ use crate::node::{Node, Own, Role};
 use crate::oracle::{Able, Oracle};
 use crate::world::{Habits, World};
 
-fn limits(rng: &mut Choices) -> Limits {
-    let small = rng.below(2) == 0;
+fn limits(rng: &mut Choices, able: bool) -> Limits {
+    let small = rng.below(2) == 0 && !able;
     let mut draw = |low: &[u64], all: u64| if small { rng.pick(low) } else { all };
     let it = Limits::new()
         .with_followers(draw(&[3, 6, 64], 64) as u32)
@@ -37,6 +37,8 @@ struct Alike {
     heartbeat: u64,
     timeout: u64,
     resend: u64,
+    /// Nothing keeps fresh tasks from the right value once faults end.
+    able: bool,
     patient: bool,
     review: u64,
     differs: bool,
@@ -83,13 +85,13 @@ fn gateway(rng: &mut Choices, alike: &Alike) -> gateway::Config {
         .with_clients(rng.pick(&[1, 2, 256]) as u16)
 }
 
-fn duty(rng: &mut Choices, long: bool) -> DutyCycle {
+fn duty(rng: &mut Choices, long: bool, able: bool) -> DutyCycle {
     let (active_ms, busy_ms, asleep_ms) = match rng.below(8) {
         0..3 => (1_000, 0, 0),
         3 => (1_000, 500, 3_500),
         4 => (3_000, 0, 3_000),
         5 => (1_500, 1_500, 0),
-        6 => (rng.pick(&[0, 1, 20, 200]) as u32, 20, 980),
+        6 if !able => (rng.pick(&[0, 1, 20, 200]) as u32, 20, 980),
         _ if long => (20_000, 10_000, 90_000),
         _ => (2_000, 0, 10_000),
     };
@@ -100,7 +102,11 @@ fn duty(rng: &mut Choices, long: bool) -> DutyCycle {
     }
 }
 
-fn follower(rng: &mut Choices, limits: &Limits, long: bool, small: bool) -> follower::Config {
+fn follower(
+    rng: &mut Choices,
+    limits: &Limits,
+    (long, small, able): (bool, bool, bool),
+) -> follower::Config {
     let result = u64::from(limits.result);
     let mut draw = |low: &[u64], all: u64| if small { rng.pick(low) } else { all };
     let it = follower::Config::new(DutyCycle::always())
@@ -109,7 +115,7 @@ fn follower(rng: &mut Choices, limits: &Limits, long: bool, small: bool) -> foll
         .with_result(draw(&[1, result / 2 + 1, result], result).min(result) as u16)
         .with_libraries(draw(&[0, 1, 4], 4) as u16)
         .with_repeats(draw(&[1, 3, 16], 16) as u8);
-    it.with_duty(duty(rng, long))
+    it.with_duty(duty(rng, long, able))
         .with_time(Span::millis(rng.pick(&[500, 5_000])))
 }
 
@@ -139,11 +145,11 @@ fn node(rng: &mut Choices, id: u64, role: Role, begins: u32, is_founder: bool) -
     node
 }
 
-fn weather(rng: &mut Choices, delay: u64, membership: bool) -> (Weather, Habits) {
+fn weather(rng: &mut Choices, delay: u64, alike: &Alike) -> (Weather, Habits) {
     let calm = rng.below(4) == 0;
     let mut weather = Weather {
         lost: if calm { 0 } else { rng.pick(&[0, 5, 30]) },
-        doubled: rng.pick(&[0, 10]),
+        doubled: rng.pick(&[0, 10, 30]),
         least: 100,
         delay,
         far: if calm { 0 } else { rng.pick(&[0, 0, 2]) },
@@ -157,8 +163,8 @@ fn weather(rng: &mut Choices, delay: u64, membership: bool) -> (Weather, Habits)
         drops_unknown: rng.below(3) == 0,
         drops_asleep: rng.below(3) == 0,
         echoes: rng.below(3) == 0,
-        hostile: rng.below(4) == 0,
-        membership,
+        hostile: rng.below(3) == 0 && !alike.able,
+        membership: alike.heartbeat == 0,
         late: 5,
     };
     weather.burst_first = rng.below(2) == 0;
@@ -184,12 +190,13 @@ fn nodes(rng: &mut Choices, limits: &Limits, alike: &Alike, founders: u64) -> Ve
         node.stores = stores;
         nodes.push(node);
     }
-    let (long, small, lie) = (rng.below(6) == 0, rng.below(3) == 0, rng.below(3) == 0);
+    let (long, able) = (rng.below(6) == 0, alike.able);
+    let (small, lie) = (rng.below(3) == 0 && !able, rng.below(3) == 0 && !able);
     let lives = [0, 0, 5, u32::MAX, (1 << 31) - 1].map(u64::from);
     for id in 11..11 + rng.pick(&[1, 2, 3, 5, 6, 9, 13]) {
         let one = rng.below(8) == 0;
         let role = Role::Follower {
-            config: follower(rng, limits, long, small),
+            config: follower(rng, limits, (long, small, able)),
             gateways: list(rng, &all, one),
             liar: lie && rng.below(5) == 0,
         };
@@ -245,7 +252,8 @@ fn oracle(nodes: &[Node], limits: Limits, weather: &Weather, habits: &Habits) ->
 
 pub(crate) fn begin(mut choices: Choices) -> World {
     let rng = &mut choices;
-    let limits = limits(rng);
+    let able = rng.below(4) == 0;
+    let limits = limits(rng, able);
     let delay = rng.pick(&[500, 20_000, 60_000, 3_000_000]);
     let heartbeat = rng.pick(&[200, 1_000, 1_000, 0]);
     let alike = Alike {
@@ -253,14 +261,15 @@ pub(crate) fn begin(mut choices: Choices) -> World {
         heartbeat,
         timeout: (heartbeat * rng.pick(&[3, 5])).max(1_000),
         resend: rng.pick(&[200, 400]),
-        patient: rng.below(2) == 0,
+        able,
+        patient: rng.below(2) == 0 || able,
         review: rng.pick(&[500, 3_000, 10_000]),
         differs: heartbeat > 0 && rng.below(6) == 0,
     };
     let founders = rng.pick(&[1, 2, 3, 3, 3, 4, 5]);
     let nodes = nodes(rng, &limits, &alike, founders);
     let first = Configuration::of((1..=founders).map(|id| Member::new(id, 0)));
-    let (weather, habits) = weather(rng, delay, heartbeat == 0);
+    let (weather, habits) = weather(rng, delay, &alike);
     let oracle = oracle(&nodes, limits, &weather, &habits);
     let mut hops = BTreeMap::new();
     if rng.below(2) == 0 {

@@ -250,7 +250,11 @@ impl World {
             38 if self.percent(50) && self.nodes[&client].host.is_some() => {
                 self.input(client, to_client(client::Command::Unreachable));
             }
-            38..43 => self.forge(),
+            38..43 => {
+                for _ in 0..self.pick(&[1, 2, 4]) {
+                    self.forge();
+                }
+            }
             43..46 if self.habits.echoes => self.echo(),
             46 | 47 => {
                 let other = self.pick(&gateways);
