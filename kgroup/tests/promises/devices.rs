@@ -7,7 +7,9 @@ use selvedge_kgroup::devices::Ticket;
 use selvedge_kgroup::{Outcome, Site};
 use selvedge_routine::State;
 
-use crate::world::{Real, What, World};
+use selvedge_sim::histories::{History, Real, What};
+
+use crate::world::{Own, World};
 
 /// The longest time for which a command may act late, as the site's nodes are told.
 pub(crate) const ACT_TIMEOUT: Real = 3_000_000;
@@ -77,8 +79,8 @@ impl World {
         let value = if self.percent(5) { None } else { value };
         for _ in 0..1 + u64::from(self.percent(self.devices.twice)) {
             let after = self.answer_time();
-            let what = What::Reports(me, device, value.clone());
-            self.at(self.now + after, what);
+            let what = Own::Reports(me, device, value.clone());
+            self.after(after, What::Own(what));
         }
     }
 
@@ -89,11 +91,11 @@ impl World {
         for _ in 0..self.below(3) {
             let to = self.a_node();
             if self.reaches(to, device)
-                && let Some(me) = self.nodes[&to].host.as_ref().map(|it| it.me)
+                && let Some(me) = self.me(to)
             {
                 let after = self.answer_time();
                 let value = Some(value.clone());
-                self.at(self.now + after, What::Reports(me, device, value));
+                self.after(after, What::Own(Own::Reports(me, device, value)));
             }
         }
     }
@@ -109,16 +111,17 @@ impl World {
         }
         if self.devices.unreachable.contains(&(me.id.0, ticket.device)) {
             if self.percent(50) {
-                self.at(when, What::Answers(me, ticket, Outcome::Failed));
+                let what = Own::Answers(me, ticket, Outcome::Failed);
+                self.at(when, What::Own(what));
             }
             return;
         }
-        let what = What::Arrives {
+        let what = Own::Arrives {
             by: me,
             ticket,
             value,
         };
-        self.at(when, what);
+        self.at(when, What::Own(what));
     }
 
     /// A command reaches its device.
@@ -138,7 +141,8 @@ impl World {
         let outcome = if did { Outcome::Done } else { Outcome::Failed };
         for _ in 0..1 + u64::from(self.percent(self.devices.twice)) {
             let after = self.answer_time();
-            self.at(self.now + after, What::Answers(by, ticket, outcome));
+            let what = Own::Answers(by, ticket, outcome);
+            self.after(after, What::Own(what));
         }
     }
 }

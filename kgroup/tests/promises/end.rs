@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_core::{Delta, Member, NodeId};
+use selvedge_core::{Delta, Input, Member, NodeId};
 use selvedge_groups::GroupId;
 use selvedge_kgroup::routines::{End, RoutineState, Stage};
 use selvedge_kgroup::{Command, Held, TriggerId};
+use selvedge_sim::histories::{History, Node};
 
 use crate::world::World;
 
@@ -14,24 +15,17 @@ const SECOND: u64 = 1_000_000;
 impl World {
     /// All faults end: all are up that ever will be, and know it.
     pub(crate) fn heal(&mut self) {
-        self.cuts.clear();
-        self.weather.lost = 0;
-        self.weather.doubled = 0;
-        self.weather.far = 0;
-        self.weather.deltas_lost = 0;
+        self.calm();
         self.weather.delay = self.weather.delay.min(20_000);
         self.devices.are_well();
-        for id in self.ids() {
-            self.wake(id);
-            self.start(id);
-        }
+        self.wake_all();
         // What is late has come.
-        self.run_until(self.now + 30 * SECOND);
+        self.run_for(30 * SECOND);
         self.tell_all();
         self.epoch += 1;
         let epoch = self.epoch;
         self.begin_epoch(epoch, SECOND);
-        self.run_until(self.now + 2 * SECOND);
+        self.run_for(2 * SECOND);
         self.tell_all();
     }
 
@@ -42,14 +36,12 @@ impl World {
                 if id == other {
                     continue;
                 }
-                let node = &self.nodes[&other];
-                let deltas = match &node.host {
-                    Some(host) => vec![Delta::Joined(host.me), Delta::Refuted(host.me)],
-                    None => vec![Delta::Failed(node.member())],
+                let deltas = match self.me(other) {
+                    Some(me) => vec![Delta::Joined(me), Delta::Refuted(me)],
+                    None => vec![Delta::Failed(self.nodes[&other].member())],
                 };
                 for delta in deltas {
-                    let input = selvedge_core::Input::Membership(delta);
-                    self.input(id, input, self.now);
+                    self.input(id, Input::Membership(delta));
                 }
             }
         }
@@ -57,11 +49,11 @@ impl World {
 
     /// What comes when no fault happens any more.
     pub(crate) fn ends_well(&mut self) {
-        self.run_until(self.now + 120 * SECOND);
+        self.run_for(120 * SECOND);
         for id in self.ids() {
             self.read_all(id);
         }
-        self.run_until(self.now + 40 * SECOND);
+        self.run_for(40 * SECOND);
         self.all_is_answered();
         self.groups_have_one_leader();
         self.watches_are_up_to_date();
@@ -71,10 +63,10 @@ impl World {
         self.devices_are_known();
         self.runs.check_counts(&self.site.clone());
         self.unwatch_all();
-        self.run_until(self.now + 100 * SECOND);
+        self.run_for(100 * SECOND);
         let quiet = self.now - self.last_sent;
         // A leader that lacks members looks for others.
-        let whole = self.never.is_empty();
+        let whole = self.nodes.values().all(|it| !it.never);
         assert!(!whole || quiet > 30 * SECOND, "it is not silent: {quiet}");
         for map in self.maps.clone() {
             let version = self.store(map).map(selvedge_groups::store::Store::version);
@@ -85,8 +77,7 @@ impl World {
     }
 
     fn lives(&self) -> Vec<Member> {
-        let hosts = self.nodes.values().filter_map(|it| it.host.as_ref());
-        hosts.map(|it| it.me).collect()
+        self.nodes.values().filter_map(Node::me).collect()
     }
 
     fn all_is_answered(&self) {
@@ -147,11 +138,11 @@ impl World {
             let before = self.is_settled(routine).instance();
             let id = self.a_node();
             let number = self.runs.ids.get(&routine).copied().unwrap_or(0) + 1;
-            let up = self.nodes[&id].host.is_some();
+            let up = self.me(id).is_some();
             if up {
                 self.trigger_as(id, routine, TriggerId(number));
             }
-            self.run_until(self.now + 20 * SECOND);
+            self.run_for(20 * SECOND);
             let state = self.is_settled(routine);
             assert_eq!(state.instance(), before + u64::from(up), "{routine:?}");
             if up {
@@ -169,21 +160,22 @@ impl World {
                 by.map(|it| (it.0, it.1.instance())).collect()
             };
             self.turn(device, "0".into());
-            self.run_until(self.now + 20 * SECOND);
+            self.run_for(20 * SECOND);
             let before = watching(self);
             self.turn(device, "9".into());
-            self.run_until(self.now + 40 * SECOND);
+            self.run_for(40 * SECOND);
             for (routine, runs) in before {
                 let now = self.is_settled(routine).instance();
                 assert!(now > runs, "{routine:?} is not triggered by {device:?}");
             }
         }
-        self.run_until(self.now + 20 * SECOND);
+        self.run_for(20 * SECOND);
     }
 
     /// Nodes that forgot are named anew: others may forget now.
     fn forget_what_was_spent(&mut self) {
-        let mut old: BTreeSet<u64> = self.never.clone();
+        let never = self.nodes.values().filter(|it| it.never);
+        let mut old: BTreeSet<u64> = never.map(|it| it.id).collect();
         for group in self.groups() {
             let Some(machine) = self.leaders(group).first().and_then(|it| self.machine(*it)) else {
                 return;
@@ -193,9 +185,8 @@ impl World {
             };
             for voter in replica.configuration().members() {
                 let id = voter.member.id.0;
-                let node = &self.nodes[&id];
-                let is_new = node.host.as_ref().is_some_and(|it| {
-                    let replica = it.driver.machine().groups().replica(group);
+                let is_new = self.machine(id).is_some_and(|it| {
+                    let replica = it.groups().replica(group);
                     replica.is_some_and(selvedge_replica::Replica::votes)
                 });
                 if self.spent.contains(&id) && !is_new {
@@ -207,7 +198,7 @@ impl World {
     }
 
     /// A clock that was wrong is set right.
-    pub(crate) fn jump(&mut self, id: u64) {
+    pub(crate) fn clock_is_wrong(&mut self, id: u64) {
         let by = 1 + self.below(4);
         let epoch = self.epoch + by;
         self.command(id, Command::Epoch(epoch));

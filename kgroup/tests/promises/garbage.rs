@@ -3,6 +3,7 @@
 use selvedge_core::{Input, Member, NodeId};
 use selvedge_groups::{GroupId, Item, store::StoreRequest};
 use selvedge_kgroup::{Message, Parcel, Request, TriggerId, Update};
+use selvedge_sim::histories::History;
 
 use crate::world::World;
 
@@ -71,7 +72,7 @@ impl World {
         for _ in 0..1 + self.below(many) {
             if let Some((from, message)) = self.bent() {
                 self.lies += 1;
-                self.input(to, Input::Message { from, message }, self.now);
+                self.input(to, Input::Message { from, message });
             }
         }
     }
@@ -79,7 +80,7 @@ impl World {
     /// A member of the site asks for very many groups, says where they are, and asks much of maps.
     fn flood(&mut self, to: u64) {
         let from = self.a_node();
-        let Some(from) = self.nodes[&from].host.as_ref().map(|it| it.me) else {
+        let Some(from) = self.me(from) else {
             return;
         };
         let plan = self.site.plan().unwrap().digest();
@@ -123,7 +124,7 @@ impl World {
             let items = [item].into_iter().collect();
             let message = Message { plan, items };
             self.lies += 1;
-            self.input(to, Input::Message { from, message }, self.now);
+            self.input(to, Input::Message { from, message });
         }
     }
 }

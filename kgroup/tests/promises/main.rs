@@ -1,8 +1,5 @@
 //! The promises of the crate's page, against a network, hosts, storage, devices and an order of their
-//! own. It uses what the page shows and nothing else.
-//!
-//! With `SELVEDGE_HISTORIES` set to a number so many histories are run, with `5000..9000` those of these
-//! seeds; `SELVEDGE_SEED` runs one alone, and `TRACE` prints what happens in it.
+//! own. How to run more of them, or one, stands in `selvedge_sim::histories`.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,31 +18,18 @@ mod end;
 mod garbage;
 mod maps;
 mod network;
-mod node;
 mod oracle;
 mod runs;
 mod site;
-mod step;
-mod storage;
 mod story;
 mod world;
 
-use std::env;
-
-use selvedge_sim::histories;
+use selvedge_sim::histories::{random, seeds};
 use story::{Kind, Totals};
 
 fn run(kind: Kind, many: u64) -> (u64, Totals) {
-    let text = env::var("SELVEDGE_HISTORIES").unwrap_or_else(|_| many.to_string());
-    let parse = |text: &str| -> u64 {
-        text.parse()
-            .expect("SELVEDGE_HISTORIES: a number, or two with `..` between")
-    };
-    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
     let mut all = Totals::default();
-    let ran = histories(parse(first)..parse(end), |seed| {
-        story::tell(kind, seed, &mut all);
-    });
+    let ran = random(seeds(many), |choices| story::tell(kind, choices, &mut all));
     eprintln!("{ran} histories: {all:?}");
     (ran, all)
 }

@@ -6,6 +6,7 @@ use selvedge_groups::{
     store::{Bytes, Entry, Expected, Operation, StoreCommand, StoreEvent},
 };
 use selvedge_kgroup::Command;
+use selvedge_sim::histories::History;
 
 use crate::oracle::{Asked, Outcome, What};
 use crate::world::World;
@@ -38,16 +39,6 @@ impl World {
 
     fn a_key(&mut self) -> String {
         KEYS[self.below(KEYS.len() as u64) as usize].to_owned()
-    }
-
-    /// Whether the host runs: what it asks it asks at once then.
-    fn is_awake(&self, id: u64) -> bool {
-        let node = &self.nodes[&id];
-        let ready = node
-            .host
-            .as_ref()
-            .is_some_and(|it| it.barrier.ready().is_ok() && it.inbox.is_empty());
-        ready && !node.asleep
     }
 
     /// A node changes an entry.
@@ -142,7 +133,7 @@ impl World {
     pub(crate) fn unwatch_all(&mut self) {
         for id in self.ids() {
             let host = self.nodes[&id].host.as_ref();
-            let watches = host.map(|it| it.watches.clone()).unwrap_or_default();
+            let watches = host.map(|it| it.own.watches.clone()).unwrap_or_default();
             for (map, key) in watches {
                 self.watch_of(id, map, key, false);
             }
@@ -155,7 +146,7 @@ impl World {
             true => StoreCommand::Watch(key),
             false => StoreCommand::Unwatch(key),
         };
-        let host = self.nodes.get_mut(&id).unwrap().host.as_mut().unwrap();
+        let host = self.life(id);
         let was = host.watches.contains(&entry);
         if on {
             host.watches.insert(entry.clone());
@@ -166,8 +157,7 @@ impl World {
         let input = Input::Command(Command::Map { map, command });
         let took = self.step(id, Some(input)).is_ok();
         if on && !was && !took {
-            let host = self.nodes.get_mut(&id).unwrap().host.as_mut().unwrap();
-            host.watches.remove(&entry);
+            self.life(id).watches.remove(&entry);
         }
         self.run(id);
     }
@@ -175,7 +165,7 @@ impl World {
     /// An answer is let out.
     pub(crate) fn answered(&mut self, me: Member, map: GroupId, event: StoreEvent) {
         match event {
-            _ if self.weather.liars => {}
+            _ if self.liars => {}
             StoreEvent::Changed { ticket, stored } => {
                 self.oracle.ends(me, map, ticket, Outcome::Changed(stored));
             }
@@ -186,7 +176,7 @@ impl World {
             StoreEvent::Watched { key, entry } => {
                 let shown = seen(entry.as_ref());
                 self.oracle.shown(map, &key, shown);
-                let host = self.nodes.get_mut(&me.id.0).unwrap().host.as_mut().unwrap();
+                let host = self.life(me.id.0);
                 let at = (map, key);
                 if host.watches.contains(&at) {
                     let version = shown.map_or(0, |it| it.0);
@@ -203,9 +193,9 @@ impl World {
     pub(crate) fn watches_are_up_to_date(&self) {
         for node in self.nodes.values() {
             let Some(host) = &node.host else { continue };
-            for at in &host.watches {
+            for at in &host.own.watches {
                 let now = self.content(at.0, &at.1);
-                let shown = host.shown.get(at).copied();
+                let shown = host.own.shown.get(at).copied();
                 assert_eq!(shown, Some(now), "{:?} watches {at:?}", host.me);
             }
         }

@@ -9,6 +9,7 @@ use selvedge_kgroup::routines::{Report, RoutineEvent, RoutineState, Stage, StepO
 use selvedge_kgroup::{
     Claim, Command, Delivery, Event, Held, Kgroup, LeaderEvent, Site, TriggerId,
 };
+use selvedge_sim::histories::History;
 
 use crate::world::World;
 
@@ -104,8 +105,6 @@ impl Runs {
         assert!(was, "{me:?} {id:?}: nobody asked, or it is told twice");
         assert!(self.told.insert((me, routine, id)), "it is told twice");
     }
-
-    pub(crate) fn stopped(&mut self, _: Member) {}
 
     pub(crate) fn said(&mut self, group: GroupId, event: RoutineEvent) {
         match event {
@@ -233,7 +232,7 @@ impl Runs {
 
 impl World {
     /// For which claim a command is given, as its leader knows.
-    pub(crate) fn claim(&self, id: u64, effect: &Effect<Kgroup>) -> Option<Named> {
+    pub(crate) fn claim(&self, id: u64, effect: &Effect<Kgroup>) -> Option<(Ticket, Named)> {
         let Effect::Event(Event::Leader { group, event }) = effect else {
             return None;
         };
@@ -260,14 +259,14 @@ impl World {
         // It may have been released meanwhile, and nobody else has it before the command is over.
         let holder = held.holder(ticket.device);
         assert!(holder.is_none_or(|it| it == act.claim), "{holder:?} has it");
-        Some(named)
+        Some((*ticket, named))
     }
 
     /// Writes down what the node knows of routines.
     pub(crate) fn stages(&mut self, id: u64) {
         let groups: Vec<GroupId> = self.routines();
         // What rests on facts that are not stored yet may not be so.
-        let host = self.nodes[&id].host.as_ref();
+        let host = self.hosts.nodes[&id].host.as_ref();
         let Some(host) = host.filter(|it| it.barrier.unstored() == 0) else {
             return;
         };
@@ -325,14 +324,11 @@ impl World {
     }
 
     pub(crate) fn trigger_as(&mut self, id: u64, routine: GroupId, trigger: TriggerId) {
-        let node = &self.nodes[&id];
-        let Some(host) = node.host.as_ref() else {
+        let Some(me) = self.me(id) else {
             return;
         };
-        let me = host.me;
-        let ready = host.barrier.ready().is_ok() && host.inbox.is_empty() && !node.asleep;
         let key = (id, routine, trigger);
-        if !ready
+        if !self.is_awake(id)
             || self.runs.asked.contains(&key)
             || self.runs.told.contains(&(me, routine, trigger))
         {

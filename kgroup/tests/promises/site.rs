@@ -1,24 +1,20 @@
 //! Buildings: nodes, devices, routines, and the settings of each node.
 
-use chacha20::ChaCha8Rng;
 use selvedge_core::{Choose, NodeId, Span};
 use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection};
 use selvedge_kgroup::routines::{Definition, Locking, Retrigger};
 use selvedge_kgroup::{Config, Delivery, Site, devices};
 use selvedge_routine::{Comparison, Condition, Priority, Routine, Step, trigger::Clause};
+use selvedge_sim::histories::Choices;
 
 use crate::devices::ACT_TIMEOUT;
 use crate::story::Kind;
 
-pub(crate) fn pick(rng: &mut ChaCha8Rng, of: &[u64]) -> u64 {
-    of[rng.below(of.len() as u64) as usize]
-}
-
-fn place(rng: &mut ChaCha8Rng) -> Place {
+fn place(rng: &mut Choices) -> Place {
     Place([rng.below(20) as i32, rng.below(20) as i32, 0])
 }
 
-pub(crate) fn selection(rng: &mut ChaCha8Rng, nodes: u64) -> Selection {
+pub(crate) fn selection(rng: &mut Choices, nodes: u64) -> Selection {
     let most = (nodes - 1) / 2;
     let failures = rng.below(most.min(2) + 1).max(most.min(1) * rng.below(2)) as u8;
     let mut it = Selection::new().with_failures(failures);
@@ -31,7 +27,7 @@ pub(crate) fn selection(rng: &mut ChaCha8Rng, nodes: u64) -> Selection {
     it
 }
 
-pub(crate) fn site(rng: &mut ChaCha8Rng, kind: Kind, nodes: u64) -> Site {
+pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     let selection = selection(rng, nodes);
     let devices = match kind {
         Kind::Maps => 0,
@@ -58,8 +54,8 @@ pub(crate) fn site(rng: &mut ChaCha8Rng, kind: Kind, nodes: u64) -> Site {
     }
     // What a map needs for an entry's name and value comes on top of the least.
     let frame = match kind {
-        Kind::Limits => pick(rng, &[145, 160]) as u16,
-        _ => pick(rng, &[190, 190, 300, 1_400, 1_400]) as u16,
+        Kind::Limits => rng.pick(&[145, 160]),
+        _ => rng.pick(&[190, 190, 300, 1_400, 1_400]),
     };
     site = site.with_frame_budget(frame).unwrap();
     if kind == Kind::Limits && devices > 0 {
@@ -73,7 +69,7 @@ pub(crate) fn site(rng: &mut ChaCha8Rng, kind: Kind, nodes: u64) -> Site {
     site
 }
 
-fn definition(rng: &mut ChaCha8Rng, devices: u64) -> Definition {
+fn definition(rng: &mut Choices, devices: u64) -> Definition {
     let mut a_device = || NodeId(101 + rng.below(devices));
     let some: Vec<NodeId> = (0..5).map(|_| a_device()).collect();
     let steps: Vec<Step<_>> = (0..1 + rng.below(4) as usize)
@@ -115,7 +111,7 @@ fn definition(rng: &mut ChaCha8Rng, devices: u64) -> Definition {
         1 => Retrigger::QueueOnce,
         _ => Retrigger::Restart,
     });
-    it = it.with_command_timeout(Span::millis(pick(rng, &[500, 10_000, 60_000])));
+    it = it.with_command_timeout(Span::millis(rng.pick(&[500, 10_000, 60_000])));
     if rng.below(3) == 0 {
         // Nothing commands this state: only a hand makes it.
         it = it.with_clause(Clause::Is(Condition {
@@ -128,33 +124,33 @@ fn definition(rng: &mut ChaCha8Rng, devices: u64) -> Definition {
 }
 
 /// The settings of a node. A round trip takes so many microseconds.
-pub(crate) fn config(rng: &mut ChaCha8Rng, kind: Kind, round_trip: u64) -> Config {
+pub(crate) fn config(rng: &mut Choices, kind: Kind, round_trip: u64) -> Config {
     let least = round_trip * 11 / 10_000;
     let mut it = Config::new();
-    let resend = |rng: &mut ChaCha8Rng| Span::millis(pick(rng, &[20, 100, 400]).max(least));
+    let resend = |rng: &mut Choices| Span::millis(rng.pick(&[20, 100, 400]).max(least));
     it.groups.replica = selvedge_replica::Config::new()
         .with_resend(resend(rng))
-        .with_commit_delay(Span::millis(pick(rng, &[1, 50, 300])))
-        .with_attempts(pick(rng, &[1, 2, 5]) as u8)
-        .with_window(pick(rng, &[1, 4, 256]) as u32);
-    it.groups.patience = Span::millis(pick(rng, &[500, 1_000, 3_000]).max(4 * least));
-    it.groups.stagger = Span::millis(pick(rng, &[0, 500, 10_000]));
-    it.groups.replace_after = pick(rng, &[1, 2, 2, 200]) as u8;
+        .with_commit_delay(Span::millis(rng.pick(&[1, 50, 300])))
+        .with_attempts(rng.pick(&[1, 2, 5]))
+        .with_window(rng.pick(&[1, 4, 256]));
+    it.groups.patience = Span::millis(rng.pick(&[500, 1_000, 3_000]).max(4 * least));
+    it.groups.stagger = Span::millis(rng.pick(&[0, 500, 10_000]));
+    it.groups.replace_after = rng.pick(&[1, 2, 2, 200]);
     it.maps.resend = resend(rng);
     it.routines.resend = resend(rng);
-    it.routines.backoff = Span::millis(pick(rng, &[50, 200]));
-    it.devices.ping = Span::millis(pick(rng, &[300, 1_000]));
-    it.devices.misses = pick(rng, &[1, 3]) as u8;
+    it.routines.backoff = Span::millis(rng.pick(&[50, 200]));
+    it.devices.ping = Span::millis(rng.pick(&[300, 1_000]));
+    it.devices.misses = rng.pick(&[1, 3]);
     it.devices.resend = resend(rng);
     it.devices.act_timeout = Span::micros(ACT_TIMEOUT);
     if kind == Kind::Limits {
         it.groups.replica = it
             .groups
             .replica
-            .with_pending(pick(rng, &[1, 2]) as u32)
+            .with_pending(rng.pick(&[1, 2]))
             .with_peers(64);
-        it.groups.hints = pick(rng, &[1, 2]) as u16;
-        it.maps.pending = pick(rng, &[1, 2]) as u16;
+        it.groups.hints = rng.pick(&[1, 2]);
+        it.maps.pending = rng.pick(&[1, 2]);
         it.devices.resend_most = it.devices.resend;
         it.routines.backoff_most = it.routines.backoff;
         it.devices.misses = 1;

@@ -1,14 +1,13 @@
 //! One random history.
 
-use chacha20::ChaCha8Rng;
-use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Sha256Sortition};
 use selvedge_groups::{Begin, GroupId};
 use selvedge_kgroup::{Kgroup, Reject};
 
-use crate::node::{Disk, Node};
-use crate::site::{config, pick, site};
-use crate::world::{Weather, World};
+use selvedge_sim::histories::{Choices, History, Node, Weather, What};
+
+use crate::site::{config, site};
+use crate::world::World;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -18,76 +17,75 @@ pub(crate) enum Kind {
     Liars,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) changed: u64,
-    pub(crate) read: u64,
-    pub(crate) watched: u64,
-    pub(crate) commands: u64,
-    pub(crate) reports: u64,
-    pub(crate) triggers: u64,
-    pub(crate) restarts: u64,
-    /// Phases after which all had to be well.
-    pub(crate) alive: u64,
-    pub(crate) sent: u64,
-    pub(crate) lies: u64,
-    pub(crate) refused: u64,
-    pub(crate) size_max: usize,
-}
-
-fn weather(rng: &mut ChaCha8Rng, kind: Kind) -> Weather {
-    let calm = rng.below(4) == 0;
-    let late = kind == Kind::Maps && rng.below(2) == 0;
-    Weather {
-        lost: if calm { 0 } else { pick(rng, &[0, 5, 30]) },
-        doubled: pick(rng, &[0, 10]),
-        delay: pick(rng, &[1_000, 20_000, 300_000]),
-        far: if calm { 0 } else { pick(rng, &[0, 0, 2]) },
-        latest: if late { 30_000_000 } else { 2_500_000 },
-        // A device counts as down at a host that is behind with its storage.
-        write: match kind {
-            Kind::Maps => pick(rng, &[0, 5_000, 100_000]),
-            _ => pick(rng, &[0, 1_000, 10_000]),
-        },
-        clocks_stop: rng.below(2) == 0,
-        burst_first: rng.below(2) == 0,
-        deltas_lost: pick(rng, &[0, 10, 50]),
-        echoes: late && rng.below(2) == 0,
-        liars: kind == Kind::Liars,
+selvedge_sim::counts! {
+    pub(crate) struct Totals {
+        changed,
+        read,
+        watched,
+        commands,
+        reports,
+        triggers,
+        restarts,
+        /// Phases after which all had to be well.
+        alive,
+        sent,
+        lies,
+        refused,
+        size_max: max usize,
     }
 }
 
-fn begin(kind: Kind, seed: u64) -> World {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let rng = &mut rng;
+fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
+    let calm = rng.below(4) == 0;
+    let late = kind == Kind::Maps && rng.below(2) == 0;
+    let latest = if late { 30_000_000 } else { 2_500_000 };
+    let weather = Weather {
+        lost: if calm { 0 } else { rng.pick(&[0, 5, 30]) },
+        doubled: rng.pick(&[0, 10]),
+        delay: rng.pick(&[1_000, 20_000, 300_000]),
+        far: if calm { 0 } else { rng.pick(&[0, 0, 2]) },
+        farthest: latest,
+        latest,
+        // A device counts as down at a host that is behind with its storage.
+        write: match kind {
+            Kind::Maps => rng.pick(&[0, 5_000, 100_000]),
+            _ => rng.pick(&[0, 1_000, 10_000]),
+        },
+        clocks_stop: rng.below(2) == 0,
+        burst_first: rng.below(2) == 0,
+        deltas_lost: rng.pick(&[0, 10, 50]),
+        ..Weather::default()
+    };
+    (weather, late && rng.below(2) == 0)
+}
+
+fn begin(kind: Kind, mut choices: Choices) -> World {
+    let rng = &mut choices;
     let many = 1 + rng.below(8);
     let site = site(rng, kind, many);
-    let weather = weather(rng, kind);
+    let (weather, echoes) = weather(rng, kind);
     let round_trip = 2 * (weather.delay + weather.write);
     // All store, none does, or some do.
     let storing = rng.below(3);
-    let drift = pick(rng, &[0, 1_000, 30_000]);
-    let nodes = (1..=many).map(|id| Node {
-        id,
-        life: pick(rng, &[0, 0, 7, 3_000_000_000]) as u32,
-        was_up: false,
-        stores: storing == 0 || (storing == 1 && rng.below(2) == 0),
-        config: config(rng, kind, round_trip),
-        host: None,
-        disk: Disk::default(),
-        asleep: false,
-        paused_at: None,
-        paused: 0,
-        offset: rng.below(1_000_000),
-        slow_ppm: rng.below(drift + 1),
-        limit: pick(rng, &[0, 3, 100]) as usize,
+    let drift = rng.pick(&[0, 1_000, 30_000]);
+    let nodes = (1..=many).map(|id| {
+        let life = rng.pick(&[0, 0, 7, 3_000_000_000]);
+        let stores = storing == 0 || (storing == 1 && rng.below(2) == 0);
+        let mut node = Node::new(id, life, config(rng, kind, round_trip));
+        node.stores = stores;
+        node.offset = rng.below(1_000_000);
+        node.slow_ppm = rng.below(drift + 1);
+        node.limit = rng.pick(&[0, 3, 100]);
+        node
     });
-    let nodes: Vec<Node> = nodes.collect();
+    let nodes = nodes.collect();
     let maps = (0..1 + rng.below(2))
         .map(|it| GroupId::map(["lights", "doors"][it as usize], &Sha256Sortition))
         .collect();
     let seed = rng.below(u64::MAX);
-    let mut world = World::new(ChaCha8Rng::seed_from_u64(seed), site, maps, weather, nodes);
+    let mut world = World::new(Choices::seed(seed), site, maps, weather, nodes);
+    world.echoes = echoes;
+    world.liars = kind == Kind::Liars;
     if kind == Kind::Limits {
         least_room(&mut world);
     }
@@ -96,23 +94,23 @@ fn begin(kind: Kind, seed: u64) -> World {
         world.runs.is_off = true;
     }
     if world.percent(15) && world.failures() > 0 {
-        world.never.insert(many);
+        world.nodes.get_mut(&many).unwrap().never = true;
         world.spent.insert(many);
     }
     for id in 1..=many {
         match world.below(5) {
             0 => {
                 let after = world.below(10_000_000);
-                world.at(after, crate::world::What::Restart(id));
+                world.after(after, What::Restart(id));
             }
             _ => world.start(id),
         }
     }
-    world.devices.slow = [0, 20][world.below(2) as usize];
-    world.devices.fails = [0, 0, 20][world.below(3) as usize];
-    world.devices.late = [0, 10, 40][world.below(3) as usize];
-    world.devices.twice = [0, 30][world.below(2) as usize];
-    world.devices.silent = [0, 10][world.below(2) as usize];
+    world.devices.slow = world.pick(&[0, 20]);
+    world.devices.fails = world.pick(&[0, 0, 20]);
+    world.devices.late = world.pick(&[0, 10, 40]);
+    world.devices.twice = world.pick(&[0, 30]);
+    world.devices.silent = world.pick(&[0, 10]);
     world
 }
 
@@ -122,12 +120,12 @@ fn least_room(world: &mut World) {
         if world.percent(50) {
             continue;
         }
+        let site = std::sync::Arc::clone(&world.site);
         let node = world.nodes.get_mut(&id).unwrap();
-        let mut config = node.config;
+        let mut config = node.own;
         for groups in 1..=200 {
             config.groups.groups = groups;
-            let site = std::sync::Arc::clone(&world.site);
-            let made = Kgroup::new(node.member(), config, site, Begin::First);
+            let made = Kgroup::new(node.member(), config, site.clone(), Begin::First);
             match made {
                 Ok(_) => break,
                 Err(Reject::Groups(selvedge_groups::Reject::Room { needed, limit })) => {
@@ -136,14 +134,13 @@ fn least_room(world: &mut World) {
                 Err(other) => panic!("{other}"),
             }
         }
-        node.config = config;
+        node.own = config;
     }
 }
 
 fn a_device(world: &mut World) -> Option<NodeId> {
-    let ids: Vec<NodeId> = world.devices.all.keys().copied().collect();
-    let many = ids.len() as u64;
-    (many > 0).then(|| ids[world.below(many) as usize])
+    let ids: Vec<_> = world.devices.all.keys().copied().map(Some).collect();
+    world.pick(&ids)
 }
 
 /// Something that a host or its user does.
@@ -198,8 +195,7 @@ fn fault(world: &mut World) {
         12..15 => world.cuts.clear(),
         15..17 => {
             // The leader of some group.
-            let groups = world.groups();
-            let group = groups[world.below(groups.len() as u64) as usize];
+            let group = world.a_group();
             if let Some(&id) = world.leaders(group).first() {
                 match world.below(3) {
                     0 => world.cut_off(id),
@@ -210,7 +206,7 @@ fn fault(world: &mut World) {
         }
         17..20 => {
             // A false suspicion, and sometimes a refutation.
-            if let Some(me) = world.nodes[&other].host.as_ref().map(|it| it.me) {
+            if let Some(me) = world.me(other) {
                 world.spread(Delta::Failed(me));
                 if world.percent(70) {
                     world.spread(Delta::Refuted(me));
@@ -222,14 +218,14 @@ fn fault(world: &mut World) {
             let epoch = world.epoch;
             world.begin_epoch(epoch, 5_000_000);
         }
-        23 => world.jump(id),
+        23 => world.clock_is_wrong(id),
         24 => world.snapshot(id),
         25 => {
             let after = world.below(3_000_000);
             world.lose_storage(id, after);
         }
         26 => world.start(id),
-        27 if world.weather.echoes => world.echo(),
+        27 if world.echoes => world.echoes(),
         28 => world.stray(),
         _ => {
             let life = world.nodes[&other].life;
@@ -241,7 +237,9 @@ fn fault(world: &mut World) {
                 2 => Delta::Left(member),
                 _ => Delta::Refuted(member),
             };
-            world.tell(id, delta);
+            if id != other {
+                world.tell(id, delta);
+            }
         }
     }
 }
@@ -261,7 +259,7 @@ fn device_fault(world: &mut World) {
             it.is_up = !it.is_up;
         }
         _ => {
-            let value = ["0", "9", "9", "2"][world.below(4) as usize];
+            let value = world.pick(&["0", "9", "9", "2"]);
             world.turn(device, value.into());
         }
     }
@@ -269,7 +267,7 @@ fn device_fault(world: &mut World) {
 
 fn phase(world: &mut World, kind: Kind) {
     let steps = 10 + world.below(60);
-    let pace = [10_000, 300_000, 2_000_000][world.below(3) as usize];
+    let pace = world.pick(&[10_000, 300_000, 2_000_000]);
     for _ in 0..steps {
         match world.below(10) {
             0..5 => ask(world),
@@ -281,22 +279,17 @@ fn phase(world: &mut World, kind: Kind) {
             world.slander(id);
         }
         let gap = world.below(pace);
-        world.run_until(world.now + gap);
+        world.run_for(gap);
     }
     world.measure();
 }
 
 /// Runs one history.
-pub(crate) fn tell(kind: Kind, seed: u64, all: &mut Totals) {
-    let mut world = begin(kind, seed);
+pub(crate) fn tell(kind: Kind, choices: Choices, all: &mut Totals) {
+    let mut world = begin(kind, choices);
     let phases = 1 + world.below(3);
     for _ in 0..phases {
-        let (lost, far, deltas) = (
-            world.weather.lost,
-            world.weather.far,
-            world.weather.deltas_lost,
-        );
-        let delay = world.weather.delay;
+        let weather = world.weather.clone();
         phase(&mut world, kind);
         if kind == Kind::Liars {
             break; // Nothing is promised of what comes after.
@@ -307,26 +300,27 @@ pub(crate) fn tell(kind: Kind, seed: u64, all: &mut Totals) {
                 world.ends_well();
                 all.alive += 1;
             }
-            Kind::Limits | Kind::Liars => world.run_until(world.now + 60_000_000),
+            Kind::Limits | Kind::Liars => world.run_for(60_000_000),
         }
-        world.weather.lost = lost;
-        world.weather.far = far;
-        world.weather.deltas_lost = deltas;
-        world.weather.delay = delay;
+        world.weather = weather;
+        world.weather.doubled = 0;
     }
     for map in world.maps.clone() {
         world.oracle.check(map, None);
     }
     world.runs.check(&world.site.clone());
-    all.changed += world.oracle.changed;
-    all.read += world.oracle.read;
-    all.watched += world.oracle.shown_count();
-    all.commands += world.runs.commands();
-    all.reports += world.runs.reports();
-    all.triggers += world.runs.ids.values().sum::<u64>();
-    all.restarts += world.restarts;
-    all.sent += world.sent;
-    all.lies += world.lies;
-    all.refused += world.refused;
-    all.size_max = all.size_max.max(world.size_max);
+    all.add(&Totals {
+        changed: world.oracle.changed,
+        read: world.oracle.read,
+        watched: world.oracle.shown_count(),
+        commands: world.runs.commands(),
+        reports: world.runs.reports(),
+        triggers: world.runs.ids.values().sum(),
+        restarts: world.restarts,
+        alive: 0,
+        sent: world.sent,
+        lies: world.lies,
+        refused: world.refused,
+        size_max: world.size_max,
+    });
 }

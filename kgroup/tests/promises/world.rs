@@ -1,37 +1,30 @@
-//! What happens when: nodes, the order of real time, and the weather.
+//! The building: its nodes, and what they are asked.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use chacha20::ChaCha8Rng;
-use selvedge_core::{Choose, Delta, Input, Member};
-use selvedge_groups::GroupId;
-use selvedge_kgroup::devices::Ticket;
-use selvedge_kgroup::{Command, Kgroup, Message, Outcome, Site};
+use selvedge_core::durable::Durable;
+use selvedge_core::{Delta, Effect, Input, Member, NodeId};
+use selvedge_groups as groups;
+use selvedge_groups::{Begin, Fact, GroupId};
+use selvedge_kgroup::devices::{self, Ticket};
+use selvedge_kgroup::{
+    Command, Config, Event, Held, Kgroup, LeaderEvent, Message, Outcome, Reject, Site,
+};
 use selvedge_routine::State;
+use selvedge_sim::histories::{
+    Choices, Disk, History, Hosts, Item, Life, Node, Real, Step, Weather, What, Write,
+};
 
 use crate::devices::Devices;
-use crate::node::Node;
 use crate::oracle::Maps;
-use crate::runs::Runs;
+use crate::runs::{Named, Runs};
 
-/// Microseconds of real time.
-pub(crate) type Real = u64;
-
-#[allow(clippy::large_enum_variant, reason = "most are messages")]
-pub(crate) enum What {
-    Deliver {
-        to: u64,
-        from: Member,
-        message: Message,
-        sent: Real,
-    },
-    Tick(u64),
-    Written(Member),
-    Wake(u64),
-    Restart(u64),
-    Told(u64, Delta),
+/// What happens besides what happens to each host.
+#[derive(Debug)]
+pub(crate) enum Own {
+    /// The clock of a host tells of an epoch.
     Epoch(u64, u64),
     /// A command reaches its device.
     Arrives {
@@ -41,132 +34,202 @@ pub(crate) enum What {
     },
     /// A device's answer reaches the host.
     Answers(Member, Ticket, Outcome),
-    Reports(Member, selvedge_core::NodeId, Option<State>),
+    Reports(Member, NodeId, Option<State>),
 }
 
-/// What differs from history to history.
-pub(crate) struct Weather {
-    pub(crate) lost: u64,
-    pub(crate) doubled: u64,
-    pub(crate) delay: u64,
-    pub(crate) far: u64,
-    /// The latest that a message comes.
-    pub(crate) latest: Real,
-    pub(crate) write: u64,
-    pub(crate) clocks_stop: bool,
-    pub(crate) burst_first: bool,
-    pub(crate) deltas_lost: u64,
-    /// Messages of any age come again.
-    pub(crate) echoes: bool,
-    pub(crate) liars: bool,
+/// What a host knows in one life.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The entries that it watches.
+    pub(crate) watches: BTreeSet<(GroupId, String)>,
+    pub(crate) shown: BTreeMap<(GroupId, String), u64>,
+    /// For which claims commands are that wait for facts.
+    named: VecDeque<(Ticket, Named)>,
+}
+
+/// Facts in place of all of one group so far, or of all groups.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) group: Option<Option<GroupId>>,
+    pub(crate) facts: Vec<Fact<Held>>,
 }
 
 pub(crate) struct World {
-    pub(crate) rng: ChaCha8Rng,
-    pub(crate) now: Real,
-    seq: u64,
-    queue: BinaryHeap<Reverse<(Real, u64)>>,
-    events: BTreeMap<u64, What>,
-    pub(crate) nodes: BTreeMap<u64, Node>,
+    pub(crate) hosts: Hosts<Self>,
     pub(crate) site: Arc<Site>,
     pub(crate) maps: Vec<GroupId>,
-    pub(crate) cuts: BTreeSet<(u64, u64)>,
-    pub(crate) weather: Weather,
     pub(crate) oracle: Maps,
     pub(crate) devices: Devices,
     pub(crate) runs: Runs,
     /// Nodes that forgot, or never were here, since all were well.
     pub(crate) spent: BTreeSet<u64>,
-    /// Nodes that never begin.
-    pub(crate) never: BTreeSet<u64>,
     pub(crate) epoch: u64,
-    /// Messages that were sent, and may come again.
-    pub(crate) old: Vec<(Member, u64, Message)>,
+    /// Messages of any age come again.
+    pub(crate) echoes: bool,
+    pub(crate) liars: bool,
     pub(crate) last_sent: Real,
-    pub(crate) sent: u64,
-    pub(crate) restarts: u64,
     pub(crate) lies: u64,
     pub(crate) refused: u64,
-    pub(crate) size_max: usize,
-    pub(crate) trace: bool,
+}
+
+impl Deref for World {
+    type Target = Hosts<Self>;
+
+    fn deref(&self) -> &Hosts<Self> {
+        &self.hosts
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Hosts<Self> {
+        &mut self.hosts
+    }
+}
+
+impl History for World {
+    type Machine = Kgroup;
+    type Fact = Fact<Held>;
+    type Base = Base;
+    type Note = ();
+    type Happening = Own;
+    type Node = Config;
+    type Life = Known;
+
+    fn fact(event: &Event) -> Option<&Fact<Held>> {
+        Kgroup::fact(event)
+    }
+
+    fn make(&mut self, Life { me, is_first }: Life) -> Kgroup {
+        let node = &self.nodes[&me.id.0];
+        let begin = match is_first || node.stores {
+            true => Begin::First,
+            false => Begin::Again,
+        };
+        let mut machine = Kgroup::new(me, node.own, Arc::clone(&self.site), begin).unwrap();
+        if node.stores {
+            for fact in &node.disk.facts {
+                machine.fold(fact).unwrap();
+            }
+        }
+        machine
+    }
+
+    fn began(&mut self, me: Member) {
+        let epoch = self.epoch;
+        self.command(me.id.0, Command::Epoch(epoch));
+        self.meet(me);
+        self.ask_again(me.id.0);
+    }
+
+    fn replace(disk: &mut Disk<Self>, base: Base) {
+        let group = base.group;
+        disk.facts
+            .retain(|it| group.is_some_and(|group| it.group() != group));
+        disk.facts.extend(base.facts);
+    }
+
+    fn send(&mut self, from: Member, to: Member, message: Message) {
+        self.dispatch(from, to.id.0, &message);
+    }
+
+    fn stepped(&mut self, step: &Step<'_, Self>) -> Vec<()> {
+        let me = step.me;
+        self.refused += u64::from(step.refusal.is_some());
+        for effect in step.effects {
+            assert!(!matches!(effect, Effect::Multicast { .. }), "a multicast");
+            if let Some(named) = self.claim(me.id.0, effect) {
+                self.life(me.id.0).named.push_back(named);
+            }
+        }
+        Vec::new()
+    }
+
+    fn event(&mut self, me: Member, said: Real, event: Event) {
+        match event {
+            Event::Map { map, event } => self.answered(me, map, event),
+            Event::Triggered { routine, id } => self.runs.triggered(me, routine, id),
+            Event::Leader { group, event } => match event {
+                LeaderEvent::Devices(devices::Event::Ping { device }) => self.ping(me, device),
+                LeaderEvent::Devices(devices::Event::Act { ticket, value }) => {
+                    if let Some((of, named)) = self.life(me.id.0).named.pop_front() {
+                        assert_eq!(of, ticket, "effects are out of order");
+                        self.runs.name(ticket, named);
+                    }
+                    self.act(me, said, ticket, value);
+                }
+                LeaderEvent::Routine(event) => self.runs.said(group, event),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn went(&mut self, id: u64) {
+        self.stages(id);
+    }
+
+    fn happens(&mut self, what: Own) {
+        match what {
+            Own::Epoch(to, epoch) => self.command(to, Command::Epoch(epoch)),
+            Own::Arrives { by, ticket, value } => self.arrives(by, ticket, value),
+            Own::Answers(by, ticket, outcome) => {
+                self.command_of(by, Command::Acted { ticket, outcome });
+            }
+            Own::Reports(by, device, value) => {
+                self.command_of(by, Command::Reported { device, value });
+            }
+        }
+    }
 }
 
 impl World {
     pub(crate) fn new(
-        rng: ChaCha8Rng,
+        choices: Choices,
         site: Site,
         maps: Vec<GroupId>,
         weather: Weather,
-        nodes: Vec<Node>,
+        nodes: Vec<Node<Self>>,
     ) -> Self {
         let devices = Devices::of(&site);
         Self {
-            rng,
-            now: 0,
-            seq: 0,
-            queue: BinaryHeap::new(),
-            events: BTreeMap::new(),
-            nodes: nodes.into_iter().map(|it| (it.id, it)).collect(),
+            hosts: Hosts::new(choices, weather, nodes),
             site: Arc::new(site),
             maps,
-            cuts: BTreeSet::new(),
-            weather,
             oracle: Maps::default(),
             devices,
             runs: Runs::default(),
             spent: BTreeSet::new(),
-            never: BTreeSet::new(),
             epoch: 1,
-            old: Vec::new(),
+            echoes: false,
+            liars: false,
             last_sent: 0,
-            sent: 0,
-            restarts: 0,
             lies: 0,
             refused: 0,
-            size_max: 0,
-            trace: std::env::var_os("TRACE").is_some(),
         }
     }
 
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.rng.below(bound)
+    /// What the host of a node that is up knows.
+    pub(crate) fn life(&mut self, id: u64) -> &mut Known {
+        let node = self.nodes.get_mut(&id).unwrap();
+        &mut node.host.as_mut().unwrap().own
     }
 
-    pub(crate) fn percent(&mut self, percent: u64) -> bool {
-        self.rng.below(100) < percent
-    }
-
-    pub(crate) fn ids(&self) -> Vec<u64> {
-        self.nodes.keys().copied().collect()
-    }
-
-    pub(crate) fn a_node(&mut self) -> u64 {
-        let ids = self.ids();
-        ids[self.below(ids.len() as u64) as usize]
-    }
-
-    pub(crate) fn at(&mut self, when: Real, what: What) {
-        self.seq += 1;
-        self.queue.push(Reverse((when, self.seq)));
-        self.events.insert(self.seq, what);
-    }
-
-    pub(crate) fn say(&self, text: impl FnOnce() -> String) {
-        if self.trace {
-            eprintln!("{:>10} {}", self.now, text());
-        }
-    }
-
-    pub(crate) fn machine(&self, id: u64) -> Option<&Kgroup> {
-        self.nodes[&id].host.as_ref().map(|it| it.driver.machine())
+    /// Returns true if the host asks at once what it asks.
+    pub(crate) fn is_awake(&self, id: u64) -> bool {
+        let host = self.nodes[&id].host.as_ref();
+        self.is_running(id) && host.is_some_and(|it| it.inbox.is_empty())
     }
 
     /// All groups that there are: the site's, and the maps that are asked for.
     pub(crate) fn groups(&self) -> Vec<GroupId> {
-        self.site
-            .groups()
-            .chain(self.maps.iter().copied())
-            .collect()
+        let maps = self.maps.iter().copied();
+        self.site.groups().chain(maps).collect()
+    }
+
+    pub(crate) fn a_group(&mut self) -> GroupId {
+        let groups = self.groups();
+        let at = self.below(groups.len() as u64);
+        groups[at as usize]
     }
 
     /// The nodes that believe to lead a group.
@@ -178,74 +241,143 @@ impl World {
         self.ids().into_iter().filter(leads).collect()
     }
 
-    /// Runs on until then.
-    pub(crate) fn run_until(&mut self, end: Real) {
-        while let Some(&Reverse((when, seq))) = self.queue.peek() {
-            if when > end {
-                break;
-            }
-            self.queue.pop();
-            self.now = self.now.max(when);
-            let what = self.events.remove(&seq).unwrap();
-            self.happens(what);
-        }
-        self.now = self.now.max(end);
-    }
-
-    fn happens(&mut self, what: What) {
-        match what {
-            What::Deliver {
-                to,
-                from,
-                message,
-                sent,
-            } => self.input(to, Input::Message { from, message }, sent),
-            What::Tick(id) => {
-                let now = self.now;
-                let Some(host) = self.nodes.get_mut(&id).unwrap().host.as_mut() else {
-                    return;
-                };
-                if host.tick_at.is_none_or(|it| it > now) {
-                    return; // Another one is scheduled.
-                }
-                host.tick_at = None;
-                self.expire(id);
-            }
-            What::Written(who) => self.written(who),
-            What::Wake(id) => self.wake(id),
-            What::Restart(id) => self.start(id),
-            What::Told(to, delta) => self.input(to, Input::Membership(delta), self.now),
-            What::Epoch(to, epoch) => self.command(to, Command::Epoch(epoch)),
-            What::Arrives { by, ticket, value } => self.arrives(by, ticket, value),
-            What::Answers(by, ticket, outcome) => {
-                self.command_of(by, Command::Acted { ticket, outcome });
-            }
-            What::Reports(by, device, value) => {
-                self.command_of(by, Command::Reported { device, value });
-            }
-        }
-    }
-
     /// A command that may be refused: the host says what it knows.
     pub(crate) fn command(&mut self, id: u64, command: Command) {
-        self.input(id, Input::Command(command), self.now);
+        self.input(id, Input::Command(command));
     }
 
     /// The same, to one life of a node.
-    pub(crate) fn command_of(&mut self, of: Member, command: Command) {
-        let host = self.nodes[&of.id.0].host.as_ref();
-        if host.is_some_and(|it| it.me == of) {
+    fn command_of(&mut self, of: Member, command: Command) {
+        if self.is_up(of) {
             self.command(of.id.0, command);
         }
     }
 
-    /// How much the largest machine holds, by its print.
-    pub(crate) fn measure(&mut self) {
-        for node in self.nodes.values() {
-            if let Some(host) = &node.host {
-                let size = format!("{:?}", host.driver.machine()).len();
-                self.size_max = self.size_max.max(size);
+    /// Stores what all facts so far come to, in their place, of all groups or of one.
+    pub(crate) fn snapshot(&mut self, id: u64) {
+        let whole = self.percent(50);
+        let group = self.a_group();
+        let node = self.nodes.get_mut(&id).unwrap();
+        let Some(host) = node.host.as_mut().filter(|_| node.stores) else {
+            return;
+        };
+        let groups = host.driver.machine().groups();
+        let facts = match whole {
+            true => groups.stored().collect(),
+            false => match groups.base(Some(group)) {
+                Some(fact) => vec![fact],
+                None => return,
+            },
+        };
+        let group = (!whole).then_some(Some(group));
+        // What is new of other groups comes before it.
+        let mut new = Vec::new();
+        let mark = host.barrier.write(|item| {
+            if let Item::Effect(Effect::Event(event), ..) = item {
+                new.extend(Kgroup::fact(event).cloned());
+            }
+        });
+        let last = host.barrier.last();
+        if let Some(mark) = mark {
+            self.queue_write(id, mark, Write::Facts(new));
+        }
+        self.queue_write(id, last, Write::Base(Box::new(Base { group, facts })));
+    }
+
+    /// Returns true if one more node may forget: f of each group at most do.
+    fn may_forget(&self, id: u64) -> bool {
+        let most = usize::from(self.failures());
+        self.spent.contains(&id) || self.spent.len() < most
+    }
+
+    pub(crate) fn failures(&self) -> u8 {
+        self.site.plan().unwrap().selection().failures
+    }
+
+    /// Stops a node, and tells the others or not.
+    pub(crate) fn crash(&mut self, id: u64, restart_after: Real, is_told: bool) {
+        let node = &self.nodes[&id];
+        if node.host.is_none() || (!node.stores && !self.may_forget(id)) {
+            return;
+        }
+        if !node.stores {
+            self.spent.insert(id);
+        }
+        let me = self.stop(id, restart_after).unwrap();
+        let compacts = self.below(2) == 0;
+        let skipped = self.below(2) as u32;
+        let node = self.nodes.get_mut(&id).unwrap();
+        if compacts {
+            compact(&mut node.disk.facts);
+        }
+        node.life += skipped;
+        if is_told {
+            let delta = match self.below(3) {
+                0 => Delta::Left(me),
+                1 => Delta::Confirmed(me),
+                _ => Delta::Failed(me),
+            };
+            self.spread(delta);
+        }
+    }
+
+    /// All stop at once, and keep what they stored.
+    pub(crate) fn blackout(&mut self) {
+        for id in self.ids() {
+            let after = self.below(3_000_000);
+            let told = self.percent(20);
+            self.crash(id, after, told);
+        }
+    }
+
+    /// A node that stores loses its storage, and stores no more.
+    pub(crate) fn lose_storage(&mut self, id: u64, after: Real) {
+        let may = self.may_forget(id);
+        let node = self.nodes.get_mut(&id).unwrap();
+        if !node.stores || node.host.is_none() || !may {
+            return;
+        }
+        node.stores = false;
+        self.crash(id, after, true);
+        self.nodes.get_mut(&id).unwrap().lose_storage();
+    }
+
+    /// Notifies all other nodes.
+    pub(crate) fn spread(&mut self, delta: Delta) {
+        for to in self.ids() {
+            if to != delta.member().id.0 {
+                self.tell(to, delta);
             }
         }
     }
+
+    /// The clocks of hosts tell of an epoch, each in its own time.
+    pub(crate) fn begin_epoch(&mut self, epoch: u64, within: Real) {
+        for id in self.ids() {
+            let after = self.below(within + 1);
+            self.after(after, What::Own(Own::Epoch(id, epoch)));
+        }
+    }
+}
+
+/// Drops what a later fact stands for.
+fn compact(facts: &mut Vec<Fact<Held>>) {
+    let mut covered = BTreeSet::new();
+    let mut kept = Vec::new();
+    for fact in facts.drain(..).rev() {
+        if covered.contains(&fact.group()) {
+            continue;
+        }
+        if fact.is_base() {
+            covered.insert(fact.group());
+        }
+        kept.push(fact);
+    }
+    kept.reverse();
+    *facts = kept;
+}
+
+/// Returns true if a node refuses a message as none that a peer of its site sends.
+pub(crate) fn is_accusation(taken: &Result<(), Reject>) -> bool {
+    matches!(taken, Err(Reject::Groups(groups::Reject::Misbehaviour(_))))
 }
