@@ -111,6 +111,7 @@ impl World {
         }
         if self.devices.unreachable.contains(&(me.id.0, ticket.device)) {
             if self.percent(50) {
+                self.runs.failed.insert(ticket);
                 let what = Own::Answers(me, ticket, Outcome::Failed);
                 self.at(when, What::Own(what));
             }
@@ -139,6 +140,9 @@ impl World {
             return;
         }
         let outcome = if did { Outcome::Done } else { Outcome::Failed };
+        if !did {
+            self.runs.failed.insert(ticket);
+        }
         for _ in 0..1 + u64::from(self.percent(self.devices.twice)) {
             let after = self.answer_time();
             let what = Own::Answers(by, ticket, outcome);

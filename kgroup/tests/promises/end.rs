@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use selvedge_core::{Delta, Input, Member, NodeId};
 use selvedge_groups::GroupId;
-use selvedge_kgroup::routines::{End, RoutineState, Stage};
+use selvedge_kgroup::routines::{End, Locking, RoutineState, Stage};
 use selvedge_kgroup::{Command, Held, TriggerId};
 use selvedge_sim::histories::{History, Node};
 
@@ -24,8 +24,13 @@ impl World {
         self.tell_all();
         self.epoch += 1;
         let epoch = self.epoch;
-        self.begin_epoch(epoch, SECOND);
+        self.begin_epoch(epoch, SECOND, 0);
         self.run_for(2 * SECOND);
+        // Some clocks stay wrong.
+        for id in self.ids() {
+            let lead = self.pick(&[0, 0, 0, 1, 50]);
+            self.command(id, Command::Epoch(epoch + lead));
+        }
         self.tell_all();
     }
 
@@ -56,24 +61,108 @@ impl World {
         self.run_for(40 * SECOND);
         self.all_is_answered();
         self.groups_have_one_leader();
+        self.members_agree();
         self.watches_are_up_to_date();
         self.devices_are_known();
         self.routines_run();
         self.groups_have_one_leader();
         self.devices_are_known();
         self.runs.check_counts(&self.site.clone());
+        self.little_is_sent();
         self.unwatch_all();
         self.run_for(100 * SECOND);
         let quiet = self.now - self.last_sent;
-        // A leader that lacks members looks for others.
-        let whole = self.nodes.values().all(|it| !it.never);
-        assert!(!whole || quiet > 30 * SECOND, "it is not silent: {quiet}");
+        assert!(
+            !self.is_whole() || quiet > 30 * SECOND,
+            "it is not silent: {quiet}"
+        );
         for map in self.maps.clone() {
             let version = self.store(map).map(selvedge_groups::store::Store::version);
             self.oracle.check(map, version);
         }
         self.forget_what_was_spent();
         self.measure();
+    }
+
+    /// A leader that lacks members looks for others.
+    fn is_whole(&self) -> bool {
+        self.nodes.values().all(|it| !it.never)
+    }
+
+    /// Where nothing is asked, watches are renewed every eight ticks, and answered by nobody.
+    fn little_is_sent(&mut self) {
+        let before = self.sent;
+        self.run_for(30 * SECOND);
+        let sent = self.sent - before;
+        if !self.is_whole() {
+            return;
+        }
+        let renewals = self.nodes.values().map(|node| {
+            let watches = node.host.as_ref().map_or(0, |it| it.own.watches.len());
+            watches as u64 * (2 + 60 * SECOND / (8 * node.own.maps.resend.0))
+        });
+        let most = 10 + renewals.sum::<u64>();
+        assert!(sent <= most, "{sent} messages in peace, of {most}");
+        self.idle = self.idle.max(sent);
+    }
+
+    /// All members of each group that are up have its configuration and its state.
+    fn members_agree(&self) {
+        for group in self.groups() {
+            let replica = |id| self.machine(id)?.groups().replica(group);
+            let latest = replica(self.leaders(group)[0]).unwrap().configuration();
+            for id in latest.members().map(|it| it.member.id.0) {
+                let is_settled = replica(id).is_some_and(|it| {
+                    it.configuration().number == latest.number && it.state().is_some()
+                });
+                assert!(self.me(id).is_none() || is_settled, "{id} of {group:?}");
+            }
+        }
+    }
+
+    /// How often groups changed their members, as nodes in their present lives count.
+    pub(crate) fn moved(&self) -> u64 {
+        let counters = self.machines().map(|it| it.groups().counters());
+        counters.map(|it| it.changes).sum()
+    }
+
+    /// Epochs are shorter than the timeouts of devices, which are slow, and runs end all the same.
+    pub(crate) fn hurry(&mut self) {
+        self.run_for(60 * SECOND);
+        (self.devices.late, self.devices.slow) = (50, 50);
+        let epoch = SECOND * self.pick(&[1, 3, 5, 7]);
+        let mut asked = Vec::new();
+        for routine in self.routines() {
+            let before = self.routine(routine).map_or(0, RoutineState::instance);
+            let (id, number) = (self.a_node(), self.runs.next_id(routine));
+            self.trigger_as(id, routine, TriggerId(number));
+            if self.runs.next_id(routine) > number {
+                asked.push((routine, before));
+            }
+        }
+        let began = self.now;
+        while !asked.is_empty() {
+            assert!(
+                self.now - began < 300 * SECOND,
+                "{asked:?} do not end in epochs of {epoch}"
+            );
+            self.run_for(epoch);
+            self.epoch += 1;
+            for id in self.ids() {
+                let epoch = self.epoch;
+                self.command(id, Command::Epoch(epoch));
+            }
+            asked.retain(|it| !self.has_run_since(it.0, it.1));
+        }
+    }
+
+    /// Returns true if a later run has ended. Optimistic runs may conflict again and again.
+    fn has_run_since(&self, routine: GroupId, before: u64) -> bool {
+        self.routine(routine).is_some_and(|it| {
+            let report = it.report();
+            it.definition().locking == Locking::Optimistic
+                || report.is_some_and(|report| report.instance > before)
+        })
     }
 
     fn lives(&self) -> Vec<Member> {
@@ -134,10 +223,15 @@ impl World {
 
     /// Each routine runs by hand and by its clause, when nothing stands in its way.
     fn routines_run(&mut self) {
+        let devices: Vec<NodeId> = self.devices.all.keys().copied().collect();
+        for &device in &devices {
+            self.turn(device, "0".into()); // No command ends what a hand made, and so makes a clause true.
+        }
+        self.run_for(20 * SECOND);
         for routine in self.routines() {
             let before = self.is_settled(routine).instance();
             let id = self.a_node();
-            let number = self.runs.ids.get(&routine).copied().unwrap_or(0) + 1;
+            let number = self.runs.next_id(routine);
             let up = self.me(id).is_some();
             if up {
                 self.trigger_as(id, routine, TriggerId(number));
@@ -151,7 +245,6 @@ impl World {
                 assert_eq!(report.end, End::Completed, "{report:?}");
             }
         }
-        let devices: Vec<NodeId> = self.devices.all.keys().copied().collect();
         for device in devices {
             let watching = |world: &Self| -> Vec<(GroupId, u64)> {
                 let routines = world.routines().into_iter();
@@ -162,8 +255,11 @@ impl World {
             self.turn(device, "0".into());
             self.run_for(20 * SECOND);
             let before = watching(self);
-            self.turn(device, "9".into());
-            self.run_for(40 * SECOND);
+            // A clause becomes true, by one or the other.
+            for value in ["9", "0"] {
+                self.turn(device, value.into());
+                self.run_for(40 * SECOND);
+            }
             for (routine, runs) in before {
                 let now = self.is_settled(routine).instance();
                 assert!(now > runs, "{routine:?} is not triggered by {device:?}");

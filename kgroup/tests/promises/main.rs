@@ -21,6 +21,7 @@ mod network;
 mod oracle;
 mod runs;
 mod site;
+mod states;
 mod story;
 mod world;
 

@@ -10,6 +10,8 @@ use selvedge_sim::histories::Choices;
 use crate::devices::ACT_TIMEOUT;
 use crate::story::Kind;
 
+const COMPARISONS: [Option<Comparison>; 2] = [Some(Comparison::Equal), Some(Comparison::NotEqual)];
+
 fn place(rng: &mut Choices) -> Place {
     Place([rng.below(20) as i32, rng.below(20) as i32, 0])
 }
@@ -70,8 +72,7 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
 }
 
 fn definition(rng: &mut Choices, devices: u64) -> Definition {
-    let mut a_device = || NodeId(101 + rng.below(devices));
-    let some: Vec<NodeId> = (0..5).map(|_| a_device()).collect();
+    let some: Vec<NodeId> = (0..5).map(|_| NodeId(101 + rng.below(devices))).collect();
     let steps: Vec<Step<_>> = (0..1 + rng.below(4) as usize)
         .map(|nth| {
             let word = ["1", "2", "3"][rng.below(3) as usize];
@@ -86,7 +87,7 @@ fn definition(rng: &mut Choices, devices: u64) -> Definition {
                 step.condition = Some(
                     Condition {
                         device: some[4],
-                        comparison: Comparison::NotEqual,
+                        comparison: rng.pick(&COMPARISONS).unwrap(),
                         value: "2".into(),
                     }
                     .into(),
@@ -113,10 +114,10 @@ fn definition(rng: &mut Choices, devices: u64) -> Definition {
     });
     it = it.with_command_timeout(Span::millis(rng.pick(&[500, 10_000, 60_000])));
     if rng.below(3) == 0 {
-        // Nothing commands this state: only a hand makes it.
+        // Nothing commands this state: only a hand makes it, and ends it.
         it = it.with_clause(Clause::Is(Condition {
             device: NodeId(101 + rng.below(devices)),
-            comparison: Comparison::Equal,
+            comparison: rng.pick(&COMPARISONS).unwrap(),
             value: "9".into(),
         }));
     }
@@ -136,6 +137,7 @@ pub(crate) fn config(rng: &mut Choices, kind: Kind, round_trip: u64) -> Config {
     it.groups.patience = Span::millis(rng.pick(&[500, 1_000, 3_000]).max(4 * least));
     it.groups.stagger = Span::millis(rng.pick(&[0, 500, 10_000]));
     it.groups.replace_after = rng.pick(&[1, 2, 2, 200]);
+    it.groups.hints = rng.pick(&[256, 256, 8]);
     it.maps.resend = resend(rng);
     it.routines.resend = resend(rng);
     it.routines.backoff = Span::millis(rng.pick(&[50, 200]));

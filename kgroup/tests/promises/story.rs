@@ -28,6 +28,14 @@ selvedge_sim::counts! {
         restarts,
         /// Phases after which all had to be well.
         alive,
+        /// Phases with epochs that are shorter than timeouts.
+        hurried,
+        /// Changes of a group's members.
+        moved,
+        executing,
+        busiest: max u64,
+        /// Messages in 30 seconds of peace.
+        idle: max u64,
         sent,
         lies,
         refused,
@@ -37,7 +45,11 @@ selvedge_sim::counts! {
 
 fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
     let calm = rng.below(4) == 0;
-    let late = kind == Kind::Maps && rng.below(2) == 0;
+    let late = match kind {
+        Kind::Maps => rng.below(2) == 0,
+        Kind::Buildings => rng.below(4) == 0,
+        Kind::Limits | Kind::Liars => false,
+    };
     let latest = if late { 30_000_000 } else { 2_500_000 };
     let weather = Weather {
         lost: if calm { 0 } else { rng.pick(&[0, 5, 30]) },
@@ -56,7 +68,8 @@ fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
         deltas_lost: rng.pick(&[0, 10, 50]),
         ..Weather::default()
     };
-    (weather, late && rng.below(2) == 0)
+    let echoes = kind == Kind::Maps && late && rng.below(2) == 0;
+    (weather, echoes)
 }
 
 fn begin(kind: Kind, mut choices: Choices) -> World {
@@ -82,9 +95,9 @@ fn begin(kind: Kind, mut choices: Choices) -> World {
     let maps = (0..1 + rng.below(2))
         .map(|it| GroupId::map(["lights", "doors"][it as usize], &Sha256Sortition))
         .collect();
-    let seed = rng.below(u64::MAX);
-    let mut world = World::new(Choices::seed(seed), site, maps, weather, nodes);
+    let mut world = World::new(choices, site, maps, weather, nodes);
     world.echoes = echoes;
+    world.runs.is_late = world.weather.latest > crate::devices::ACT_TIMEOUT;
     world.liars = kind == Kind::Liars;
     if kind == Kind::Limits {
         least_room(&mut world);
@@ -216,7 +229,8 @@ fn fault(world: &mut World) {
         20..23 => {
             world.epoch += 1;
             let epoch = world.epoch;
-            world.begin_epoch(epoch, 5_000_000);
+            let missed = world.pick(&[0, 20]);
+            world.begin_epoch(epoch, 5_000_000, missed);
         }
         23 => world.clock_is_wrong(id),
         24 => world.snapshot(id),
@@ -225,7 +239,11 @@ fn fault(world: &mut World) {
             world.lose_storage(id, after);
         }
         26 => world.start(id),
-        27 if world.echoes => world.echoes(),
+        27 if world.echoes => {
+            for _ in 0..1 + world.below(20) {
+                world.echo();
+            }
+        }
         28 => world.stray(),
         _ => {
             let life = world.nodes[&other].life;
@@ -295,6 +313,11 @@ pub(crate) fn tell(kind: Kind, choices: Choices, all: &mut Totals) {
             break; // Nothing is promised of what comes after.
         }
         world.heal();
+        if kind == Kind::Buildings && world.percent(40) {
+            world.hurry();
+            world.heal();
+            all.hurried += 1;
+        }
         match kind {
             Kind::Maps | Kind::Buildings => {
                 world.ends_well();
@@ -303,7 +326,6 @@ pub(crate) fn tell(kind: Kind, choices: Choices, all: &mut Totals) {
             Kind::Limits | Kind::Liars => world.run_for(60_000_000),
         }
         world.weather = weather;
-        world.weather.doubled = 0;
     }
     for map in world.maps.clone() {
         world.oracle.check(map, None);
@@ -318,6 +340,11 @@ pub(crate) fn tell(kind: Kind, choices: Choices, all: &mut Totals) {
         triggers: world.runs.ids.values().sum(),
         restarts: world.restarts,
         alive: 0,
+        hurried: 0,
+        moved: world.moved(),
+        executing: world.states.executing,
+        busiest: world.busiest,
+        idle: world.idle,
         sent: world.sent,
         lies: world.lies,
         refused: world.refused,

@@ -20,6 +20,10 @@ use selvedge_sim::histories::{
 use crate::devices::Devices;
 use crate::oracle::Maps;
 use crate::runs::{Named, Runs};
+use crate::states::{Observed, Places, States};
+
+/// More steps at one moment than any correct building needs.
+const STORM: u64 = 50_000;
 
 /// What happens besides what happens to each host.
 #[derive(Debug)]
@@ -45,6 +49,7 @@ pub(crate) struct Known {
     pub(crate) shown: BTreeMap<(GroupId, String), u64>,
     /// For which claims commands are that wait for facts.
     named: VecDeque<(Ticket, Named)>,
+    pub(crate) places: Places,
 }
 
 /// Facts in place of all of one group so far, or of all groups.
@@ -61,6 +66,7 @@ pub(crate) struct World {
     pub(crate) oracle: Maps,
     pub(crate) devices: Devices,
     pub(crate) runs: Runs,
+    pub(crate) states: States,
     /// Nodes that forgot, or never were here, since all were well.
     pub(crate) spent: BTreeSet<u64>,
     pub(crate) epoch: u64,
@@ -68,8 +74,12 @@ pub(crate) struct World {
     pub(crate) echoes: bool,
     pub(crate) liars: bool,
     pub(crate) last_sent: Real,
+    /// So many steps were taken at this moment.
+    steps: (Real, u64),
     pub(crate) lies: u64,
     pub(crate) refused: u64,
+    /// The most messages in 30 seconds of peace.
+    pub(crate) idle: u64,
 }
 
 impl Deref for World {
@@ -90,7 +100,7 @@ impl History for World {
     type Machine = Kgroup;
     type Fact = Fact<Held>;
     type Base = Base;
-    type Note = ();
+    type Note = Vec<Observed>;
     type Happening = Own;
     type Node = Config;
     type Life = Known;
@@ -132,8 +142,9 @@ impl History for World {
         self.dispatch(from, to.id.0, &message);
     }
 
-    fn stepped(&mut self, step: &Step<'_, Self>) -> Vec<()> {
+    fn stepped(&mut self, step: &Step<'_, Self>) -> Vec<Vec<Observed>> {
         let me = step.me;
+        self.count_step();
         self.refused += u64::from(step.refusal.is_some());
         for effect in step.effects {
             assert!(!matches!(effect, Effect::Multicast { .. }), "a multicast");
@@ -141,7 +152,11 @@ impl History for World {
                 self.life(me.id.0).named.push_back(named);
             }
         }
-        Vec::new()
+        self.observe(step)
+    }
+
+    fn note(&mut self, _: Member, note: Vec<Observed>) {
+        self.states.see(&self.site, note);
     }
 
     fn event(&mut self, me: Member, said: Real, event: Event) {
@@ -198,14 +213,27 @@ impl World {
             oracle: Maps::default(),
             devices,
             runs: Runs::default(),
+            states: States::default(),
             spent: BTreeSet::new(),
             epoch: 1,
             echoes: false,
             liars: false,
             last_sent: 0,
+            steps: (0, 0),
             lies: 0,
             refused: 0,
+            idle: 0,
         }
+    }
+
+    /// A storm in no time has no end.
+    fn count_step(&mut self) {
+        let now = self.now;
+        if self.steps.0 != now {
+            self.steps = (now, 0);
+        }
+        self.steps.1 += 1;
+        assert!(self.steps.1 < STORM, "a storm at {now}");
     }
 
     /// What the host of a node that is up knows.
@@ -351,9 +379,12 @@ impl World {
         }
     }
 
-    /// The clocks of hosts tell of an epoch, each in its own time.
-    pub(crate) fn begin_epoch(&mut self, epoch: u64, within: Real) {
+    /// The clocks of hosts tell of an epoch, each in its own time; some do not, in percent.
+    pub(crate) fn begin_epoch(&mut self, epoch: u64, within: Real, missed: u64) {
         for id in self.ids() {
+            if self.percent(missed) {
+                continue;
+            }
             let after = self.below(within + 1);
             self.after(after, What::Own(Own::Epoch(id, epoch)));
         }

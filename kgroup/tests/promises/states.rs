@@ -1,0 +1,137 @@
+//! What groups hold, as far as it is stored: one state a version, one configuration a number, and all
+//! devices of a routine that executes are its own.
+
+use std::collections::BTreeMap;
+
+use selvedge_groups::GroupId;
+use selvedge_kgroup::devices::{Act, Ticket};
+use selvedge_kgroup::routines::Stage;
+use selvedge_kgroup::{Held, Site};
+use selvedge_replica::Configuration;
+use selvedge_sim::histories::Step;
+
+use crate::world::World;
+
+/// What a node has of a group after a step that changed it.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    group: GroupId,
+    configuration: Configuration,
+    version: u64,
+    held: Option<Held>,
+}
+
+/// The version and the configuration of a group that a host saw last.
+pub(crate) type Places = BTreeMap<GroupId, (u64, u64)>;
+
+#[derive(Default)]
+pub(crate) struct States {
+    by_version: BTreeMap<(GroupId, u64), Vec<u8>>,
+    by_number: BTreeMap<(GroupId, u64), Configuration>,
+    acts: BTreeMap<Ticket, Act>,
+    latest: BTreeMap<GroupId, (u64, Held)>,
+    /// At how many moments a routine executed.
+    pub(crate) executing: u64,
+}
+
+impl States {
+    /// A node stands behind this.
+    pub(crate) fn see(&mut self, site: &Site, all: Vec<Observed>) {
+        let mut is_new = false;
+        for it in all {
+            let number = it.configuration.number;
+            if !it.configuration.voters.is_empty() {
+                let first = self.by_number.entry((it.group, number));
+                let first = first.or_insert_with(|| it.configuration.clone());
+                assert_eq!(*first, it.configuration, "{:?}: two at {number}", it.group);
+            }
+            if let Some(held) = it.held {
+                is_new |= self.state(it.group, it.version, held);
+            }
+        }
+        if is_new {
+            self.check_locks(site);
+        }
+    }
+
+    fn state(&mut self, group: GroupId, version: u64, held: Held) -> bool {
+        let bytes = postcard::to_allocvec(&held).unwrap();
+        let known = self.by_version.entry((group, version));
+        let known = known.or_insert_with(|| bytes.clone());
+        assert_eq!(*known, bytes, "{group:?}: two states at version {version}");
+        if (self.latest.get(&group)).is_some_and(|it| it.0 >= version) {
+            return false;
+        }
+        if let Held::Devices(devices) = &held {
+            for device in devices.ids() {
+                if let Some(act) = devices.act(device) {
+                    let number = act.number;
+                    self.act(Ticket { device, number }, act);
+                }
+            }
+        }
+        self.latest.insert(group, (version, held));
+        true
+    }
+
+    fn act(&mut self, ticket: Ticket, act: &Act) {
+        let known = self.acts.entry(ticket).or_insert_with(|| act.clone());
+        let is_same = (known.claim, known.step, &known.value) == (act.claim, act.step, &act.value);
+        assert!(is_same, "two commands of {ticket:?}: {known:?}, {act:?}");
+    }
+
+    /// Theorem 3.
+    fn check_locks(&mut self, site: &Site) {
+        for (&group, (_, held)) in &self.latest {
+            let Held::Routine(routine) = held else {
+                continue;
+            };
+            if !matches!(routine.stage(), Stage::Executing { .. }) {
+                continue;
+            }
+            let claim = routine.claim(group).unwrap();
+            self.executing += 1;
+            for device in routine.definition().locks() {
+                let cluster = site.cluster_of(device).unwrap();
+                match self.latest.get(&cluster) {
+                    Some((_, Held::Devices(devices))) => {
+                        assert_eq!(devices.holder(device), Some(claim), "{group:?} {device:?}");
+                    }
+                    other => panic!("{group:?} executes, and {cluster:?} is {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+impl World {
+    /// What a step changed of groups, for when its facts are stored.
+    pub(crate) fn observe(&mut self, step: &Step<'_, Self>) -> Vec<Vec<Observed>> {
+        if self.liars {
+            return Vec::new();
+        }
+        let node = self.hosts.nodes.get_mut(&step.me.id.0).unwrap();
+        let host = node.host.as_mut().unwrap();
+        let groups = host.driver.machine().groups();
+        let mut all = Vec::new();
+        for group in groups.groups() {
+            let Some(replica) = groups.replica(group) else {
+                continue;
+            };
+            let configuration = replica.configuration();
+            let place = (replica.version(), configuration.number);
+            if host.own.places.insert(group, place) != Some(place) {
+                all.push(Observed {
+                    group,
+                    configuration: configuration.clone(),
+                    version: place.0,
+                    held: replica.state().cloned(),
+                });
+            }
+        }
+        if all.is_empty() {
+            return Vec::new();
+        }
+        vec![all]
+    }
+}
