@@ -55,7 +55,12 @@ fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
         lost: if calm { 0 } else { rng.pick(&[0, 5, 30]) },
         doubled: rng.pick(&[0, 10]),
         delay: rng.pick(&[1_000, 20_000, 300_000]),
-        far: if calm { 0 } else { rng.pick(&[0, 0, 2]) },
+        far: match kind {
+            _ if calm => 0,
+            // Answers come that are of former runs.
+            Kind::Buildings if late => rng.pick(&[2, 10, 30]),
+            _ => rng.pick(&[0, 0, 2]),
+        },
         farthest: latest,
         latest,
         // A device counts as down at a host that is behind with its storage.
@@ -97,6 +102,8 @@ fn begin(kind: Kind, mut choices: Choices) -> World {
         .collect();
     let mut world = World::new(choices, site, maps, weather, nodes);
     world.echoes = echoes;
+    let stores = world.nodes.values().any(|it| it.stores);
+    world.states.forgets_parts = stores && world.failures() == 0;
     world.runs.is_late = world.weather.latest > crate::devices::ACT_TIMEOUT;
     world.liars = kind == Kind::Liars;
     if kind == Kind::Limits {
