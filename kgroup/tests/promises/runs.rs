@@ -201,10 +201,15 @@ impl Runs {
             return;
         }
         let mut spans: BTreeMap<Run, (usize, usize)> = BTreeMap::new();
+        let mut done = BTreeSet::new();
         for (at, it) in self.arrivals.iter().enumerate() {
             let run = (it.named.claim.routine, it.named.claim.instance);
             // A command of which nothing was heard may be done later.
             if self.outcomes.get(&(run, it.named.step)) == Some(&StepOutcome::Unknown) {
+                continue;
+            }
+            // A command that is given again may come when the run is over: its device is held until then.
+            if it.did && !done.insert(it.ticket) {
                 continue;
             }
             let span = spans.entry(run).or_insert((at, at));
