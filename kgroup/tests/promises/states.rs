@@ -1,4 +1,4 @@
-//! What groups hold, as far as it is stored: one state a version, one configuration a number, and all
+//! The states of groups that are stored: one state a version, one configuration a number, and all
 //! devices of a routine that executes are its own.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use selvedge_sim::histories::Step;
 
 use crate::world::World;
 
-/// What a node has of a group after a step that changed it.
+/// A group at a node, after a step that changed it.
 #[derive(Debug)]
 pub(crate) struct Observed {
     group: GroupId,
@@ -38,7 +38,7 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// A node stands behind this.
+    /// Checks states that a node has stored.
     pub(crate) fn see(&mut self, site: &Site, all: Vec<Observed>) {
         let mut is_new = false;
         for it in all {
@@ -108,7 +108,7 @@ impl States {
 }
 
 impl World {
-    /// What a step changed of groups, for when its facts are stored.
+    /// Lists the groups that a step changed, for when its facts are stored.
     pub(crate) fn observe(&mut self, step: &Step<'_, Self>) -> Vec<Vec<Observed>> {
         if self.liars {
             return Vec::new();

@@ -25,10 +25,10 @@ use crate::states::{Observed, Places, States};
 /// More steps at one moment than any correct building needs.
 const STORM: u64 = 50_000;
 
-/// What happens besides what happens to each host.
+/// An event of clocks or devices.
 #[derive(Debug)]
 pub(crate) enum Own {
-    /// The clock of a host tells of an epoch.
+    /// A host's clock begins an epoch.
     Epoch(u64, u64),
     /// A command reaches its device.
     Arrives {
@@ -41,7 +41,7 @@ pub(crate) enum Own {
     Reports(Member, NodeId, Option<State>),
 }
 
-/// What a host knows in one life.
+/// The test's data of one life.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// The entries that it watches.
@@ -236,7 +236,7 @@ impl World {
         assert!(self.steps.1 < STORM, "a storm at {now}");
     }
 
-    /// What the host of a node that is up knows.
+    /// The test's data of a node that is up.
     pub(crate) fn life(&mut self, id: u64) -> &mut Known {
         let node = self.nodes.get_mut(&id).unwrap();
         &mut node.host.as_mut().unwrap().own
@@ -281,7 +281,7 @@ impl World {
         }
     }
 
-    /// Stores what all facts so far come to, in their place, of all groups or of one.
+    /// Stores a base of one group, or of all, in place of its facts.
     pub(crate) fn snapshot(&mut self, id: u64) {
         let whole = self.percent(50);
         let group = self.a_group();
@@ -322,7 +322,7 @@ impl World {
         self.site.plan().unwrap().selection().failures
     }
 
-    /// Stops a node, and tells the others or not.
+    /// Stops a node, and notifies the others or not.
     pub(crate) fn crash(&mut self, id: u64, restart_after: Real, is_told: bool) {
         let node = &self.nodes[&id];
         if node.host.is_none() || (!node.stores && !self.may_forget(id)) {
@@ -379,7 +379,7 @@ impl World {
         }
     }
 
-    /// The clocks of hosts tell of an epoch, each in its own time; some do not, in percent.
+    /// Begins an epoch at each host in its own time, but for a share that misses it.
     pub(crate) fn begin_epoch(&mut self, epoch: u64, within: Real, missed: u64) {
         for id in self.ids() {
             if self.percent(missed) {
