@@ -161,7 +161,7 @@ fn two() -> Vec<Scenario> {
         ),
         holds(
             "two gateways, one begins again and is missed",
-            302_009,
+            301_997,
             Setup {
                 bounds: crash(1),
                 crashes: &[0],
