@@ -17,8 +17,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ffi::{c_char, c_int};
 
-use selvedge_groups::{Begin, store::{Expected, Operation, StoreCommand, StoreEvent, Stored}, GroupId, Place};
 use bare::Steps;
+use selvedge_groups::{
+    Begin, GroupId, Place,
+    store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
+};
 
 use selvedge::{Node, decode, encode};
 use selvedge_camera::Camera;
