@@ -16,7 +16,7 @@ pub struct Counters {
     pub suspicions: u64,
     /// Members that this node declared failed by itself.
     pub failures: u64,
-    /// How often this node refuted what was said about it.
+    /// Refutations by this node of reports about it.
     pub refutations: u64,
     /// Later incarnations that this node had to take.
     pub identity_changes: u64,

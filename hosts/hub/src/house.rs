@@ -465,7 +465,7 @@ impl House {
         Ok(())
     }
 
-    /// What the hub says to an input.
+    /// The hub's result of an input.
     fn hub_events(
         &mut self,
         input: Input<DurableHub<State>>,

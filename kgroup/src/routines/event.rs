@@ -17,7 +17,7 @@ pub enum RoutineTimer {
     Hold,
 }
 
-/// What the leader of a routine tells its application. A leader that takes over tells nothing of what
+/// An event of a routine's leader for its application. A leader that takes over tells nothing of what
 /// was decided before: the [state](super::RoutineState) says it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ pub struct Counters {
     pub no_room: u64,
     /// Functions that were too long, took too long, or returned too much.
     pub beyond_limits: u64,
-    /// What was said so often that it is not said any more.
+    /// Messages that were repeated up to their limit without an answer.
     pub given_up: u64,
     /// Tasks that were given to a former life.
     pub stale: u64,

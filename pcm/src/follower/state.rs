@@ -80,7 +80,7 @@ impl Follower {
         self
     }
 
-    /// What a task has come to here: what it returned, and what an orchestrator says.
+    /// The state of a task here: its returned value, the verdict of its orchestrator, and its electors.
     #[cfg(feature = "check")]
     pub(crate) fn work_on(
         &self,

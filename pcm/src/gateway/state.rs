@@ -16,7 +16,7 @@ pub struct Gateway {
     pub(super) config: Config,
     pub(super) me: Member,
     pub(super) replica: Nested<Replica<Tables>>,
-    /// What the replica told in this step, and was not looked at.
+    /// Events of the replica in this step that were not handled yet.
     pub(super) told: Untracked<VecDeque<selvedge_replica::Event<Tables>>>,
     /// Of all gateways the latest life that is known.
     pub(super) gateways: BTreeMap<NodeId, Member>,

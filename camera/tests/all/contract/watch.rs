@@ -12,7 +12,7 @@ selvedge_sim::counts! {
         entries,
         /// Entries whose token was compared with the one before.
         compared,
-        /// Entries past which nobody waited whose request had been heard before this one was made.
+        /// Entries that passed no waiting node whose request had arrived before this one was made.
         in_order,
         waits,
         refused,

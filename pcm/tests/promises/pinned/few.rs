@@ -427,7 +427,7 @@ fn talk_among(nodes: &mut [Driver<Gateway>], all: &[usize], at: u64) {
     deliver(nodes, all, at, &mut wire);
 }
 
-/// Delivers what gateways said, by place, to these gateways, and what they say to that.
+/// Delivers messages of gateways, by place, to these gateways, and their answers.
 fn deliver(
     nodes: &mut [Driver<Gateway>],
     all: &[usize],
