@@ -18,7 +18,8 @@ use tokio::task::yield_now;
 /// The limits of members in the list, and of bytes in a datagram.
 const MEMBERS: u32 = 8;
 const BUDGET: u16 = 1_400;
-const ME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7_001);
+/// The address of sender 254.
+const ME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254)), 7_002);
 
 /// The socket of a node, and its inbox.
 #[derive(Clone, Debug, Default)]

@@ -67,10 +67,14 @@ impl Own {
         all.find_map(|&it| address::scope(it))
     }
 
-    /// Returns true if `address` is this node's.
+    /// Returns true if the node listens at `address` or announces it.
+    pub(crate) fn names(&self, address: SocketAddr) -> bool {
+        same(address, self.local) || self.announced.iter().any(|&it| same(it, address))
+    }
+
+    /// Returns true if `address` is this node's. It may ask the operating system.
     pub(crate) fn is(&self, address: SocketAddr, socket: &dyn Datagrams) -> bool {
-        same(address, self.local)
-            || self.announced.iter().any(|&it| same(it, address))
+        self.names(address)
             || (self.local.ip().is_unspecified()
                 && address.port() == self.local.port()
                 && (address.ip().is_loopback() || is_of_host(address, socket)))

@@ -70,7 +70,8 @@ counters! {
     sealed,
     /// Datagrams dropped: no key of ours opens them.
     wrong_key,
-    /// Datagrams dropped: sealed by another node than the one that they say they are from.
+    /// Datagrams dropped: sealed by another node than the one that they name as the sender, or with an
+    /// address of this node as their source.
     wrong_sender,
     /// Datagrams dropped: their sender has started anew since.
     old_epoch,

@@ -49,6 +49,10 @@ impl Task {
         };
         self.traffic.received.add(1);
         self.traffic.received_bytes.add(len as u64);
+        // Forged: an answer would come back to this node.
+        if self.own.names(source) {
+            return self.traffic.wrong_sender.add(1);
+        }
         let bytes = buffer.get(..len).unwrap_or_default();
         let now = self.clock.now();
         // The kind stands in the same place whether the datagram is sealed or not.

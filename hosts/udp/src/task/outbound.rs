@@ -149,12 +149,13 @@ impl Task {
                 let machine = self.driver.machine().membership();
                 if let Some(metadata) = machine.metadata(member.id) {
                     let mut addresses = address::from_metadata(metadata);
-                    addresses.retain(|&address| self.socket.reaches(address));
                     // A link-local address is on the link that the news came by.
                     let link = source.and_then(address::scope).or_else(|| self.own.link());
                     for address in &mut addresses {
                         *address = address::on_link(*address, link);
                     }
+                    addresses
+                        .retain(|&it| self.socket.reaches(it) && !self.own.is(it, &*self.socket));
                     self.directory
                         .announce(*member, addresses, |id| machine.member(id).is_some());
                 }

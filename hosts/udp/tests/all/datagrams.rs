@@ -7,7 +7,7 @@ use std::time::Duration;
 use selvedge::frame;
 use selvedge_core::wire::{self, VERSION};
 use selvedge_core::{Incarnation, Member, NodeId};
-use selvedge_membership::{Body, Command, Config, Event, Message};
+use selvedge_membership::{Body, Command, Config, Digest, Event, Message};
 use selvedge_seal::{Epoch, Key, Keyring, Seal, Sealer, since_1970};
 use selvedge_udp::{NodeEvent, Setup, TrafficReport, Twin};
 use serde::{Deserialize, Serialize};
@@ -150,6 +150,38 @@ async fn what_another_node_has_sealed_is_not_taken() {
     insider.send(itself, &notice, at(1));
     let counts = report(&node).await;
     assert_eq!((counts.wrong_sender, counts.twins), (2, 1));
+}
+
+/// Forged: the node would answer itself.
+#[tokio::test(start_paused = true)]
+async fn a_datagram_from_the_address_of_the_node_is_dropped() {
+    let network = Network::default();
+    let node = Node::start(setup(&network, 1, &[])).await;
+    let (digest, origin) = (Digest::default(), None);
+    let (mut ping, body) = (Vec::new(), Body::Ping { digest, origin });
+    frame::encode(Member::new(2, 0), &Message::bare(body), 1_000, &mut ping).unwrap();
+    network.put(at(1), Ok((&ping, at(1))));
+    let counts = report(&node).await;
+    assert_eq!((counts.wrong_sender, counts.sent), (1, 0));
+    network.put(at(1), Ok((&ping, at(2))));
+    let counts = report(&node).await;
+    assert!(counts.wrong_sender == 1 && counts.sent > 0, "{counts:?}");
+}
+
+/// Copied settings: each sends to where the other's datagrams come from.
+#[tokio::test(start_paused = true)]
+async fn two_nodes_that_announce_one_address_reach_each_other_elsewhere() {
+    let network = Network::default();
+    let one = setup(&network, 1, &[]).advertise([at(5)]);
+    let two = setup(&network, 2, &[1]).advertise([at(5)]);
+    let (mut one, two) = (Node::start(one).await, Node::start(two).await);
+    one.meets(two.id()).await;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((one.live(), two.live()), (2, 2));
+    let members = one.members();
+    let known = members.iter().find(|it| it.member.id == two.id());
+    assert_eq!(known.unwrap().address, Some(at(2)));
+    assert!(!one.passed().iter().any(is_failure));
 }
 
 /// A process without the key can send a node its own datagrams, also with an earlier start in their
