@@ -14,7 +14,7 @@ fuzz() {
         return
     fi
     # What it takes to optimise them is more than what they gain in a few seconds.
-    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off
     search . fuzz
     search hosts fuzz/hosts
 }
