@@ -37,12 +37,14 @@ pub enum StoreError {
     Damage(#[from] Damage),
     /// The file was damaged, and is out of the way now.
     #[error(
-        "{file} is damaged ({found}), and was put aside as .damaged: begin as a node whose memory is lost, and never \
+        "{file} is damaged ({found}), and was put aside as {aside}: begin as a node whose memory is lost, and never \
          as one that was never started"
     )]
     PutAside {
         /// The file.
         file: PathBuf,
+        /// Its new name.
+        aside: PathBuf,
         /// The contradiction.
         found: String,
     },

@@ -223,7 +223,7 @@ impl Store {
             Err(DatabaseError::DatabaseAlreadyOpen) => Err(StoreError::InUse(dir.into())),
             other => other.map_err(|it| folder(io::Error::other(it))),
         };
-        fs::create_dir_all(dir).map_err(folder)?;
+        make_folder(dir).map_err(folder)?;
         // A file of its own: another process may be about to make the database.
         let mut lock = OpenOptions::new();
         let lock = lock.write(true).create(true).truncate(false);
@@ -251,7 +251,9 @@ impl Store {
         Ok((store, found))
     }
 
-    /// Does as [`open`](Self::open) with a medium other than a file, which is empty or has a database.
+    /// Does as [`open`](Self::open) with a medium other than a file, which is empty or has a database. A
+    /// crash while the first database is made can leave a medium that is neither, and is refused as
+    /// [`Damage::Foreign`]: nothing was stored on it then.
     ///
     /// # Errors
     /// When the medium fails or its database cannot be used.
@@ -440,6 +442,22 @@ fn make(file: &Path, schema: Schema) -> Result<(), Failed> {
     txn.set_durability(Durability::Immediate);
     txn.open_table(schema.base())?;
     Ok(txn.commit()?)
+}
+
+/// Makes the folder and those above it, where they are missing. A folder whose name is lost in a crash
+/// would look like a first start.
+fn make_folder(dir: &Path) -> io::Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let above = dir.parent().filter(|it| !it.as_os_str().is_empty());
+    let above = above.unwrap_or(Path::new("."));
+    make_folder(above)?;
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
+        made => made?,
+    }
+    sync(above)
 }
 
 /// The name of a file is in its folder, which is stored by itself, where the system has such a thing.

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use selvedge_core::{Incarnation, Member, NodeId};
@@ -52,12 +53,11 @@ impl Memory {
     ) -> Result<(Store, Beginning<B, F>), StoreError> {
         let (store, found) = match Store::open::<(Member, B), F>(dir, schema) {
             Err(StoreError::Damage(Damage::Contents { file, found })) => {
-                let moved = fs::rename(&file, file.with_extension("damaged"));
-                moved.map_err(|source| StoreError::Folder {
+                let aside = put_aside(&file).map_err(|source| StoreError::Folder {
                     dir: dir.into(),
                     source,
                 })?;
-                return Err(StoreError::PutAside { file, found });
+                return Err(StoreError::PutAside { file, aside, found });
             }
             opened => opened?,
         };
@@ -79,6 +79,18 @@ impl Memory {
         };
         Ok((store, beginning))
     }
+}
+
+/// Renames the file to the first free name out of `.damaged`, `.damaged-2`, and so on.
+fn put_aside(file: &Path) -> io::Result<PathBuf> {
+    let mut aside = file.with_extension("damaged");
+    let mut nth = 1;
+    while aside.try_exists()? {
+        nth += 1;
+        aside = file.with_extension(format!("damaged-{nth}"));
+    }
+    fs::rename(file, &aside)?;
+    Ok(aside)
 }
 
 /// Former lives are numbered one by one, from 0 or from a number such as this.

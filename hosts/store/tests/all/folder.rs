@@ -207,6 +207,23 @@ fn a_damaged_file_of_a_node_is_put_aside() {
     let why = begin_life(&dir, Memory::Kept).map(drop).unwrap_err();
     assert!(matches!(why, StoreError::Nothing), "{why}");
     assert!(begin_life(&dir, Memory::Lost).is_ok());
+    // The first one stays where it is.
+    damaged.truncate(4_095);
+    fs::write(dir.file(), &damaged).unwrap();
+    let why = begin_life(&dir, Memory::Kept).map(drop).unwrap_err();
+    let second = dir.file().with_extension("damaged-2");
+    assert!(why.to_string().contains(second.to_str().unwrap()), "{why}");
+    assert_eq!(fs::read(second).unwrap(), damaged);
+    assert!(dir.file().with_extension("damaged").exists());
+}
+
+#[test]
+fn a_folder_is_made_with_those_above_it() {
+    let dir = Dir::new();
+    let below = dir.0.join("a").join("b");
+    drop(Store::open::<Vec<u64>, u64>(&below, SCHEMA).unwrap());
+    assert!(below.join(SCHEMA.file).exists());
+    assert!(Store::open::<Vec<u64>, u64>(&below.join("."), SCHEMA).is_ok());
 }
 
 #[test]
