@@ -6,8 +6,9 @@ use selvedge_core::stamp::Stamp;
 /// A fencing token: it comes with each entry, and rises strictly over the life of a section.
 /// Compared by number, then by the member that enters with it.
 ///
-/// A resource that keeps the highest token it has seen, and refuses lower ones, is safe from a
-/// holder that was wrongly taken for dead.
+/// A resource that keeps the highest token it has received, and refuses lower ones, is safe from a
+/// holder that was wrongly taken for dead. A resource outside of the mesh gets it as a
+/// [`FencingToken`](selvedge_core::FencingToken), in bytes or in text.
 ///
 /// ```
 /// use selvedge_camera::Token;

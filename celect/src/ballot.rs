@@ -2,14 +2,15 @@
 
 use core::cmp::{Ordering, Reverse};
 
-use selvedge_core::Member;
 use selvedge_core::wire::{member_len, varint_len};
+use selvedge_core::{FencingToken, Member};
 
 /// Names one appointment. Of two leaders, the one with the larger ballot leads, on every node, in
 /// whichever order the node hears of them. No two appointments share a ballot.
 ///
-/// A resource that takes the ballot with each request, and refuses ballots smaller than the largest
-/// that it has seen, is safe from leaders that do not know yet that they no longer lead.
+/// A resource that takes the ballot with each request (as a [`FencingToken`]), and refuses ballots
+/// smaller than the largest that it has received, is safe from leaders that do not know yet that they no
+/// longer lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -39,6 +40,15 @@ impl Ballot {
 
     pub(crate) const fn encoded_len(self) -> usize {
         varint_len(self.epoch) + member_len(self.initiator) + varint_len(self.step as u64)
+    }
+}
+
+/// The token of a leader.
+impl From<Ballot> for FencingToken {
+    fn from(ballot: Ballot) -> Self {
+        let Member { id, incarnation } = ballot.initiator;
+        // Of two initiators the lower one prevails.
+        Self::from_parts(ballot.epoch, !id.0, !incarnation.0, ballot.step)
     }
 }
 

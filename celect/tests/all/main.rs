@@ -15,6 +15,7 @@ extern crate alloc;
 mod frames;
 
 mod answers;
+mod ballot;
 mod closed_loop;
 mod differ;
 mod entry;

@@ -14,6 +14,7 @@
 mod allocator;
 mod driver;
 mod durable;
+mod fencing;
 mod gate;
 mod gate_model;
 mod nested;
