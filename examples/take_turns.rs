@@ -26,11 +26,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use selvedge_camera::sections::Name;
-use selvedge_core::NodeId;
-use selvedge_core::shared::gate::EnterError;
-use selvedge_seal::{Seal, read_key_file};
-use selvedge_udp::{Handle, Host, LockError, Seed, Setup};
+use selvedge_udp::seal::{Seal, read_key_file};
+use selvedge_udp::selvedge::core::shared::gate::EnterError;
+use selvedge_udp::selvedge::lock::sections::Name;
+use selvedge_udp::{FencingToken, Handle, Host, LockError, NodeId, Seed, Setup};
 
 /// At most so many nodes are here at a time, with those that restart.
 const MOST_NODES: u32 = 4;
@@ -70,7 +69,7 @@ fn print_now_and_then(name: &str, node: &Handle, printer: Name) {
     loop {
         match node.blocking_lock_timeout(printer, Duration::from_secs(60)) {
             Ok(guard) => {
-                println!("{name} prints page {}", guard.token().number);
+                println!("{name} prints, token {}", FencingToken::from(guard.token()));
                 thread::sleep(Duration::from_millis(700));
             }
             // The node has stopped, or is about to.

@@ -30,6 +30,12 @@
 //! another life. A machine sees neither that others run beside it nor their frames, so what was
 //! shown of it alone holds here.
 //!
+//! # One dependency
+//!
+//! The crates of the parts are here under plain names: [`core`](crate::core), [`membership`],
+//! [`lock`], [`election`], and with the feature `kgroup` [`groups`] and [`kgroup`]. A program needs no
+//! other dependency for them.
+//!
 //! # Features
 //!
 //! | feature | what it adds |
@@ -116,3 +122,18 @@ pub use event::{Command, Event, Reject, Timer};
 pub use frame::FrameError;
 pub use machine::Node;
 pub use message::{Message, decode, encode};
+
+/// The locks: Camera.
+pub use selvedge_camera as lock;
+/// The elections.
+pub use selvedge_celect as election;
+/// The contract between machines and hosts, and what protocols share.
+pub use selvedge_core as core;
+/// Replicated states on nodes of a mesh, and named maps.
+#[cfg(feature = "kgroup")]
+pub use selvedge_groups as groups;
+/// Devices and routines without a hub: CoMesh.
+#[cfg(feature = "kgroup")]
+pub use selvedge_kgroup as kgroup;
+/// The member list: Medley-F.
+pub use selvedge_membership as membership;

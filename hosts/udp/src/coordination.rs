@@ -3,15 +3,15 @@
 use selvedge_core::{NodeId, Sha256Sortition};
 use selvedge_groups::{
     GroupId,
-    store::{Entry, Expected, Key, Operation, StoreCommand, Stored},
+    store::{Entry, Expected, Key, Operation, Stored},
 };
 use selvedge_kgroup as kgroup;
 use selvedge_kgroup::devices::Ticket;
 use selvedge_kgroup::{Outcome, TriggerId};
 use selvedge_routine::State;
 
-use crate::Handle;
 use crate::service::{Answer, Command, Error, Question, misplaced};
+use crate::{Handle, Watch};
 
 /// A map that a k-group holds, of names to bytes. See [`Handle::map`].
 ///
@@ -82,31 +82,31 @@ impl Map<'_> {
         Ok(stored)
     }
 
-    /// Watches an entry in this life of the node: what it is now, and what it is after changes, comes
-    /// as an event ([`NodeEvent::Groups`](crate::NodeEvent::Groups)).
+    /// Watches an entry: returns when the node has taken the watch, whose [`next`](Watch::next) returns
+    /// the present entry first, and then the entry after changes.
+    ///
+    /// ```no_run
+    /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
+    /// let mut front = node.map("doors").watch("front").await?;
+    /// loop {
+    ///     match front.next().await? {
+    ///         Some(entry) => println!("version {}: {:?}", entry.version, entry.value),
+    ///         None => println!("no such entry"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    pub async fn watch(&self, key: impl Into<Key>) -> Result<(), Error> {
-        self.command(StoreCommand::Watch(key.into())).await
-    }
-
-    /// Watches it no longer.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub async fn unwatch(&self, key: impl Into<Key>) -> Result<(), Error> {
-        self.command(StoreCommand::Unwatch(key.into())).await
+    pub async fn watch(&self, key: impl Into<Key>) -> Result<Watch, Error> {
+        let mut watch = Watch::new(self.node, self.group, key.into());
+        watch.register().await?;
+        Ok(watch)
     }
 
     async fn ask(&self, question: Question) -> Result<Answer, Error> {
         self.node.ask_group(self.group, question).await
-    }
-
-    async fn command(&self, command: StoreCommand) -> Result<(), Error> {
-        let map = self.group;
-        let command = kgroup::Command::Map { map, command };
-        self.node.ask(selvedge::Command::Groups(command)).await
     }
 }
 

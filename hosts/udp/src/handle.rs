@@ -12,6 +12,7 @@ use selvedge_membership as membership;
 use selvedge::Reject;
 
 use crate::service::{Answer, Command, Error, NodeService, Refused};
+use crate::watch::Watches;
 use crate::{Clock, MemberInfo, NodeState, Observed, Traffic, block_on};
 
 /// A running node, to clone into every thread and task that needs it.
@@ -35,6 +36,7 @@ pub struct Handle {
     pub(crate) address: SocketAddr,
     pub(crate) clock: Clock,
     pub(crate) traffic: Arc<Traffic>,
+    pub(crate) watches: Watches,
 }
 
 /// Reads the events of a node, each on a cursor of its own. See [`Handle::events`].

@@ -24,6 +24,7 @@ use crate::seeds::{Lookups, Turns};
 use crate::sends::Sends;
 use crate::setup::Setup;
 use crate::task::{Epochs, Progress, Task};
+use crate::watch::Watches;
 use crate::{Directory, Handle, MAX_NODE_ID, NodeEvent, NodeState, Traffic, address, new_life};
 
 /// Starts nodes.
@@ -188,6 +189,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         address: local,
         clock: setup.clock,
         traffic,
+        watches: Watches::default(),
     };
     Ok((handle, task))
 }

@@ -7,10 +7,8 @@
 //! ([`Handle::events`]), and wait until something is so ([`Handle::joined`], [`Handle::wait_for`]).
 //!
 //! ```no_run
-//! use selvedge::Election;
-//! use selvedge_core::{NodeId, Span};
-//! use selvedge_seal::{Seal, read_key_file};
-//! use selvedge_udp::{Host, Seed, Setup};
+//! use selvedge_udp::seal::{Seal, read_key_file};
+//! use selvedge_udp::{Election, Host, NodeId, Seed, Setup, Span};
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let setup = Setup::new(NodeId(7), "0.0.0.0:7001".parse()?)
@@ -59,6 +57,7 @@
 //! | [`Handle::lock`], [`Handle::lock_until`] | the node has joined, and it is this caller's turn | [`LockError`]: refused, timed out, or the node leaves or has stopped |
 //! | [`Handle::elect`], [`Handle::bound`] | the node has joined, and has taken the command | [`Error`]: refused, or the node has stopped |
 //! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a question its group has answered | the same; a new life of the node ends a question |
+//! | [`Watch::next`] | the entry has another content than at the call before | the same |
 //! | [`Handle::leave`] | guards are dropped, and the announcement is over | [`Unanswered`](Error::Unanswered) when the node is killed |
 //! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |
 //! | [`Events::recv`](selvedge_core::shared::Subscriber::recv) | there is an event | [`RecvError`](selvedge_core::shared::RecvError) |
@@ -71,13 +70,12 @@
 //! runtime: most waits have a `blocking_` form, and the others go through [`block_on`].
 //!
 //! ```
-//! use selvedge_core::NodeId;
-//! use selvedge_udp::{Host, Setup};
+//! use selvedge_udp::{FencingToken, Host, NodeId, Setup};
 //!
 //! let alone = Setup::new(NodeId(7), "127.0.0.1:0".parse()?).locks(1);
 //! let node = Host::blocking_start(alone)?;
 //! let guard = node.blocking_lock("printer".parse()?)?;
-//! assert_eq!(guard.token().number, 1);
+//! println!("page 1, with the token {}", FencingToken::from(guard.token()));
 //! drop(guard);
 //! node.blocking_leave()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -112,24 +110,22 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use selvedge_camera::Token;
-//! use selvedge_core::{NodeId, Span};
-//! use selvedge_udp::{Host, LockError, Setup};
+//! use selvedge_udp::{FencingToken, Host, LockError, NodeId, Setup, Span};
 //! use tokio::time::sleep;
 //!
-//! /// What the lock protects.
+//! /// The resource that the lock protects.
 //! #[derive(Default)]
 //! struct Page {
-//!     greatest: Option<Token>,
+//!     greatest: FencingToken,
 //!     text: String,
 //! }
 //!
 //! impl Page {
-//!     fn write(&mut self, token: Token, text: &str) -> Result<(), &'static str> {
-//!         if self.greatest.is_some_and(|greatest| token < greatest) {
+//!     fn write(&mut self, token: FencingToken, text: &str) -> Result<(), &'static str> {
+//!         if token < self.greatest {
 //!             return Err("another node has the lock: ask for it again");
 //!         }
-//!         self.greatest = Some(token);
+//!         self.greatest = token;
 //!         self.text = text.to_owned();
 //!         Ok(())
 //!     }
@@ -143,7 +139,7 @@
 //!     .takeover(Span::secs(10));
 //! let node = Host::start(setup).await?;
 //! match node.lock_until("page".parse()?, sleep(Duration::from_secs(60))).await {
-//!     Ok(guard) => page.write(guard.token(), "new")?,
+//!     Ok(guard) => page.write(guard.token().into(), "new")?,
 //!     Err(LockError::TimedOut { waits_for }) => {
 //!         let members = node.members();
 //!         let awaited = members.iter().filter(|it| waits_for.contains(&it.member));
@@ -215,6 +211,7 @@ mod task;
 mod traffic;
 mod transport;
 mod udp;
+mod watch;
 
 pub use blocking::block_on;
 pub use clock::{Clock, new_life};
@@ -234,3 +231,10 @@ pub use setup::Setup;
 pub use traffic::{Counter, Traffic, TrafficReport};
 pub use transport::{Datagrams, Transport};
 pub use udp::Udp;
+pub use watch::Watch;
+
+pub use selvedge;
+pub use selvedge::Election;
+pub use selvedge::core::{FencingToken, Member, NodeId, Span};
+pub use selvedge_seal as seal;
+pub use selvedge_store as store;

@@ -1,0 +1,142 @@
+//! Entries of maps that an application watches.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use selvedge_core::shared::RecvError;
+use selvedge_groups::GroupId;
+use selvedge_groups::store::{Entry, Key, StoreCommand, StoreEvent};
+use selvedge_kgroup as kgroup;
+use selvedge_membership::Event;
+
+use crate::service::{Command, Error};
+use crate::{Events, Handle, NodeEvent, block_on};
+
+/// The number of watches of each entry, which share one registration in the machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watches(Arc<Mutex<BTreeMap<Name, usize>>>);
+
+type Name = (GroupId, Key);
+
+impl Watches {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reports an entry of a map, now and after each change. See [`Map::watch`](crate::Map::watch).
+///
+/// Contents between two reports may be passed over; the last one is reported. It outlives a reader that
+/// is too slow for the node's events and a new life of the node: then it reads the entry again. It keeps
+/// its node running, as a [`Handle`] does, and ends when it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    node: Handle,
+    name: Name,
+    events: Events,
+    /// The machine has the registration, as far as is known.
+    is_registered: bool,
+    reported: Option<Option<Entry>>,
+}
+
+impl Watch {
+    pub(crate) fn new(node: &Handle, group: GroupId, key: Key) -> Self {
+        let name = (group, key);
+        *node.watches.lock().entry(name.clone()).or_default() += 1;
+        Self {
+            node: node.clone(),
+            name,
+            events: node.events(),
+            is_registered: false,
+            reported: None,
+        }
+    }
+
+    /// Waits for the next content of the entry; the first call returns the present one. `None`: there is
+    /// no such entry. A dropped future loses nothing.
+    ///
+    /// # Errors
+    /// When the node takes no part in k-groups, has too many watches, or has stopped.
+    pub async fn next(&mut self) -> Result<Option<Entry>, Error> {
+        loop {
+            if !self.is_registered {
+                self.register().await?;
+            }
+            match self.events.recv().await {
+                Ok(observed) => {
+                    if let Some(entry) = self.news(observed.event) {
+                        self.reported = Some(entry.clone());
+                        return Ok(entry);
+                    }
+                }
+                Err(RecvError::Lagged { .. }) => self.is_registered = false,
+                Err(RecvError::Closed) => return Err(Error::Closed),
+            }
+        }
+    }
+
+    /// Does as [`next`](Self::next) and blocks this thread meanwhile.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    ///
+    /// # Panics
+    /// In a task of a tokio runtime.
+    pub fn blocking_next(&mut self) -> Result<Option<Entry>, Error> {
+        block_on(self.next())
+    }
+
+    /// Registers it once more, so that the machine reports the present entry.
+    pub(crate) async fn register(&mut self) -> Result<(), Error> {
+        self.events = self.node.events();
+        self.node.ask(self.command(StoreCommand::Unwatch)).await?;
+        self.node.ask(self.command(StoreCommand::Watch)).await?;
+        self.is_registered = true;
+        Ok(())
+    }
+
+    fn command(&self, command: impl Fn(Key) -> StoreCommand) -> selvedge::Command {
+        let (map, command) = (self.name.0, command(self.name.1.clone()));
+        selvedge::Command::Groups(kgroup::Command::Map { map, command })
+    }
+
+    /// The entry, where an event has news of it.
+    fn news(&mut self, event: NodeEvent) -> Option<Option<Entry>> {
+        match event {
+            NodeEvent::Groups(kgroup::Event::Map {
+                map,
+                event: StoreEvent::Watched { key, entry },
+            }) if map == self.name.0 && key == self.name.1 => {
+                // Another watch of the entry has the machine report it once more.
+                let version = |it: &Entry| it.version;
+                let known = self.reported.as_ref();
+                let is_older = known.is_some_and(|known| {
+                    entry.is_some() && entry.as_ref().map(version) < known.as_ref().map(version)
+                });
+                (known != Some(&entry) && !is_older).then_some(entry)
+            }
+            // A new life of the node has no registration.
+            NodeEvent::Membership(Event::Identity(_)) => {
+                self.is_registered = false;
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut all = self.node.watches.lock();
+        let count = all.get(&self.name).copied().unwrap_or_default();
+        if count > 1 {
+            all.insert(self.name.clone(), count - 1);
+            return;
+        }
+        all.remove(&self.name);
+        // Within the lock: a new watch of the entry registers it after this. Where too many commands
+        // wait, the registration stays, and its events concern no reader.
+        let unwatch = Command::Machine(self.command(StoreCommand::Unwatch));
+        drop(self.node.shared.try_submit(unwatch));
+    }
+}
