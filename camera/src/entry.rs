@@ -30,6 +30,10 @@ impl Camera {
     /// where a request enters. It is looked at after each input, because almost each can change
     /// what counts: answers, rivals, lists and bounds.
     pub(crate) fn look(&mut self, cx: &mut Context<'_, Self>) {
+        // The quorum makes an entry safe. Two requests always share a node that gave both its OK in one
+        // life; it names the first requester to the second, and the second waits for the first's own OK.
+        // Membership decides only which nodes are asked first, and which silent nodes are not waited for.
+        // The slow path collects the same OKs in another way, and the same rule counts them.
         loop {
             match self.outcome() {
                 Outcome::Open => return,
@@ -243,6 +247,9 @@ impl Camera {
 
     /// Says that our requests up to this number are over.
     pub(crate) const fn end_of(&self, number: u64) -> Message {
+        // `over` is a token and not a request: an OK under way names us as a rival by the highest token that
+        // our request may have. A memory of the OK at its receiver would help only the nodes that it asked,
+        // and would fail with kept permissions, which go on under one token.
         let (last, over) = (self.issued.last(), self.issued.over());
         Message::Release { number, last, over }
     }

@@ -33,6 +33,8 @@ impl Camera {
         after: Option<Member>,
         cx: &mut Context<'_, Self>,
     ) {
+        // The sender does not go on the list: only membership takes a node off, so only membership puts one
+        // on. Until its request is over it is awaited as a rival.
         let verdict = self.learn_wish(from, request, cx);
         if verdict == Verdict::Over {
             self.counters.0.stale += 1;

@@ -37,6 +37,8 @@ pub(crate) struct Granted {
     grants: Grants,
     /// The members that wait for our OK.
     deferred: BoundedMap<Member, Request>,
+    // A map and not a collection of high-water marks: the roster decides when a member is forgotten, and a
+    // limit of its own would be one more way to forget.
     /// Which requests of each member are over.
     released: BoundedMap<Member, Released>,
 }

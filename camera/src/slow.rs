@@ -54,6 +54,8 @@ impl Camera {
             debug_assert!(false, "only a request that waits has a tree");
             return;
         };
+        // Not level by level as in the thesis: that makes a breadth-first tree, which no promise needs, and
+        // costs a round trip through the whole tree for each level.
         let request = waiting.request(self.issued.last());
         let id = TreeId {
             root: self.me,

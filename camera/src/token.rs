@@ -22,6 +22,9 @@ pub type Token = Stamp<Member>;
 /// What this node knows of the tokens that were used.
 ///
 /// Invariant: a token that was certainly used may have been used, so `used` is at most `floor`.
+///
+/// Tokens of open requests do not count here: an OK names their owners as rivals, and the rival's own OK has
+/// the rest. So contention alone does not raise the number that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Tokens {
     /// The highest token that was used, as far as we know.

@@ -1,5 +1,8 @@
 //! How all nodes hear who leads: LEADER is acknowledged, and forwarded by nodes that know others
 //! than the leader does.
+//!
+//! LEADER names its receivers, and a node forwards it to the nodes of its list that are not named. So with
+//! lists that hardly differ it is sent once to each node.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;

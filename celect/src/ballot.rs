@@ -11,6 +11,9 @@ use selvedge_core::{FencingToken, Member};
 /// A resource that takes the ballot with each request (as a [`FencingToken`]), and refuses ballots
 /// smaller than the largest that it has received, is safe from leaders that do not know yet that they no
 /// longer lead.
+///
+/// The attribute chooses a leader, and the ballot orders leaders: by the attribute alone a dead leader with
+/// the lowest rank could never be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

@@ -102,6 +102,10 @@ use thiserror::Error;
 
 use crate::{Effect, Machine};
 
+// The queue belongs to the host and not to the machine, because only the host knows how slow its storage
+// is. A machine restarts from facts, and not from a stored copy of its state, so that a fact can be as
+// small as a promise.
+
 /// A machine that keeps promises over crashes. Some of its events are facts.
 ///
 /// Whatever an effect promises, the facts before it say. Facts may come as late as that: state that

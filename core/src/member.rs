@@ -64,6 +64,8 @@ impl Incarnation {
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "incarnations wrap")]
     pub const fn from_clock(since_1970: Span) -> (Self, Span) {
+        // A finer count without a wait would wrap sooner (milliseconds in 50 days), and two starts within
+        // one process could still get one number.
         let tick = Self::TICK.0;
         let number = (since_1970.0 / tick) as u32;
         let wait = tick - since_1970.0 % tick;

@@ -1,5 +1,9 @@
 //! What was asked and is not answered.
 
+// One question, and not the set of nodes around it, because these sets differ: an election counts nodes
+// that have answered as votes, a lease has several renewals open and repeats none, and Camera counts copies
+// for each node.
+
 /// A question that is not answered, and how often it was asked again.
 ///
 /// The question tells an answer to it from an answer to an earlier one: a ballot, the place where

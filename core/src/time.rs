@@ -4,6 +4,9 @@ use core::fmt;
 use core::ops::{Add, Mul, Sub};
 use core::time::Duration;
 
+// `std::time::Instant` needs std and cannot be made from a number. 64 bits of microseconds last 584,000
+// years. Arithmetic saturates, so that a length from a hostile peer cannot panic.
+
 /// A moment on one node's monotonic clock, in microseconds since a start of the host's choosing.
 ///
 /// Moments of two nodes must not be compared.

@@ -29,6 +29,8 @@ impl<T: Copy + Ord> Timers<T> {
     }
 
     pub(crate) fn arm(&mut self, tag: T, at: Time) {
+        // A tag, and not a handle that arming returns: no handle can leak or be mixed up with another,
+        // and a check sees a small set of tags instead of numbers that never repeat.
         match self.find(tag) {
             Ok(place) => self.queue.move_to(place, at),
             Err(place) => {

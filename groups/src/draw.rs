@@ -60,6 +60,7 @@ impl<'a, H: Sortition> Draw<'a, H> {
 impl Drawn {
     /// The place of a node in the order of one target. A draw for each pair would cost a hash each;
     /// this costs one a node and one a target.
+    /// 4,000 nodes and 400 groups take 4,400 hashes an epoch, and not 1.6 million as in the paper.
     pub(crate) const fn rank_for(self, target: Self) -> u64 {
         mix(self.0 ^ mix(target.0 ^ self.1).wrapping_add(target.1))
     }

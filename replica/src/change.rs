@@ -6,6 +6,9 @@
 //! they vote, so a leader there has a quorum that installed it. The former members tell the
 //! next ones until one of them says that this is so; then those that are no members give the state
 //! up.
+//!
+//! So a change needs no quorum of former and next members together, all members may be new, and a
+//! restart without memory is a change like any other: the member is named in its new life.
 
 use alloc::boxed::Box;
 

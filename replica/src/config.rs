@@ -1,5 +1,7 @@
 //! The settings of one member. Members may differ in all of them; what they have to agree in stands
 //! in the [`Configuration`](crate::Configuration).
+//! Settings here change how soon something happens, and nothing else: where a promise depends on a setting of
+//! each node, nodes with different settings break it.
 
 use selvedge_core::Span;
 use selvedge_core::settings::{self, OutOfRange, Setting};

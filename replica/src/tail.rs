@@ -1,4 +1,8 @@
 //! Entries on their way, with the length of each.
+//!
+//! All of them fit into one frame, so a member takes a ballot over with all entries that its leader adopted,
+//! and entries need no ballots of their own, as Raft's need terms. The price is that a frame, and not a
+//! number, bounds the updates on their way.
 
 use alloc::collections::VecDeque;
 

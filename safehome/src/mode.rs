@@ -1,4 +1,12 @@
 //! Runs of one routine, and what a new one does about the others.
+//!
+//! A run that is superseded, or preempted, is aborted like any other: it leaves the order, and its changes
+//! are due to be undone, so the order needs no new argument. One rule is new. Where the next run on a device
+//! replaced the aborted one, and its next action there is a command, the device is not brought back first.
+//! That is sound because a rollback's target is computed when it is sent, and compared again when it is done
+//! (erratum H8): the command makes the state right, or it fails and the rollback is as due as before. A
+//! condition needs the state before, so a run that asks first waits for the rollback. If the new run
+//! inherited places and states instead, two routines would become one of which half can be undone.
 
 use alloc::vec::Vec;
 
@@ -91,6 +99,10 @@ impl<V: Value> Hub<V> {
     /// back itself and must come before it. Takes O(routines) if it is queued or any is held back,
     /// else O(1).
     pub(crate) fn held_by(&self, id: RoutineId) -> Option<RoutineId> {
+        // A run that is held back has no place in the order of any device. With a place behind the run before
+        // it, the timeline could put that run behind others, and both would wait for each other. A later
+        // routine that sets the same devices is held back too, or the last one would not win. Each waits for
+        // lower numbers only, so no ring closes.
         let run = self.runs.get(&id)?;
         let key = run.terms.key();
         let is_queued = matches!(run.terms.mode(), Mode::Queued { .. });

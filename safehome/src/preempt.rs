@@ -1,4 +1,8 @@
 //! What is urgent preempts what is less so and stands in its way.
+//!
+//! That is decided once, when the urgent run is let in. From then on less urgent runs get no place before it
+//! and do not overtake it, so no later step and no clock decides about preemption, and an ordinary run pays
+//! one comparison.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,6 @@
 //! Why a routine waits.
+//!
+//! Computed from the state when it is asked, so no step keeps a reason up to date.
 
 use alloc::format;
 use alloc::string::String;

@@ -43,6 +43,9 @@ impl Node {
             self.repeat_to_sections(end, cx);
         }
         let doubtful = || self.absent(section);
+        // The section's need starts an inquiry, and not a message of an unlisted sender: a node that an OK
+        // names may never have sent a message here, and an outsider that sends must cost nothing. Tests:
+        // `tests/all/unheard.rs`.
         let chosen = match doubtful().count() {
             0 => None,
             count => doubtful().nth(cx.below(count as u64) as usize),

@@ -257,6 +257,7 @@ impl Node {
             return;
         };
         let known = celect.members().take(election.config.c.into()).count();
+        // Here and not in the machine: it is given c, and cannot know which of its lists are still filling.
         let c = u16::try_from(known).unwrap_or(election.config.c);
         let f = election.config.f;
         if (celect.config().c, celect.config().f) != (c, f) {

@@ -66,7 +66,7 @@ layout() {
         done
     done
     local file
-    # The rooms of ARCHITECTURE.md. A hub has no peers, and pcm's two machines share its messages.
+    # The files that ARCHITECTURE.md lists for a protocol crate. A hub has no peers, and pcm's two machines share its messages.
     for file in {membership,camera,celect,replica,groups,safehome}/src/{config,counters,event,machine,state,check,published}.rs \
         {membership,camera,celect,replica,groups}/src/message.rs \
         kgroup/src/{config,event,machine,message,state,check,published}.rs \
@@ -74,7 +74,7 @@ layout() {
         pcm/src/{message,check,published}.rs \
         pcm/src/{gateway,follower}/{config,counters,event,machine,state}.rs; do
         if [[ ! -e $file ]]; then
-            echo "$file is missing: ARCHITECTURE.md lists it under the rooms of a protocol crate"
+            echo "$file is missing: ARCHITECTURE.md lists it under \"Files of a protocol crate\""
             bad=1
         fi
     done

@@ -4,6 +4,10 @@ use alloc::vec::Vec;
 
 use crate::Time;
 
+// Why a heap of slots: a B-tree costs 2 KB of flash for each type of tag. A hash map needs a hasher that
+// peers cannot attack, and its order must be kept out of every result. A timer wheel needs a tick and a
+// horizon.
+
 /// A binary heap that knows where in it each slot is, and the slots in the order of their tags. It
 /// keeps the memory of the most timers that were ever in it.
 #[derive(Clone, Debug)]

@@ -255,6 +255,9 @@ impl Keeper {
     /// Stores what changed, then does what is to be done, and answers. Returns whether something changed.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
+        // Without core's `Barrier`: no order and no answer leaves before the write, so none is held back.
+        // A command's timeout runs during the write, so each order has the moment at which the hub gives
+        // it up, and nothing is sent to the device after that.
         let changes = self.house.take_changes();
         let is_stored = changes.is_empty();
         if !is_stored {

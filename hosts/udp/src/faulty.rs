@@ -16,6 +16,9 @@ use tokio::time::{Sleep, sleep_until};
 use crate::Clock;
 use crate::transport::{Datagrams, Transport};
 
+// A transport, and not a setting of a node: a node that can lose datagrams on purpose has code for it on
+// its hot path, and tests exercise that code instead of the node.
+
 /// How many datagrams one socket delays at most. What comes beyond them is lost.
 const DELAYED: usize = 4_096;
 

@@ -4,6 +4,11 @@
 //! host of a former leader may carry it out late, so the device is held; the module
 //! [`devices`](super) has the argument. The present leader counts the time of the hold by its own
 //! clock and proposes the sum, and the next leader continues from there.
+//!
+//! A command is decided by the cluster's group, for the claim that holds the lock, before the leader gives it.
+//! The paper gives it without a decision, so a leader that was cut off gives commands for a routine that is
+//! over. Here its decision comes before the release in the group's order, or never. That costs a round among
+//! the members near the device.
 
 use selvedge_core::{NodeId, Span};
 

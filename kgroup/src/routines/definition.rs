@@ -261,6 +261,7 @@ pub enum DefinitionError {
         step: usize,
     },
     /// A group asks one device for each command.
+    /// That takes a round to the device's group; with several devices, one could change between two rounds.
     #[error(
         "the condition of step {step}, counted from 0, is more than one comparison: give one, or ask in the clause"
     )]

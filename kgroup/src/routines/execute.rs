@@ -1,4 +1,10 @@
 //! How a routine's leader has its commands done.
+//!
+//! The group decides each step's outcome before the next command is given, and that a condition holds before
+//! its own command is given. The paper replicates the stage alone (erratum G7): two leaders that read a device
+//! at two moments could differ on whether a command was to be given, and a report could name it as passed over
+//! when it was done. That costs a round for each step, and one more for a step with a condition. A repeated
+//! request for a step has the same number, so the cluster answers from its decision.
 
 use selvedge_core::{NodeId, Span};
 use selvedge_routine::Clause;

@@ -1,4 +1,10 @@
 //! What follows from what the gateways have decided.
+//!
+//! All gateways apply the same updates, so each sees which of its own followers got a task, and puts the
+//! request into their mailboxes. No request is relayed, a new resource manager sends nothing again, and a
+//! follower that comes to another gateway gets its open tasks there. A lost message is sent again by the node
+//! that needs it: by a follower in its next period, by a client when its answer is overdue, by the resource
+//! manager when a unit has not answered in time.
 
 use alloc::vec::Vec;
 

@@ -17,6 +17,11 @@ use super::tree::{Node, Place};
 use super::{Fault, FileError};
 use crate::{Clause, Priority, State, Step};
 
+// Blocks are written out here, and a protocol knows one kind of step. If it stored the answer of a block
+// instead, toggles would be possible, at the cost of a state for each open block that is saved and compared.
+// A delay is the hold of the command before it: a delay without a device would be a second kind of step. The
+// result has a limit, because twelve bytes can ask for 65,535 repetitions.
+
 const COMMAND: &str = "an object with DevID and Action, or with group, scene, delay_ms, if and then, choose, or repeat";
 const COMMAND_KEYS: [&str; 9] = [
     "DevID",

@@ -20,6 +20,10 @@ use tokio::time::{sleep, timeout_at};
 pub use self::conventions::{Availability, Conventions, Payload, Question};
 use super::{Device, Heard, half_way};
 
+// A report of the wanted state that was under way before a command was sent is taken as that command's proof.
+// That is harmless: the command asks for the same state, and one broker delivers commands in order, so it cannot
+// overtake a later one.
+
 /// How long to wait before a device that does not answer is asked again.
 const RETRY: Duration = Duration::from_millis(500);
 /// How long to wait before a command that found no room is tried again.

@@ -18,6 +18,9 @@ use bare::Steps;
 use selvedge_core::wire::Envelope;
 use selvedge_core::{Delta, Driver, Effect, Input, Machine, Member, Time};
 use serde::Serialize;
+
+// Frames are decoded by postcard. A decoder of our own for the same encoding, which checks the length once
+// and not after each field, takes 5 KB less, and is 600 lines that hostile input reaches.
 use serde::de::DeserializeOwned;
 
 #[cfg(not(target_os = "none"))]

@@ -8,3 +8,6 @@ pub(crate) mod awake;
 pub(crate) mod broker;
 pub(crate) mod raft;
 pub(crate) mod voters;
+
+// Not raft-rs itself: Pirogue is this code with other quorums (dynamic-linear voting and a witness), which
+// raft-rs does not have, and the tests of the workspace would wait for raft-rs to build.
