@@ -1,4 +1,5 @@
-//! What stands between the hub and a device: orders in, reports out, and what counts as proof.
+//! The interface between the hub and a device: orders in, reports out, and proof that an order was carried
+//! out.
 
 pub mod dummy;
 pub mod esphome;
@@ -15,81 +16,81 @@ use selvedge_safehome::Outcome;
 use tokio::sync::mpsc;
 use tokio::time::{self, sleep_until, timeout_at};
 
-/// A device, as its own protocol has it.
+/// A device behind its own protocol.
 ///
-/// Each says for itself what is sent, what proves that it was done, and how long it may still act when
-/// nothing proves it. What is sent is an absolute state, and never a toggle.
+/// Each implementation defines the messages that it sends, the proof that a command was carried out, and the
+/// time for which an unproven command may still take effect. It sends absolute states, never a toggle.
 pub trait Device: Send + 'static {
-    /// For how long a command may still act after its outcome came back unknown.
+    /// The time for which a command may still take effect after its outcome was unknown.
     fn lateness(&self) -> Span;
 
-    /// Brings the device into a state, and says what is proven. What was sent once and not answered is not
-    /// sent again: the first copy may act after the second one was acknowledged.
+    /// Brings the device into a state, and returns the proven outcome. A command that was sent once and not
+    /// answered is not sent again: the first copy may act after the second was acknowledged.
     ///
-    /// Given up at `until`, as [`Unknown`](Outcome::Unknown): an implementation that waits before it sends
-    /// anything ends before that, with [`Refused`](Outcome::Refused).
+    /// The caller gives up at `until`, with [`Unknown`](Outcome::Unknown): an implementation that waits
+    /// before it sends anything ends before that, with [`Refused`](Outcome::Refused).
     fn set(&mut self, state: &State, until: Instant) -> impl Future<Output = Outcome> + Send;
 
-    /// The state that the device is in; `None` if it cannot say.
+    /// Asks for the state of the device; `None` if it cannot report it.
     fn ask(&mut self) -> impl Future<Output = Option<State>> + Send;
 
-    /// The state that the device is in, as it is looked at each few seconds; `None` if it does not answer. Where
-    /// a question is dear, what it said by itself is an answer.
+    /// The state of the device in the check that is made every few seconds; `None` if it does not answer.
+    /// Where a question is expensive, a report that the device sent by itself is an answer.
     fn look(&mut self) -> impl Future<Output = Option<State>> + Send {
         self.ask()
     }
 
-    /// Why it did not answer when it was last asked, with the mend, if that is known.
+    /// The reason why it did not answer the last question, with the remedy, if it is known.
     fn trouble(&self) -> Option<&str> {
         None
     }
 
-    /// The next thing that the device says by itself; for a device that says nothing by itself it does not
-    /// end. It may be dropped at any point.
+    /// The next report that the device sends by itself; never ready for a device that sends none. The future
+    /// may be dropped at any point.
     fn hear(&mut self) -> impl Future<Output = Heard> + Send {
         future::pending()
     }
 }
 
-/// What a device said by itself.
+/// A report that a device sent by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// It is in this state.
     State(State),
-    /// It is gone.
+    /// It is not available any more.
     Gone,
 }
 
-/// What a device is to do.
+/// An order to a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Be in this state.
     Set {
         /// The command's number.
         token: u64,
-        /// Which state.
+        /// The state.
         state: State,
-        /// When the hub gives up.
+        /// The time at which the hub gives up.
         until: Instant,
     },
-    /// Say in which state it is, once the command with this number can no longer take effect.
+    /// Report the state, once the command with this number can no longer take effect.
     Ask {
         /// The command's number.
         token: u64,
     },
 }
 
-/// What is told of a device.
+/// A report about a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// What became of a command.
+    /// The outcome of a command.
     Outcome {
         /// The command's number.
         token: u64,
-        /// What became of it.
+        /// Its outcome.
         outcome: Outcome,
     },
-    /// The state that was asked for.
+    /// The answer to a question for the state.
     Answered {
         /// The command's number.
         token: u64,
@@ -102,18 +103,18 @@ pub enum Report {
     Up,
     /// It does not answer any more.
     Down,
-    /// This is why it does not answer, with the mend. Told where it is another reason than before.
+    /// The reason why it does not answer, with the remedy. Sent when the reason changes.
     Trouble(String),
 }
 
-/// How a device is looked after.
+/// Settings of the checks on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Care {
-    /// How often it is asked for its state.
+    /// The time between two questions for its state.
     pub every: Duration,
-    /// How long it may take for an answer.
+    /// The time within which it must answer.
     pub answer: Duration,
-    /// After how many questions without an answer it counts as down: from 1.
+    /// The number of unanswered questions after which it counts as down: from 1.
     pub misses: u8,
 }
 
@@ -127,12 +128,12 @@ impl Default for Care {
     }
 }
 
-/// How much a device may say before it is told something.
+/// The number of reports that a device may send before a waiting order is taken.
 const TALK: u32 = 64;
 
-/// Carries out orders one by one, and tells what the device says, until there are no more orders to come.
+/// Carries out orders one by one and sends reports, until the channel of orders is closed.
 ///
-/// What the device said before it did a command is told before the outcome of that command.
+/// Reports that the device sent before a command are passed on before the outcome of that command.
 pub async fn attend<D: Device>(
     mut device: D,
     care: Care,
@@ -155,7 +156,7 @@ pub async fn attend<D: Device>(
         }
         let turn = tokio::select! {
             biased;
-            // What it has said by now comes before what it is told next, unless it does not stop.
+            // Reports that have arrived are passed on before the next order, up to a limit.
             heard = device.hear(), if heard_before_order < TALK => Turn::Heard(heard),
             order = orders.recv() => Turn::Order(order),
             () = sleep_until(next.into()) => Turn::Look,
@@ -172,19 +173,19 @@ pub async fn attend<D: Device>(
                 until,
             })) => {
                 let outcome = if now() >= until {
-                    // The hub has given it up: nothing is sent.
+                    // The hub has given up: nothing is sent.
                     Outcome::Refused
                 } else {
                     let set = timeout_at(until.into(), device.set(&state, until)).await;
                     set.unwrap_or(Outcome::Unknown)
                 };
                 if outcome != Outcome::Done {
-                    // Whether it answers at all is known soon, and in which state it is.
+                    // The next check is at once: whether it answers, and its state.
                     next = now();
                 }
                 (view.tell)(Report::Outcome { token, outcome });
                 if outcome != Outcome::Done && device.trouble().is_some() {
-                    // It was asked in vain, while it was to be told something.
+                    // It could not be reached before the command was sent.
                     view.on_silence(care.misses, device.trouble());
                 }
             }
@@ -213,12 +214,12 @@ pub async fn attend<D: Device>(
     }
 }
 
-/// On the clock that tokio waits by, which stands still in tests.
+/// The time on tokio's clock, which stands still in tests.
 fn now() -> Instant {
     time::Instant::now().into_std()
 }
 
-/// What the hub was told of the device.
+/// The state of the device as reported to the hub.
 struct View<T> {
     tell: T,
     misses: u8,
@@ -227,7 +228,7 @@ struct View<T> {
 }
 
 impl<T: Fn(Report)> View<T> {
-    /// Each state is told, also one that was told before: while a command may still act, the hub takes none.
+    /// Each state is reported, also a repeated one: the hub accepts none while a command may still act.
     fn on_state(&mut self, state: State) {
         self.misses = 0;
         self.trouble = None;
@@ -257,13 +258,13 @@ impl<T: Fn(Report)> View<T> {
     }
 }
 
-/// Half-way from now until then, and at most half of so long before.
+/// The time halfway from now to `until`, but at most half of `most` before `until`.
 fn half_way(until: Instant, most: Duration) -> Instant {
     let left = until.saturating_duration_since(now());
     until.checked_sub(left.min(most) / 2).unwrap_or(until)
 }
 
-/// What a state is for a relay.
+/// The position of a relay in this state; `None` if the state is neither on nor off.
 pub(crate) fn relay(state: &State) -> Option<bool> {
     match state {
         State::Word(word) if word == "on" => Some(true),

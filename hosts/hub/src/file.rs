@@ -1,4 +1,4 @@
-//! The file of a home, with the part of it that is the hub's own: how each device is reached.
+//! The file of a home, with the hub's own section: how each device is reached.
 
 mod mqtt;
 mod states;
@@ -28,35 +28,35 @@ use crate::device::mqtt::Conventions;
 pub struct HomeFile {
     /// Devices, routines and triggers.
     pub home: Home,
-    /// How each device is reached, by its name. Each device of the home has an entry.
+    /// The driver of each device, by its name. Each device of the home has an entry.
     pub drivers: BTreeMap<String, DriverShape>,
-    /// The broker, where one is named.
+    /// The broker, if the file names one.
     pub mqtt: Option<BrokerShape>,
 }
 
-/// How a device is reached.
+/// The driver of a device, with its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum DriverShape {
-    /// It is a state in memory.
+    /// A state in memory.
     Dummy(DummyShape),
-    /// It is a plug of TP-Link's Kasa family.
+    /// A plug of TP-Link's Kasa family.
     Kasa(KasaShape),
-    /// It is a switch or a light of an ESPHome device.
+    /// A switch or a light of an ESPHome device.
     Esphome(EsphomeShape),
-    /// It speaks MQTT, as it is said here.
+    /// A device that speaks MQTT, with the topics and payloads given here.
     Mqtt(MqttShape),
-    /// It speaks MQTT, as Tasmota does.
+    /// A device that speaks MQTT as Tasmota does.
     Tasmota(TasmotaShape),
-    /// It speaks MQTT, as Zigbee2MQTT does.
+    /// A device that speaks MQTT as Zigbee2MQTT does.
     Zigbee2mqtt(ZigbeeShape),
 }
 
 impl DriverShape {
-    /// What it hears and says at which topics, if it speaks MQTT.
+    /// The topics and payloads of a device that speaks MQTT; `None` for other devices.
     ///
     /// # Errors
-    /// When that makes no sense.
+    /// When they are invalid.
     pub fn conventions(&self, device: &str) -> Option<Result<Conventions, MqttError>> {
         match self {
             Self::Dummy(_) | Self::Kasa(_) | Self::Esphome(_) => None,
@@ -71,7 +71,7 @@ impl DriverShape {
 #[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DummyShape {
-    /// How many milliseconds a command takes; 30 if it does not say.
+    /// The duration of a command in milliseconds; the default is 30.
     #[serde(default = "soon")]
     pub takes_ms: u32,
 }
@@ -81,7 +81,7 @@ const fn soon() -> u32 {
 }
 
 impl DummyShape {
-    /// How long a command takes.
+    /// The duration of a command.
     #[must_use]
     pub const fn takes(&self) -> Duration {
         Duration::from_millis(self.takes_ms as u64)
@@ -94,7 +94,7 @@ impl DummyShape {
 pub struct KasaShape {
     /// Its address and port, as in `192.168.1.20:9999`.
     pub address: SocketAddr,
-    /// Which outlet of a strip, from 0.
+    /// The number of an outlet of a strip, from 0.
     #[serde(default)]
     pub outlet: Option<u8>,
 }
@@ -129,7 +129,7 @@ fn key<'de, D: Deserializer<'de>>(from: D) -> Result<Option<[u8; 32]>, D::Error>
     let text = String::deserialize(from)?;
     let bytes = BASE64.decode(text.trim()).ok();
     let key = bytes.and_then(|it| <[u8; 32]>::try_from(it).ok());
-    let why = "it is no key: write the 44 letters and digits of the device's api.encryption.key";
+    let why = "the key is not 32 bytes in base 64: copy the 44 characters of the device's api.encryption.key";
     key.map(Some).ok_or_else(|| D::Error::custom(why))
 }
 
@@ -142,42 +142,42 @@ struct HubShape {
     devices: BTreeMap<String, DriverShape>,
 }
 
-/// Why a home's file is not taken.
+/// An error in the file of a home.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HomeError {
-    /// What all programs read of it, or the part of the hub.
+    /// An error in the parts that all programs read, or in the format of the hub's section.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file of another kind.
-    #[error("it is no home: name a file that ends in .json, .yaml or .yml")]
+    /// A file of another format.
+    #[error("not the file of a home: name a file that ends in .json, .yaml or .yml")]
     Format,
-    /// A device that is nowhere.
+    /// A device without a driver.
     #[error(
-        "hub.devices: device {0:?} has no entry: say how it is reached, as in \"kasa\": {{\"address\": \
+        "hub.devices: device {0:?} has no entry: add how it is reached, as in \"kasa\": {{\"address\": \
          \"192.168.1.20:9999\"}}, or \"dummy\": {{}}"
     )]
     NoDriver(String),
-    /// A driver for nothing.
+    /// A driver for a device that is not in the file.
     #[error(
-        "hub.devices: there is no device {0:?} in this file: add it to devices, or correct the name"
+        "hub.devices: device {0:?} is not in this file: add it to devices, or correct the name"
     )]
     NoDevice(String),
-    /// A routine that the hub would refuse each time.
+    /// A routine that the hub would always reject.
     #[error(
-        "routines[{number}]: {name:?} has {found} commands as it is written out, and a hub takes {limit}: split it"
+        "routines[{number}]: {name:?} has {found} commands when expanded, the limit is {limit}: split it"
     )]
     Long {
-        /// Which one, from 0.
+        /// Its number, from 0.
         number: usize,
         /// Its name.
         name: String,
-        /// How many commands it has.
+        /// The number of its commands.
         found: usize,
-        /// How many it may have.
+        /// The largest number of commands of a routine.
         limit: u16,
     },
-    /// How it speaks MQTT.
+    /// An error in the MQTT settings.
     #[error(transparent)]
     Mqtt(#[from] MqttError),
     /// A state that a device is never in.
@@ -189,17 +189,17 @@ impl HomeFile {
     /// The format of a file by its name.
     ///
     /// # Errors
-    /// When it has another name than the formats.
+    /// When the name has another extension.
     pub fn format(path: &Path) -> Result<Format, HomeError> {
         let extension = path.extension().and_then(OsStr::to_str);
         let format = extension.and_then(Format::of_extension);
         format.ok_or(HomeError::Format)
     }
 
-    /// What in a file is odd: what can be read, and is perhaps not meant.
+    /// The parts of a file that can be read, and are perhaps mistakes.
     ///
     /// # Errors
-    /// When it is not as the format says.
+    /// When the file does not follow the format.
     pub fn odd(format: Format, bytes: &[u8]) -> Result<Vec<Lint>, HomeError> {
         Ok(Home::lint(format, bytes, Catalogue::new())?.1)
     }
@@ -207,7 +207,7 @@ impl HomeFile {
     /// Reads the file of a home. Devices that the catalogue knows keep their ids.
     ///
     /// # Errors
-    /// When it is not as the format says, with the place, what was found and the mend.
+    /// When the file does not follow the format; the error has the place, the text found and the remedy.
     pub fn read(format: Format, bytes: &[u8], known: Catalogue) -> Result<Self, HomeError> {
         let (home, mentions) = Home::mentions(format, bytes, known)?;
         let own = Home::read_as(format, bytes, Catalogue::new())?.catalogue;

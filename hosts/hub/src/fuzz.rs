@@ -29,13 +29,13 @@ use crate::http::metrics::Metrics;
 use crate::keeper::{Request, Tell};
 use crate::mqtt::topic::{Asked, Topics};
 
-/// A home for requests.
+/// The home that requests are made to.
 const HOME: &[u8] = include_bytes!("../homes/flat.json");
 
-/// Bytes as the file of a home.
+/// Reads bytes as the file of a home.
 ///
 /// # Panics
-/// When what is read names a device that it cannot reach.
+/// When a file is accepted that names a device without a driver.
 pub fn home(bytes: &[u8]) {
     for format in [Format::Json, Format::Yaml] {
         if let Ok(file) = HomeFile::read(format, bytes, Default::default()) {
@@ -54,10 +54,10 @@ fn is_reached(file: &HomeFile) {
     }
 }
 
-/// Bytes as what a plug answers.
+/// Reads bytes as the answer of a plug.
 ///
 /// # Panics
-/// When a text is another one after it was sent.
+/// When an encoded text is decoded to another text.
 pub fn plug(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let sent = kasa::encode(&text);
@@ -70,13 +70,13 @@ pub fn plug(bytes: &[u8]) {
     }
 }
 
-/// Bytes as what is published: a topic up to the first zero, and a payload.
+/// Reads bytes as a published message: a topic up to the first zero, and a payload.
 ///
 /// # Panics
-/// When a state that a device says is another one when it is told to be in it; or something that is no
-/// request is one.
+/// When the command for a state that was read is read as another state, or a topic that is no request is
+/// taken for one.
 ///
-/// Returns whether it is something that the hub understands.
+/// Returns true if the hub understands the message.
 pub fn published(bytes: &[u8]) -> bool {
     let mut is_understood = false;
     let at = bytes.iter().position(|it| *it == 0).unwrap_or(bytes.len());
@@ -126,12 +126,12 @@ pub fn published(bytes: &[u8]) -> bool {
     is_understood
 }
 
-/// Bytes as the stored data of a hub: its state, the steps since, and the runs.
+/// Reads bytes as the stored data of a hub: its state, the steps since, and the runs.
 ///
 /// # Panics
-/// When a house that begins with it does not show itself, or cannot store itself.
+/// When a house that begins with it cannot show or store itself.
 ///
-/// Returns whether a house begins with it.
+/// Returns true if a house begins with it.
 pub fn stored(bytes: &[u8]) -> bool {
     let Ok(file) = HomeFile::read(Format::Json, HOME, Default::default()) else {
         unreachable!("it is a home")
@@ -161,12 +161,12 @@ pub fn stored(bytes: &[u8]) -> bool {
     true
 }
 
-/// Bytes as what an ESPHome device says: to a hub without a key, and to one that has one.
+/// Reads bytes as the messages of an ESPHome device: to a hub without a key, and to a hub with one.
 ///
 /// # Panics
-/// When what comes in parts is something else than what comes at once.
+/// When the same bytes give other messages in parts than at once.
 ///
-/// Returns the state that it ends in, if it has the switch or light that is looked for.
+/// Returns the last state of the switch or light, if the device has it.
 pub fn esphome(bytes: &[u8]) -> Option<bool> {
     for key in [None, Some([7; 32])] {
         let whole = esphome::packets(bytes, key.as_ref(), usize::MAX);
@@ -175,15 +175,15 @@ pub fn esphome(bytes: &[u8]) -> Option<bool> {
         }
     }
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
-        return None; // There is no chance.
+        return None; // The runtime cannot start.
     };
     runtime.block_on(esphome::last_state(bytes, "pump"))
 }
 
-/// Bytes as what a browser, or a program, says to the page of a home.
+/// Reads bytes as a request to the page of a home.
 ///
 /// # Panics
-/// When the answer is none of HTTP, or is a defect of the page.
+/// When the answer is not HTTP, or reports a defect of the page.
 ///
 /// Returns the status of the answer, if it was a whole request.
 pub fn page(bytes: &[u8]) -> Option<u16> {
@@ -191,7 +191,7 @@ pub fn page(bytes: &[u8]) -> Option<u16> {
         HomeFile::read(Format::Json, HOME, Default::default()),
         http::page(),
     ) else {
-        return None; // There is no chance.
+        return None; // Random numbers are not available.
     };
     let now = Moment {
         now: Time(0),
@@ -210,7 +210,7 @@ pub fn page(bytes: &[u8]) -> Option<u16> {
     let Ok(mut house) = house else {
         unreachable!("it is a home")
     };
-    // There is a run to be asked for.
+    // A run that can be asked for.
     let first = house.run("good morning", now);
     assert!(first.is_ok(), "{first:?}");
     let (to_house, requests) = channel();

@@ -1,7 +1,8 @@
-//! The thread that keeps a house: it takes what comes, stores what changed, and then does what is to be done.
+//! The event loop of a house: it takes requests, stores the changes, then sends orders and answers.
 //!
-//! Its channels have no limit of their own. A connection waits for its answer, a device has one order at a time,
-//! and what a device says by itself is one mark in the queue, with little behind it ([`reports`]).
+//! Its channels have no limit of their own. A connection waits for its answer, a device has one order at a
+//! time, and the reports that a device sends by itself are one mark in the queue, with a bounded buffer
+//! behind it ([`reports`]).
 
 pub mod clock;
 pub mod reports;
@@ -23,37 +24,37 @@ use crate::device::{Order, Report};
 use crate::house::{Changes, Happening, House, Moment, PreviewView, Refusal, RunView, Todo, View};
 use crate::store::{Store, StoreError};
 
-/// How often the local clock is told.
+/// The interval between readings of the local clock.
 const CLOCK: Duration = Duration::from_secs(30);
-/// How often listeners are told at most.
+/// The least time between two updates of the view.
 const TELL: Duration = Duration::from_millis(200);
-/// How much is taken before one write to the disk.
+/// The largest number of requests that are taken before one write to the disk.
 const BATCH: usize = 64;
 
-/// What comes to a house.
+/// A request to a house.
 #[derive(Debug)]
 pub enum Request {
-    /// A device has said something.
+    /// A device has sent reports.
     Reports(NodeId, Arc<Reports>),
-    /// A person wants a routine run.
+    /// A person asks to run a routine.
     Run(String, oneshot::Sender<Result<RoutineId, Refusal>>),
-    /// A person wants a run undone.
+    /// A person asks to undo a run.
     Cancel(RoutineId, oneshot::Sender<Result<(), Refusal>>),
-    /// A person wants a run of this routine undone: the one with this number, or the latest.
+    /// A person asks to undo a run of this routine: the run with this number, or the latest.
     CancelOf(
         String,
         Option<u64>,
         oneshot::Sender<Result<RoutineId, Refusal>>,
     ),
-    /// A person asks what would become of a routine.
+    /// A person asks for the preview of a run of this routine.
     Preview(String, oneshot::Sender<Result<PreviewView, Refusal>>),
-    /// A person asks for a run.
+    /// A person asks to see a run.
     Show(RoutineId, oneshot::Sender<Option<RunView>>),
-    /// The process is to end.
+    /// The process shall end.
     Stop,
 }
 
-/// An answer that waits until what it rests on is stored.
+/// An answer that waits until the changes it depends on are stored.
 enum Answer {
     Run(
         oneshot::Sender<Result<RoutineId, Refusal>>,
@@ -68,7 +69,7 @@ enum Answer {
 }
 
 impl Answer {
-    /// One that asked and went hears nothing.
+    /// Sends the answer, unless the caller has left.
     fn give(self) {
         match self {
             Self::Run(to, answer) => drop(to.send(answer)),
@@ -79,19 +80,19 @@ impl Answer {
     }
 }
 
-/// To those that look on.
+/// The channels to readers of the view.
 #[derive(Debug)]
 pub struct Tell {
-    /// What is shown, in JSON.
+    /// The view, in JSON.
     pub json: watch::Sender<Json>,
-    /// What is shown.
+    /// The view.
     pub view: watch::Sender<Arc<View>>,
-    /// Each run that changed, where somebody wants that. What finds no room is left out.
+    /// Each run that changed, if there is a reader. A run that finds no room is dropped.
     pub runs: Option<mpsc::Sender<RunView>>,
 }
 
 impl Tell {
-    /// Tells of a house what is known now.
+    /// Channels that hold the present view of a house.
     #[must_use]
     pub fn new(house: &House, runs: Option<mpsc::Sender<RunView>>) -> Self {
         let view = house.view();
@@ -103,26 +104,26 @@ impl Tell {
     }
 }
 
-/// Keeps a house until it is told to stop.
+/// The event loop of a house.
 #[derive(Debug)]
 pub struct Keeper {
-    /// The machines.
+    /// The state machines.
     pub house: House,
-    /// The disk.
+    /// The database.
     pub store: Store,
-    /// What comes.
+    /// The requests to this house.
     pub requests: Receiver<Request>,
-    /// To devices.
+    /// The channels to devices.
     pub orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
-    /// What is shown.
+    /// The channels to readers of the view.
     pub tell: Tell,
-    /// When time began.
+    /// The start of the house's time.
     pub start: Instant,
-    /// How many seconds each write to the disk took.
+    /// The durations of writes to the disk, in seconds.
     pub writes: Histogram,
 }
 
-/// The time at which a process began, and the clock that people read.
+/// The present moment of a process that began at `start`.
 #[must_use]
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 pub fn moment(start: Instant) -> Moment {
@@ -134,15 +135,15 @@ pub fn moment(start: Instant) -> Moment {
 }
 
 fn json(view: &View) -> Json {
-    // There is no map in it whose keys are no texts, which is all that could go wrong.
+    // Only a map with keys that are not strings can fail, and the view has no such map.
     serde_json::to_string(view).unwrap_or_default().into()
 }
 
 impl Keeper {
-    /// Keeps the house until [`Request::Stop`], or until no request can come any more.
+    /// Runs until [`Request::Stop`], or until all senders of requests are dropped.
     ///
     /// # Errors
-    /// When the disk fails: nothing is done that is not stored.
+    /// When the disk fails. Nothing that depends on an unstored change is sent.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub fn run(mut self) -> Result<(), StoreError> {
         let (mut tick, mut told) = (Instant::now(), Instant::now());
@@ -150,12 +151,12 @@ impl Keeper {
         let mut answers = Vec::new();
         let mut next = None;
         loop {
-            // Before time passes: what came while the disk was slow came in time.
+            // Before time passes: requests that came while the disk was slow came in time.
             if self.take_batch(next.take(), &mut answers) {
                 return self.settle(&mut answers).map(drop);
             }
             let (now, at) = (Instant::now(), moment(self.start));
-            // Before a trigger comes, too: the clock was set, or the host has slept.
+            // Also before a trigger is due: the clock may have been set, or the host may have slept.
             if now >= tick || self.house.is_trigger_due(at.now) {
                 tick = now + CLOCK;
                 if let Some(clock) = clock::local() {
@@ -177,7 +178,7 @@ impl Keeper {
             if let Some(deadline) = self.house.deadline() {
                 until = until.min(self.start + Duration::from_micros(deadline.0));
             }
-            // What was done until here took time.
+            // The steps above took time.
             let wait = until.saturating_duration_since(Instant::now());
             next = match self.requests.recv_timeout(wait) {
                 Ok(it) => Some(it),
@@ -187,7 +188,7 @@ impl Keeper {
         }
     }
 
-    /// Takes what waits, beginning with this. Returns whether the process is to end.
+    /// Takes the waiting requests, beginning with `first`. Returns true if the process shall end.
     fn take_batch(&mut self, first: Option<Request>, answers: &mut Vec<Answer>) -> bool {
         let waits = first.into_iter();
         let requests: Vec<_> = waits.chain(self.requests.try_iter()).take(BATCH).collect();
@@ -239,20 +240,20 @@ impl Keeper {
         self.house.take(Happening::Report(device, report), moment);
     }
 
-    /// Says of each run that changed what it is now: in the log, and to those that want that.
+    /// Reports each run that changed, in its present state, to the log and to the reader of runs.
     fn tell_runs(&self, changes: &Changes) {
         for (id, record) in &changes.runs {
             let run = self.house.run_view(*id, record);
             let (id, name, what, why) = (run.id, run.name.as_str(), run.what, run.why.as_deref());
             tracing::info!(id, name, what, why, place = run.place, "run");
             if let Some(runs) = &self.tell.runs {
-                // What finds no room is left out.
+                // A run that finds no room is dropped.
                 runs.try_send(run).ok();
             }
         }
     }
 
-    /// Stores what changed, then does what is to be done, and answers. Returns whether something changed.
+    /// Stores the changes, then sends orders and answers. Returns true if anything changed.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn settle(&mut self, answers: &mut Vec<Answer>) -> Result<bool, StoreError> {
         // Without core's `Barrier`: no order and no answer leaves before the write, so none is held back.
@@ -287,7 +288,7 @@ impl Keeper {
                 Todo::Ask { device, token } => (device, Order::Ask { token }),
             };
             let Some(orders) = self.orders.get(&device) else {
-                continue; // It is gone from the file: it is down, and the hub gives up.
+                continue; // It has left the file: it is down, and the hub gives up.
             };
             if orders.send(order).is_err() {
                 debug_assert!(false, "the task of a device does not end by itself");

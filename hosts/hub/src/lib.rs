@@ -1,26 +1,26 @@
 //! A hub for one home: routines over real devices.
 //!
-//! [`selvedge_safehome`] decides which command goes to which device when, and undoes what fails; its page has
-//! what it promises. This crate has it run: on a clock, a disk and devices.
+//! [`selvedge_safehome`] decides the order of commands at each device and undoes runs that fail; its page
+//! states its promises. This crate runs it with a clock, a disk and devices.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`mod@file`] | reads a home: devices and how they are reached, routines, triggers |
-//! | [`device`] | stands between the hub and a device: orders in, reports out, and what counts as proof |
-//! | [`house`] | puts the hub, the triggers and what became of runs together, without I/O |
-//! | [`store`] | keeps what must not be forgotten in an embedded database |
-//! | [`mod@mqtt`] | what the hub says and hears at a broker: runs that are asked for, what becomes of them, discovery |
+//! | [`mod@file`] | reads the file of a home: devices and how they are reached, routines, triggers |
+//! | [`device`] | the drivers: they carry out orders at a device and report outcomes and states |
+//! | [`house`] | combines the hub, the triggers and the records of runs, without I/O |
+//! | [`store`] | keeps the durable state in an embedded database |
+//! | [`mod@mqtt`] | takes requests from a broker and publishes to it: runs, their outcomes, states, discovery |
 //! | [`http`] | a page for a browser, a JSON API and events |
-//! | [`keeper`] | the thread that takes what comes, stores what changed, and then does what is to be done |
+//! | [`keeper`] | the event loop: takes requests, stores the changes, then sends orders and answers |
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | what `selvedge-safehome` promises of routines and of the order that explains the end | its assumptions; a device's [lateness](device::Device::lateness) is true |
-//! | nothing is sent to a device, and no answer is given, that rests on what is not on the disk | the disk does not lose what it says it has stored |
-//! | after a stop at any moment, by `kill -9` too, each run that was answered is there, and ends once | the same |
-//! | a folder that is damaged, of a later version or of another program is named and left as it is | |
+//! | the promises of `selvedge-safehome` about routines and the serial order that explains the end state | its assumptions; the [lateness](device::Device::lateness) of each device is true |
+//! | no order to a device and no answer depends on a change that is not on the disk | the disk keeps data that it has reported as stored |
+//! | after a stop at any moment, also by `kill -9`, each run that was answered is still known, and ends once | the same |
+//! | a folder that is damaged, of a later version or of another program is reported and left unchanged | |
 
 #![forbid(unsafe_code)]
 #![allow(

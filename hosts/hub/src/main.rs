@@ -42,26 +42,27 @@ mod start;
 
 use start::{Devices, lateness};
 
-/// Run a home: routines over its devices, that end as some order explains and are undone when they fail.
+/// Run the routines of a home on its devices. Their end states match some serial order, and a routine that
+/// fails is undone
 #[derive(Debug, Parser)]
 #[command(name = "selvedge-hub", version)]
 struct Arguments {
     /// The file of the home, in JSON or YAML: devices and how they are reached, routines, triggers
     home: PathBuf,
-    /// Read the file, say what in it is odd, and do nothing else
+    /// Read the file, print possible mistakes, and exit
     #[arg(long)]
     check: bool,
-    /// The file has scripts or automations of Home Assistant: write them as a home's file in YAML to the standard
-    /// output, and do nothing else. What is not understood is named
+    /// Convert scripts or automations of Home Assistant, in this file, to a home's file in YAML on the
+    /// standard output, and exit. Parts that cannot be converted are reported as errors
     #[arg(long, conflicts_with = "check")]
     from_home_assistant: bool,
-    /// The folder for what must not be forgotten
+    /// The folder for the durable state
     #[arg(long, value_name = "DIR", default_value = "selvedge-hub")]
     state: PathBuf,
-    /// Where the page is
+    /// The address of the page
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8124")]
     http: SocketAddr,
-    /// What a reader of the page has to know; needed beyond loopback
+    /// The token that a reader of the page must present; required for addresses other than loopback
     #[arg(
         long,
         value_name = "TOKEN",
@@ -69,7 +70,7 @@ struct Arguments {
         hide_env_values = true
     )]
     http_token: Option<Token>,
-    /// How much is said on the standard error: off, error, warn, info, debug or trace
+    /// The level of the log on the standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: LevelFilter,
 }
@@ -82,7 +83,7 @@ enum Failure {
     Home(Box<HomeError>, PathBuf),
     #[error("{path}: {all}", path = .1.display(), all = lines(.0))]
     Scripts(Vec<FileError>, PathBuf),
-    #[error("cannot write to the standard output: {0}: run it with an open one")]
+    #[error("cannot write to the standard output: {0}: redirect it to a file that can be written")]
     Output(io::Error),
     #[error("{0} (--state names the folder)")]
     Store(#[from] StoreError),
@@ -94,24 +95,24 @@ enum Failure {
     Chance(#[from] NoChance),
     #[error("{path}: {0}", path = .1.display())]
     Mqtt(Box<PostError>, PathBuf),
-    #[error("{name} is no UTF-8: choose a password that is", name = mqtt::PASSWORD)]
+    #[error("{name} is not UTF-8: choose a password in UTF-8", name = mqtt::PASSWORD)]
     Password,
-    #[error("cannot start a thread: {0}: see how many this process may have")]
+    #[error("cannot start a thread: {0}: raise the limit on threads of this process")]
     Thread(io::Error),
 }
 
-/// One after the other, each in a line of its own.
+/// The errors, each on a line of its own.
 fn lines(all: &[FileError]) -> String {
     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
     all.join("\n  ")
 }
 
-/// How many lines of the log may wait for their reader.
+/// The number of log lines that may wait to be written.
 const LINES: usize = 1_024;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    // A reader of the log that stalls holds up nothing: what finds no room is left out.
+    // A slow reader of the log delays nothing: lines that find no room are dropped.
     let (log, _writer) = NonBlockingBuilder::default()
         .buffered_lines_limit(LINES)
         .finish(io::stderr());
@@ -119,7 +120,7 @@ fn main() -> ExitCode {
         .with_target(false)
         .with_ansi(io::stderr().is_terminal())
         .with_writer(log);
-    // The broker inside tells of each connection.
+    // The broker inside logs each connection.
     let broker = arguments.log.min(LevelFilter::WARN);
     let levels = Targets::new()
         .with_default(arguments.log)
@@ -156,7 +157,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     clock::log_zone();
     let door = Door::new(arguments.http, arguments.http_token.clone())?;
-    // Before anything is opened: a file that is wrong changes nothing.
+    // Before anything is opened: a file with an error changes nothing.
     let file = HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
     let way = way(&file, path)?;
     let (mut store, found) = Store::open(&arguments.state)?;
@@ -251,7 +252,7 @@ fn convert(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         .map_err(Failure::Output)
 }
 
-/// How the broker is gone to, if there is one.
+/// The way to the broker, if the file names one.
 fn way(file: &HomeFile, path: &Path) -> Result<Option<Way>, Failure> {
     let Some(shape) = &file.mqtt else {
         return Ok(None);
@@ -278,7 +279,7 @@ fn names(house: &House, file: &HomeFile) -> Names {
     }
 }
 
-/// Runs devices, and tells the keeper when the process is asked to end.
+/// Runs devices, and notifies the keeper when the process is asked to end.
 async fn until_asked(to: &Sender<Request>) -> Infallible {
     #[cfg(unix)]
     let terminated = async {
@@ -296,6 +297,6 @@ async fn until_asked(to: &Sender<Request>) -> Infallible {
         () = terminated => {}
     }
     drop(to.send(Request::Stop));
-    // Devices are there until the keeper has ended, and the process with it.
+    // Devices run until the keeper has ended, and the process with it.
     core::future::pending().await
 }

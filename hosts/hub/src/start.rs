@@ -1,4 +1,4 @@
-//! Devices as they are started, each with its driver.
+//! Starts the devices of a home, each with its driver.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -18,7 +18,7 @@ use selvedge_routine::State;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-/// For how long a command of a device may still act after its outcome came back unknown.
+/// The time for which a command of a device may still take effect after its outcome was unknown.
 pub(crate) fn lateness(driver: &DriverShape) -> Span {
     match driver {
         DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),
@@ -34,14 +34,14 @@ fn esphome(it: &EsphomeShape) -> Esphome {
     Esphome::new(it.address.to_string(), it.entity.clone(), it.key)
 }
 
-/// The devices of a home, as they are started.
+/// The devices of a home, while they are started.
 pub(crate) struct Devices<'a> {
     house: &'a House,
     file: &'a HomeFile,
     to_keeper: &'a Sender<Request>,
     pub(crate) orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
     pub(crate) ears: Vec<Ear>,
-    /// Those that wait for the link to the broker.
+    /// Devices that wait for the link to the broker.
     unlinked: Vec<(NodeId, Unlinked, mpsc::UnboundedReceiver<Order>)>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// Starts all that need no broker.
+    /// Starts the devices that need no broker.
     pub(crate) fn start_local(&mut self, runtime: &Runtime) -> Result<(), PostError> {
         for (id, name) in self.file.home.catalogue.iter() {
             let Some(driver) = self.file.drivers.get(name) else {
@@ -88,14 +88,14 @@ impl<'a> Devices<'a> {
         Ok(())
     }
 
-    /// Keeps a device that goes by the broker, until there is a link.
+    /// Keeps a device that is reached through the broker until there is a link.
     fn keep(&mut self, id: NodeId, how: Conventions, orders: mpsc::UnboundedReceiver<Order>) {
         let (device, ear) = Unlinked::new(how);
         self.ears.push(ear);
         self.unlinked.push((id, device, orders));
     }
 
-    /// Starts those that go by the broker.
+    /// Starts the devices that are reached through the broker.
     pub(crate) fn start_remote(&mut self, runtime: &Runtime, post: &Post) {
         for (id, device, from) in core::mem::take(&mut self.unlinked) {
             self.start(runtime, id, device.link(post.link()), from);

@@ -30,20 +30,20 @@ const RUNS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("selvedge hub
 #[derive(Debug)]
 pub struct Store(selvedge_store::Store);
 
-/// What was found in a folder.
+/// The contents of a folder.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The devices and their ids.
     pub catalogue: Catalogue,
-    /// What the house remembers, if it was ever stored.
+    /// The memory of the house, if it was ever stored.
     pub memory: Option<Memory>,
 }
 
 impl Store {
-    /// Opens the folder, or makes it.
+    /// Opens the folder, or creates it.
     ///
     /// # Errors
-    /// When the folder is used by another process, damaged, or of another version. Nothing was changed then.
+    /// When the folder is used by another process, damaged, or of another version. Nothing is changed then.
     pub fn open(dir: &Path) -> Result<(Self, Found), StoreError> {
         let (store, found) = selvedge_store::Store::open(dir, SCHEMA)?;
         let Some(found) = found else {
@@ -53,7 +53,7 @@ impl Store {
         for (name, id) in store.read(devices)? {
             let (file, found) = (
                 store.file().into(),
-                format!("the device {name:?} or its id is there twice"),
+                format!("the device {name:?} or its id is stored twice"),
             );
             let taken = catalogue.assign(&name, NodeId(id));
             taken.map_err(|_| Damage::Contents { file, found })?;
@@ -73,8 +73,8 @@ impl Store {
         Ok((Self(store), Found { catalogue, memory }))
     }
 
-    /// Stores which devices there are, the hub in whole, and runs that changed before it was as it is. It is on
-    /// the disk when this returns.
+    /// Stores the list of devices, the whole hub, and the runs that have changed. All is on the disk when
+    /// this returns.
     ///
     /// # Errors
     /// When the disk or the database fails.
@@ -95,8 +95,8 @@ impl Store {
         })
     }
 
-    /// Stores what changed, and now and then the hub in whole in place of all steps. It is on the disk when
-    /// this returns.
+    /// Stores the changes, and sometimes the whole hub in place of all steps. All is on the disk when this
+    /// returns.
     ///
     /// # Errors
     /// When the disk or the database fails.

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::Device;
 
-/// Takes a while, and does what it is told.
+/// A device in memory that takes a while and carries out each command.
 #[derive(Clone, Debug)]
 pub struct Dummy {
     state: State,
@@ -19,7 +19,7 @@ pub struct Dummy {
 }
 
 impl Dummy {
-    /// One that is in a state, and takes so long for a command.
+    /// A device in this state, with this duration of a command.
     #[must_use]
     pub const fn new(state: State, takes: Duration) -> Self {
         Self { state, takes }
@@ -28,7 +28,7 @@ impl Dummy {
 
 impl Device for Dummy {
     fn lateness(&self) -> Span {
-        Span::ZERO // What is given up before it is done is not done.
+        Span::ZERO // A command that is given up before it is done is not done.
     }
 
     fn set(&mut self, state: &State, _: Instant) -> impl Future<Output = Outcome> + Send {

@@ -1,7 +1,8 @@
 //! Switches and lights of ESPHome devices, by their native API on TCP port 6053.
 //!
-//! The hub stays connected. A device does one message after the other. So behind a command goes a ping, and what the
-//! device says after it has answered the ping is its state behind the command: that is proof.
+//! The hub stays connected. A device handles one message after the other, so the hub sends a ping after each
+//! command: the state that the device reports after its answer to the ping is its state after the command,
+//! and so is proof.
 
 mod session;
 pub mod wire;
@@ -20,12 +21,13 @@ use self::session::Session;
 use self::wire::{Codec, Packet, WireError};
 use super::{Device, Heard, half_way, relay, shown};
 
-/// How long to wait before a device that does not accept a connection is tried again.
+/// The wait before a device that does not accept a connection is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// How long a device may take until it is connected and has said its state. It does not count as there before.
+/// The time within which a device must be connected and have reported its state. It does not count as
+/// available before.
 const OPEN: Duration = Duration::from_secs(10);
-/// How long a command may still act that a device has received and not answered: a guess, which a file may
-/// overrule.
+/// The time for which a command that a device has received and not answered may still take effect: a guess,
+/// which a file may override.
 const LATENESS: Span = Span::secs(5);
 
 /// A switch or a light of an ESPHome device.
@@ -38,9 +40,9 @@ pub struct Esphome {
     session: Option<Session>,
     /// A session that is being opened: one look may be too short for it.
     opening: Option<Opening>,
-    /// Whether it was on when it said so last.
+    /// The state that it reported last: true for on.
     was_on: Option<bool>,
-    /// Why it did not answer.
+    /// The reason why it did not answer.
     trouble: Option<String>,
 }
 
@@ -49,7 +51,7 @@ type Opening = Pin<Box<dyn Future<Output = Result<(Session, bool), WireError>> +
 
 impl fmt::Debug for Esphome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Its key is nobody's business.
+        // The key is secret.
         f.debug_struct("Esphome")
             .field("address", &self.address)
             .field("entity", &self.entity)
@@ -72,7 +74,7 @@ impl Esphome {
         }
     }
 
-    /// Goes on with opening a session. It may be dropped at any point.
+    /// Continues to open a session. The future may be dropped at any point.
     async fn open(&mut self) -> Result<bool, WireError> {
         let opening = self.opening.get_or_insert_with(|| {
             let (address, key, entity) = (self.address.clone(), self.key, self.entity.clone());
@@ -90,13 +92,13 @@ impl Esphome {
         Ok(is_on)
     }
 
-    /// The state that it is in now.
+    /// Asks for its present state.
     async fn question(&mut self) -> Result<bool, WireError> {
         if self.session.is_none() {
-            // The state that it says first may be older than this question.
+            // The state that it reports first may be older than this question.
             self.open().await?;
         }
-        // Who drops this ends the session, so that nothing is heard that was said to another question.
+        // Dropping this future ends the session, so that no later question gets the answer to this one.
         let Some(mut session) = self.session.take() else {
             return Err(WireError::Slow);
         };
@@ -109,7 +111,7 @@ impl Esphome {
     }
 }
 
-/// The messages in what comes in parts of this many bytes, up to one that is none. For the fuzz target.
+/// The messages in bytes that arrive in parts of this size, up to the first invalid one. For the fuzz target.
 pub(crate) fn packets(bytes: &[u8], key: Option<&[u8; 32]>, part: usize) -> Vec<Packet> {
     let (mut came, mut all) = (Vec::new(), Vec::new());
     let Ok((mut codec, _)) = Codec::new(key) else {
@@ -128,7 +130,7 @@ pub(crate) fn packets(bytes: &[u8], key: Option<&[u8; 32]>, part: usize) -> Vec<
     all
 }
 
-/// The state that a device says last, of which this is all that it says. For the fuzz target.
+/// The last state in the messages of a device that sends only these bytes. For the fuzz target.
 pub(crate) async fn last_state(bytes: &[u8], entity: &str) -> Option<bool> {
     let stream = tokio::io::join(bytes, tokio::io::sink());
     let mut session = Session::begin(stream, None, entity).await.ok()?;
@@ -149,10 +151,10 @@ impl Device for Esphome {
         let Some(is_on) = relay(state) else {
             return Outcome::Refused;
         };
-        // Until something is sent, it can be tried again.
+        // Until the command is sent, a failed attempt can be repeated.
         let last = half_way(until, 4 * RETRY);
         let mut session = loop {
-            // One that was kept may be dead: a question finds out.
+            // A kept session may be dead: a question finds out.
             match timeout_at(last.into(), self.question()).await {
                 // The host may have slept meanwhile.
                 Ok(Ok(_)) if Instant::now() >= until => return Outcome::Refused,
@@ -164,12 +166,12 @@ impl Device for Esphome {
                 Ok(Err(_)) | Err(_) => return Outcome::Refused,
             }
         };
-        // What is known from before counts once: this may be dropped at any point from here on.
+        // The known state counts once: this future may be dropped at any point from here on.
         let was_other = self.was_on.take() == Some(!is_on);
         let told = async {
             session.set(is_on).await?;
             let mut found = session.ask().await?;
-            // It may say that it is on its way before it is there.
+            // It may report that it is on its way before it has arrived.
             while found != is_on {
                 found = session.state().await?;
             }
@@ -181,8 +183,8 @@ impl Device for Esphome {
             self.was_on = Some(is_on);
             return Outcome::Done;
         }
-        // It may have switched: it is asked as long as there is time. Only a change is proof, for what it
-        // received may act later.
+        // It may have switched: it is asked as long as there is time. Only a change is proof, because a
+        // command that it has received may act later.
         while was_other && Instant::now() < until {
             if self.question().await.is_ok_and(|it| it == is_on) {
                 return Outcome::Done;
@@ -211,7 +213,7 @@ impl Device for Esphome {
 
     async fn hear(&mut self) -> Heard {
         let Some(session) = &mut self.session else {
-            // It goes on with what a look began; the next look begins anew.
+            // This continues the session that a look began; the next look begins another.
             return match self.opening {
                 Some(_) => match self.open().await {
                     Ok(is_on) => Heard::State(shown(is_on)),

@@ -19,14 +19,14 @@ use tokio::time::{sleep, timeout_at};
 
 use super::{Device, half_way, relay, shown};
 
-/// What the first byte is combined with.
+/// The value that the first byte is combined with.
 const KEY: u8 = 171;
-/// How many bytes an answer may have.
+/// The longest answer, in bytes.
 pub const LONGEST: usize = 16 * 1024;
-/// How long to wait before a plug that does not accept a connection is tried again.
+/// The wait before a plug that does not accept a connection is tried again.
 const RETRY: Duration = Duration::from_millis(200);
-/// How long a command may still act that a plug has received and not answered: a guess, which a file may
-/// overrule.
+/// The time for which a command that a plug has received and not answered may still take effect: a guess,
+/// which a file may override.
 const LATENESS: Span = Span::secs(5);
 
 /// A plug, or one outlet of a strip.
@@ -34,40 +34,40 @@ const LATENESS: Span = Span::secs(5);
 pub struct Kasa {
     /// A name or an address, with the port.
     address: String,
-    /// Which outlet of a strip, from 0.
+    /// The number of an outlet of a strip, from 0.
     outlet: Option<u8>,
     /// The id of the outlet, once it is known.
     child: Option<String>,
-    /// Whether it was on when it was last asked.
+    /// Its state at the last question: true for on.
     was_on: Option<bool>,
-    /// Why it did not answer.
+    /// The reason why it did not answer.
     trouble: Option<String>,
 }
 
-/// Why an answer of a plug was not understood.
+/// An error of the connection to a plug, or of its answer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum KasaError {
     /// The connection failed.
     #[error("no connection ({0}): see whether it has power, and whether this is its address")]
     Connection(#[from] io::Error),
-    /// It claims to be longer than any answer is.
-    #[error("an answer of {0} bytes, and {LONGEST} are read: see whether it is a Kasa device")]
+    /// An answer that claims to be longer than the limit.
+    #[error("an answer of {0} bytes, the limit is {LONGEST}: see whether it is a Kasa device")]
     TooLong(u32),
-    /// It is not what a plug says.
-    #[error("an answer that is not understood: {0}: see whether it is a Kasa device")]
+    /// An answer that is not a plug's.
+    #[error("an answer that cannot be decoded: {0}: see whether it is a Kasa device")]
     Form(#[from] serde_json::Error),
-    /// The device says that it cannot say its state.
+    /// The device reports that it cannot give its state.
     #[error("the device answers with error {0}: see whether it is a plug")]
     Code(i32),
-    /// It has no relay, as a bulb has none.
+    /// A device without a relay, such as a bulb.
     #[error("the device has no relay: see whether it is a plug")]
     NoRelay,
-    /// It took too long.
+    /// The answer took too long.
     #[error("the device does not answer in time: see whether it has power")]
     Slow,
     /// The strip has no such outlet.
-    #[error("there is no outlet {0}: a strip counts from 0")]
+    #[error("the strip has no outlet {0}: outlets are numbered from 0")]
     NoOutlet(u8),
 }
 
@@ -83,7 +83,7 @@ pub fn encode(text: &str) -> Vec<u8> {
     frame
 }
 
-/// The text of a frame, of which the length was taken off.
+/// The text of a frame, without its length.
 #[must_use]
 pub fn decode(body: &[u8]) -> Vec<u8> {
     let before = core::iter::once(KEY).chain(body.iter().copied());
@@ -93,7 +93,7 @@ pub fn decode(body: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// What a plug says of itself, as far as it is needed here.
+/// The part of a plug's description of itself that is needed here.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct Info {
     #[serde(default)]
@@ -147,7 +147,7 @@ impl Info {
             Some(nth) => {
                 let child = self.children.into_iter().nth(nth.into());
                 let child = child.ok_or(KasaError::NoOutlet(nth))?;
-                // Some strips say the end of an id alone.
+                // Some strips send only the end of an id.
                 let id = match child.id.len() {
                     0..=2 => self.device + &child.id,
                     _ => child.id,
@@ -158,10 +158,10 @@ impl Info {
     }
 }
 
-/// What an answer to a question says, without a connection.
+/// The state in an answer to a question, without a connection.
 ///
 /// # Errors
-/// When it is not what a plug says.
+/// When it is not a plug's answer.
 pub fn state_in(answer: &[u8], outlet: Option<u8>) -> Result<bool, KasaError> {
     let told: Answer<Told> = serde_json::from_slice(answer)?;
     Ok(told.system.get_sysinfo.of(outlet)?.0)
@@ -191,14 +191,14 @@ impl Kasa {
     }
 }
 
-/// From here on, closing a connection tells the other end so.
+/// From here on, the connection is closed in order instead of reset.
 #[allow(deprecated, reason = "without a span it does not block")]
 fn close_in_order(stream: &TcpStream) -> io::Result<()> {
     stream.set_linger(None)
 }
 
 async fn exchange(stream: &mut TcpStream, text: &str) -> Result<Vec<u8>, KasaError> {
-    // In one call: some devices do not put together what comes in two.
+    // In one call: some devices do not reassemble a frame that arrives in two parts.
     stream.write_all(&encode(text)).await?;
     let len = stream.read_u32().await?;
     let fits = usize::try_from(len).ok().filter(|it| *it <= LONGEST);
@@ -217,7 +217,7 @@ impl Device for Kasa {
         let Some(is_on) = relay(state) else {
             return Outcome::Refused;
         };
-        // Until something is sent, it can be tried again.
+        // Until the command is sent, a failed attempt can be repeated.
         let last = half_way(until, 4 * RETRY);
         let mut stream = loop {
             let ready = async {
@@ -225,7 +225,8 @@ impl Device for Kasa {
                     self.look().await?;
                 }
                 let stream = TcpStream::connect(&self.address).await?;
-                // What the plug has not got when this is given up, or the process is killed, is not sent.
+                // Bytes that the plug has not received when this is given up, or the process is killed, are
+                // not sent.
                 stream.set_zero_linger()?;
                 Ok::<_, KasaError>(stream)
             };
@@ -248,7 +249,7 @@ impl Device for Kasa {
         };
         self.trouble = None;
         let context = match &self.child {
-            // An id is hexadecimal; what is not is not sent.
+            // An id is hexadecimal; any other is not sent.
             Some(id) if !id.bytes().all(|it| it.is_ascii_hexdigit()) => return Outcome::Refused,
             Some(id) => format!(r#""context":{{"child_ids":["{id}"]}},"#),
             None => String::new(),
@@ -264,7 +265,7 @@ impl Device for Kasa {
             let told: Answer<Switched> = serde_json::from_slice(&answer)?;
             Ok::<_, KasaError>(told.system.set_relay_state.err_code)
         };
-        // What is known from before counts once: this may be dropped at any point from here on.
+        // The known state counts once: this future may be dropped at any point from here on.
         let was_on = self.was_on.take();
         let was_other = was_on == Some(!is_on);
         let half = half_way(until, Duration::MAX);
@@ -279,8 +280,8 @@ impl Device for Kasa {
             }
             failed @ (Ok(Err(_)) | Err(_)) => {
                 self.trouble = failed.ok().and_then(Result::err).map(|it| it.to_string());
-                // It may have switched: it is asked as long as there is time. Only a change is proof, for what
-                // it received may act later.
+                // It may have switched: it is asked as long as there is time. Only a change is proof, because
+                // a command that it has received may act later.
                 drop(stream);
                 while was_other && Instant::now() < until {
                     if self.look().await.is_ok_and(|it| it == is_on) {
@@ -295,7 +296,7 @@ impl Device for Kasa {
     }
 
     async fn ask(&mut self) -> Option<State> {
-        // Should this be dropped before it ends.
+        // In case this future is dropped before it ends.
         self.trouble = Some(KasaError::Slow.to_string());
         let found = self.look().await;
         self.trouble = found.as_ref().err().map(ToString::to_string);

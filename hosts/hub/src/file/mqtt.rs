@@ -1,4 +1,4 @@
-//! The parts of a home's file that say how it speaks MQTT.
+//! The MQTT settings in the file of a home.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,31 +17,32 @@ const TOPIC_MAX: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BrokerShape {
-    /// A broker that is there, as in `192.168.1.2:1883`.
+    /// The address of a separate broker, as in `192.168.1.2:1883`.
     #[serde(default)]
     broker: Option<String>,
-    /// Where a broker inside of the hub listens, instead.
+    /// The address at which a broker inside of the hub listens, instead.
     #[serde(default)]
     listen: Option<SocketAddr>,
-    /// The hub's name there. Its password is in the environment, as `SELVEDGE_HUB_MQTT_PASSWORD`.
+    /// The hub's user name at the broker. Its password is in the environment, as
+    /// `SELVEDGE_HUB_MQTT_PASSWORD`.
     #[serde(default)]
     pub user: Option<String>,
-    /// Who else may come to the broker inside: a file with `NAME:PASSWORD` in each line.
+    /// The other users of the broker inside: a file with `NAME:PASSWORD` in each line.
     #[serde(default)]
     pub users: Option<PathBuf>,
-    /// The hub goes by TLS, and believes brokers with a certificate that one in this file vouches for (PEM).
+    /// The certificate authorities that the hub trusts (PEM). If set, the hub connects to the broker by TLS.
     #[serde(default)]
     pub ca: Option<PathBuf>,
-    /// The hub's certificate (PEM): what the broker inside shows, and what one that asks for it is shown.
+    /// The hub's certificate (PEM): of the broker inside, or for a separate broker that asks for one.
     #[serde(default)]
     pub certificate: Option<PathBuf>,
     /// The key of that certificate (PEM).
     #[serde(default)]
     pub key: Option<PathBuf>,
-    /// What the hub's own topics begin with.
+    /// The prefix of the hub's own topics.
     #[serde(default = "own")]
     pub topic: String,
-    /// What the topics of Home Assistant's discovery begin with; nothing is announced where it is empty.
+    /// The prefix of the topics of Home Assistant's discovery; if it is empty, nothing is announced.
     #[serde(default = "discovery")]
     pub discovery: String,
 }
@@ -54,109 +55,109 @@ fn discovery() -> String {
     "homeassistant".into()
 }
 
-/// Where the home's broker is.
+/// The place of the home's broker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is there.
+    /// A separate broker at this address.
     At(Address),
-    /// It is inside of the hub, and listens here.
+    /// A broker inside of the hub, which listens at this address.
     Inside(SocketAddr),
 }
 
-/// What is wrong with how a home speaks MQTT.
+/// An error in the MQTT settings of a home.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MqttError {
-    /// Neither a broker nor where to listen, or both.
+    /// Neither a separate broker nor a broker inside, or both.
     #[error(
-        "hub.mqtt: say \"broker\": \"HOST:PORT\" for one that is there, or \"listen\": \"127.0.0.1:1883\" for one \
-         inside of the hub, and not both"
+        "hub.mqtt: set \"broker\": \"HOST:PORT\" for a separate broker, or \"listen\": \"127.0.0.1:1883\" for a \
+         broker inside of the hub, and not both"
     )]
     Place,
-    /// The broker is nowhere.
+    /// An address of the broker that cannot be read.
     #[error("hub.mqtt.broker: {0}")]
     Address(#[from] AddressError),
-    /// Users of a broker that is elsewhere.
-    #[error("hub.mqtt.users: they are for a broker inside: say \"listen\", or leave them out")]
+    /// Users of a separate broker.
+    #[error("hub.mqtt.users: only a broker inside has users: set \"listen\", or remove \"users\"")]
     Users,
     /// A certificate without its key, or the other way round.
-    #[error("hub.mqtt: \"certificate\" and \"key\" belong together: say both, or neither")]
+    #[error("hub.mqtt: \"certificate\" and \"key\" belong together: set both, or neither")]
     Pair,
-    /// The broker inside has a certificate and the hub believes nobody, or the other way round.
+    /// Certificate authorities for the broker inside, which the hub reaches without TLS.
     #[error(
-        "hub.mqtt: a broker inside goes by TLS when it has \"certificate\" and \"key\", and the hub comes to it in \
-         the clear: leave \"ca\" out"
+        "hub.mqtt: a broker inside uses TLS if \"certificate\" and \"key\" are set, and the hub connects to it \
+         without TLS: remove \"ca\""
     )]
     Inside,
-    /// All could come.
+    /// A broker inside that anyone on the network could use.
     #[error(
-        "hub.mqtt.listen: {0} could be reached by all, and whoever is there may run routines: choose a loopback \
-         address, as in 127.0.0.1:1883, or say \"user\""
+        "hub.mqtt.listen: anyone on the network can reach {0} and run routines: choose a loopback address, as in \
+         127.0.0.1:1883, or set \"user\""
     )]
     Open(SocketAddr),
-    /// Others have names, and the hub has none.
-    #[error("hub.mqtt.users: the hub has no name among them: say \"user\", too")]
+    /// Other users have names, and the hub has none.
+    #[error("hub.mqtt.users: the hub has no name among them: set \"user\", too")]
     NoOwnName,
     /// A user without a name.
-    #[error("hub.mqtt.user: it is empty: say a name, or leave it out")]
+    #[error("hub.mqtt.user: it is empty: set a name, or remove it")]
     NoName,
-    /// What is no topic.
+    /// A text that cannot be a topic.
     #[error(
-        "{at}: {topic:?} is no topic: it has 1 to {TOPIC_MAX} bytes, no + and no #, and does not begin with $ or /"
+        "{at}: {topic:?} is no topic: a topic has 1 to {TOPIC_MAX} bytes, no + and no #, and does not begin with $ or /"
     )]
     Topic {
-        /// Where.
+        /// The setting.
         at: String,
-        /// What was found.
+        /// The text found.
         topic: String,
     },
-    /// The hub's own topics, and Home Assistant's.
+    /// The hub's own topics and Home Assistant's have the same prefix.
     #[error(
-        "hub.mqtt: \"topic\" and \"discovery\" are both {0:?}, and the hub would take its own status for Home \
+        "hub.mqtt: \"topic\" and \"discovery\" are both {0:?}, so the hub would take its own status for Home \
          Assistant's: choose another topic"
     )]
     Same(String),
-    /// A device is heard where the hub says something.
+    /// A device that reports at a topic to which the hub publishes.
     #[error(
-        "hub.devices.{device}: the hub says something at {topic:?} ({whose}), and would hear that as if {device:?} \
-         had said it: have devices say their states, and whether they are there, where the hub says nothing"
+        "hub.devices.{device}: the hub publishes at {topic:?} ({whose}), and would take that for a report of \
+         {device:?}: let devices report their states and availability at topics where the hub publishes nothing"
     )]
     Echo {
-        /// Which device.
+        /// The device.
         device: String,
-        /// Where.
+        /// The topic.
         topic: String,
-        /// What the hub says there, in words.
+        /// The hub's messages at the topic, in words.
         whose: String,
     },
-    /// Devices that speak MQTT, and no broker.
+    /// A device that speaks MQTT, without a broker.
     #[error(
-        "hub.devices.{0}: it speaks MQTT, and there is no broker: add \"mqtt\": {{\"broker\": \"HOST:PORT\"}} to \
+        "hub.devices.{0}: it speaks MQTT, and no broker is set: add \"mqtt\": {{\"broker\": \"HOST:PORT\"}} to \
          hub, or \"mqtt\": {{\"listen\": \"127.0.0.1:1883\"}}"
     )]
     NoBroker(String),
-    /// What a device is told does not have its state in it.
+    /// A payload without a place for the state.
     #[error(
-        "hub.devices.{0}.mqtt: the payload has no {{}}, where the state goes: write \"{{}}\" for the state alone, or \
-         say \"property\""
+        "hub.devices.{0}.mqtt: the payload has no {{}} for the state: write \"{{}}\" for the state alone, or set \
+         \"property\""
     )]
     NoState(String),
     /// A payload and a property.
-    #[error("hub.devices.{0}.mqtt: \"payload\" and \"property\" say the same: leave one out")]
+    #[error("hub.devices.{0}.mqtt: \"payload\" and \"property\" exclude each other: remove one")]
     Both(String),
-    /// Two states for which a device has one word.
+    /// Two states with the same word.
     #[error(
-        "hub.devices.{device}.mqtt.words: two states are {word:?}: a device's word is one state"
+        "hub.devices.{device}.mqtt.words: two states have the word {word:?}: give each a word of its own"
     )]
     Words {
-        /// Which device.
+        /// The device.
         device: String,
         /// The word.
         word: String,
     },
 }
 
-/// Whether it can be a topic that is published to.
+/// Checks that a text can be a topic to publish to.
 fn check_topic(at: &str, topic: &str) -> Result<(), MqttError> {
     let is_fine = (1..=TOPIC_MAX).contains(&topic.len())
         && !topic.contains(['+', '#', '\0'])
@@ -171,10 +172,10 @@ fn check_topic(at: &str, topic: &str) -> Result<(), MqttError> {
 }
 
 impl BrokerShape {
-    /// Where the broker is.
+    /// The place of the broker.
     ///
     /// # Errors
-    /// When it does not say so.
+    /// When the settings name no broker or two, or an address that cannot be read.
     pub fn place(&self) -> Result<Place, MqttError> {
         match (&self.broker, self.listen) {
             (Some(broker), None) => Ok(Place::At(broker.parse()?)),
@@ -214,7 +215,7 @@ impl BrokerShape {
         }
     }
 
-    /// Whether a topic is one of those at which the hub itself says something.
+    /// Returns true if the hub itself publishes at this topic.
     fn says(&self, topic: &str) -> bool {
         let rest = topic.strip_prefix(&self.topic);
         let Some(rest) = rest.and_then(|it| it.strip_prefix('/')) else {
@@ -224,8 +225,9 @@ impl BrokerShape {
         matches!(rest, "status" | "runs") || levels.any(|it| rest.starts_with(it))
     }
 
-    /// A broker hands what the hub says back to it, where it hears. It would be taken for what a device says, and
-    /// prove commands that nobody has carried out.
+    /// Checks that no device reports at a topic to which the hub publishes. A broker delivers the hub's
+    /// messages back to it where it listens: they would be taken for reports, and prove commands that no
+    /// device has carried out.
     pub(super) fn check_echoes(&self, devices: &[(&str, Conventions)]) -> Result<(), MqttError> {
         let told = devices
             .iter()
@@ -249,36 +251,36 @@ impl BrokerShape {
     }
 }
 
-/// A device that hears and says its state at topics.
+/// A device that takes commands and reports its state at topics.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MqttShape {
-    /// Where it is told which state to be in.
+    /// The topic of commands.
     command_topic: String,
-    /// What it is told, with `{}` for the state.
+    /// The payload of a command, with `{}` for the state.
     #[serde(default)]
     payload: Option<String>,
-    /// Where it says which state it is in.
+    /// The topic of reports.
     state_topic: String,
-    /// Both are JSON objects, in which this property is the state.
+    /// The property with the state, if commands and reports are JSON objects.
     #[serde(default)]
     property: Option<String>,
-    /// Where it is asked for its state, if it can be.
+    /// The topic of questions for the state, if the device takes any.
     #[serde(default)]
     ask_topic: Option<String>,
-    /// What is said there.
+    /// The payload of a question.
     #[serde(default)]
     ask_payload: String,
-    /// Where it says, or its broker for it, whether it is there.
+    /// The topic at which the device, or its broker for it, reports whether it is available.
     #[serde(default)]
     availability_topic: Option<String>,
-    /// What is said there when it is.
+    /// The payload when it is available.
     #[serde(default = "online")]
     payload_available: String,
-    /// What is said there when it is gone.
+    /// The payload when it is not.
     #[serde(default = "offline")]
     payload_not_available: String,
-    /// Its words for states, where they are others.
+    /// Its words for states, where they differ.
     #[serde(default)]
     words: BTreeMap<String, String>,
 }
@@ -295,9 +297,9 @@ fn offline() -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasmotaShape {
-    /// Its topic, as it is set there.
+    /// Its topic, as configured in Tasmota.
     topic: String,
-    /// Which relay, from 1, of one that has several.
+    /// The number of the relay, from 1, if the device has several.
     #[serde(default)]
     relay: Option<u8>,
 }
@@ -306,12 +308,12 @@ pub struct TasmotaShape {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZigbeeShape {
-    /// Its friendly name there.
+    /// Its friendly name in Zigbee2MQTT.
     name: String,
-    /// What the topics there begin with.
+    /// The prefix of Zigbee2MQTT's topics.
     #[serde(default = "zigbee")]
     base: String,
-    /// Which of its properties is its state.
+    /// The property with its state.
     #[serde(default = "state")]
     property: String,
 }
@@ -324,7 +326,7 @@ fn state() -> String {
     "state".into()
 }
 
-/// Those of relays, in Tasmota's and Zigbee2MQTT's words.
+/// The words for the states of a relay in Tasmota and Zigbee2MQTT.
 fn relay_words() -> BTreeMap<String, String> {
     [("on", "ON"), ("off", "OFF")]
         .map(|(state, word)| (state.into(), word.into()))
@@ -332,10 +334,10 @@ fn relay_words() -> BTreeMap<String, String> {
 }
 
 impl MqttShape {
-    /// What the device hears and says at which topics.
+    /// The topics and payloads of the device.
     ///
     /// # Errors
-    /// When that makes no sense.
+    /// When they are invalid.
     pub fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
         let payload = match (&self.payload, &self.property) {
             (Some(_), Some(_)) => return Err(MqttError::Both(device.into())),
@@ -370,10 +372,10 @@ impl MqttShape {
 }
 
 impl TasmotaShape {
-    /// What the device hears and says at which topics.
+    /// The topics and payloads of the device.
     ///
     /// # Errors
-    /// When that makes no sense.
+    /// When they are invalid.
     pub fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
         let topic = &self.topic;
         let relay = self.relay.map(|it| it.to_string()).unwrap_or_default();
@@ -384,7 +386,7 @@ impl TasmotaShape {
                 command: command.clone(),
                 state: format!("stat/{topic}/POWER{relay}"),
                 payload: Payload::Text("{}".into()),
-                // Without a state, a command is a question.
+                // A command without a state is a question.
                 question: Some(Question {
                     topic: command,
                     payload: Vec::new(),
@@ -401,10 +403,10 @@ impl TasmotaShape {
 }
 
 impl ZigbeeShape {
-    /// What the device hears and says at which topics.
+    /// The topics and payloads of the device.
     ///
     /// # Errors
-    /// When that makes no sense.
+    /// When they are invalid.
     pub fn conventions(&self, device: &str) -> Result<Conventions, MqttError> {
         let (own, property) = (format!("{}/{}", self.base, self.name), &self.property);
         let question = serde_json::json!({ property: "" });

@@ -7,7 +7,7 @@ use selvedge_routine::trigger::TimeOfDay;
 
 use crate::house::Happening;
 
-/// Says in the log by which zone the local clock is read.
+/// Logs the time zone by which the local clock is read.
 pub fn log_zone() {
     match TimeZone::try_system() {
         Ok(zone) => {
@@ -16,12 +16,12 @@ pub fn log_zone() {
         }
         Err(why) => tracing::warn!(
             %why,
-            "times of day are UTC: name a zone that is installed by TZ, or by /etc/localtime"
+            "times of day are in UTC: set TZ or /etc/localtime to an installed zone"
         ),
     }
 }
 
-/// What the local clock shows, if its year can be told.
+/// The time and date of the local clock, if they can be represented.
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 #[must_use]
 pub fn local() -> Option<Happening> {

@@ -11,29 +11,29 @@ pub struct Topics {
     discovery: String,
     devices: BTreeSet<String>,
     routines: BTreeSet<String>,
-    /// Which request is made at a topic.
+    /// The request of each topic: true to run a routine, false to cancel it, and the routine's name.
     requests: BTreeMap<String, (bool, String)>,
     announced: BTreeSet<String>,
-    /// Where something is retained of a device or of a routine.
+    /// The topics at which the state of a device or the last run of a routine is retained.
     kept: BTreeSet<String>,
 }
 
-/// What is asked for at a topic.
+/// The meaning of a message at a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked<'a> {
-    /// That this routine is run.
+    /// A request to run this routine.
     Run(&'a str),
-    /// That a run of this routine is undone.
+    /// A request to undo a run of this routine.
     Cancel(&'a str),
-    /// That all is said anew, for one that was away.
+    /// A request to publish everything again, for a reader that was away.
     Anew,
-    /// Nothing: it is an announcement.
+    /// No request, but an announcement.
     Announced,
-    /// Nothing: it is what the hub itself says of a device or of a routine, and has retained.
+    /// No request, but a retained message of the hub itself about a device or a routine.
     Kept,
 }
 
-/// A name in a topic.
+/// A name as one level of a topic.
 #[must_use]
 pub fn level(name: &str) -> String {
     let one = |it: char| match it {
@@ -44,7 +44,7 @@ pub fn level(name: &str) -> String {
     name.chars().map(one).collect()
 }
 
-/// A name as one word of letters, digits, `_` and `-`; other names are other words.
+/// A name as one word of letters, digits, `_` and `-`; different names give different words.
 #[must_use]
 pub fn word(name: &str) -> String {
     let mut word = String::new();
@@ -57,7 +57,7 @@ pub fn word(name: &str) -> String {
     word
 }
 
-/// Names that are different ones in topics, too.
+/// Checks that the names are also different in topics.
 fn distinct(names: &BTreeSet<String>) -> Result<BTreeSet<String>, PostError> {
     let mut by_level: BTreeMap<String, &String> = BTreeMap::new();
     for name in names {
@@ -69,10 +69,10 @@ fn distinct(names: &BTreeSet<String>) -> Result<BTreeSet<String>, PostError> {
 }
 
 impl Topics {
-    /// Topics that begin with these two; nothing is announced where the second one is empty.
+    /// Topics that begin with these two prefixes; nothing is announced if the second is empty.
     ///
     /// # Errors
-    /// When two names are one in a topic.
+    /// When two names are the same in a topic.
     pub fn new(
         own: String,
         discovery: String,
@@ -104,7 +104,7 @@ impl Topics {
         Ok(topics)
     }
 
-    /// There are these devices, too, which are gone from the file and still in use.
+    /// Adds devices that have left the file and are still in use.
     #[must_use]
     pub fn with_gone<'a>(mut self, devices: impl IntoIterator<Item = &'a str>) -> Self {
         for name in devices {
@@ -114,19 +114,19 @@ impl Topics {
         self
     }
 
-    /// What they begin with.
+    /// The prefix of the hub's own topics.
     #[must_use]
     pub fn own(&self) -> &str {
         &self.own
     }
 
-    /// The hub, in one word.
+    /// The hub's own prefix as one word.
     #[must_use]
     pub fn node(&self) -> String {
         word(&self.own)
     }
 
-    /// Whether anything is announced.
+    /// Returns true if anything is announced.
     #[must_use]
     pub fn announces(&self) -> bool {
         !self.discovery.is_empty()
@@ -137,13 +137,13 @@ impl Topics {
         self.routines.iter().map(String::as_str)
     }
 
-    /// Whether there is such a routine.
+    /// Returns true if there is such a routine.
     #[must_use]
     pub fn has_routine(&self, name: &str) -> bool {
         self.routines.contains(name)
     }
 
-    /// What the hub hears but for its devices.
+    /// The filters that the hub subscribes to, apart from the topics of its devices.
     pub fn filters(&self) -> impl Iterator<Item = String> + use<> {
         let own = &self.own;
         let asked = ["run", "cancel"].map(|it| format!("{own}/routine/+/{it}"));
@@ -160,14 +160,15 @@ impl Topics {
         asked.into_iter().chain(others)
     }
 
-    /// What the hub itself has retained of devices and of routines: also of those that are no more.
+    /// The filters of the hub's own retained messages about devices and routines, also about ones that no
+    /// longer exist.
     pub fn own_filters(&self) -> impl Iterator<Item = String> + use<> {
         ["device/+/state", "routine/+/last"]
             .map(|it| format!("{}/{it}", self.own))
             .into_iter()
     }
 
-    /// What is asked for at a topic that the hub hears.
+    /// The meaning of a message at a topic.
     #[must_use]
     pub fn asked(&self, topic: &str) -> Option<Asked<'_>> {
         if let Some((runs, name)) = self.requests.get(topic) {
@@ -194,43 +195,44 @@ impl Topics {
         }
     }
 
-    /// Whether the hub announces something there.
+    /// Returns true if the hub announces something at this topic.
     #[must_use]
     pub fn is_announced(&self, topic: &str) -> bool {
         self.announced.contains(topic)
     }
 
-    /// Whether the hub has something retained there, of a device or of a routine.
+    /// Returns true if the hub has a retained message about a device or a routine at this topic.
     #[must_use]
     pub fn is_kept(&self, topic: &str) -> bool {
         self.kept.contains(topic)
     }
 
-    /// Whether the hub is there.
+    /// The topic that reports whether the hub is online.
     #[must_use]
     pub fn status(&self) -> String {
         format!("{}/status", self.own)
     }
 
-    /// How many runs there are.
+    /// The topic of the number of runs.
     #[must_use]
     pub fn runs(&self) -> String {
         format!("{}/runs", self.own)
     }
 
-    /// A run.
+    /// The topic of a run.
     #[must_use]
     pub fn one_run(&self, id: u64) -> String {
         format!("{}/run/{id}", self.own)
     }
 
-    /// Whether a device is one of those with topics of their own.
+    /// Returns true if a device has topics of its own.
     #[must_use]
     pub fn has_device(&self, name: &str) -> bool {
         self.devices.contains(name)
     }
 
-    /// The state of a device. Another one, which is gone from the file and still in use, may have the same topic.
+    /// The topic of a device's state. A device that has left the file and is still in use may have the same
+    /// topic.
     #[must_use]
     pub fn device(&self, name: &str) -> String {
         format!("{}/device/{}/state", self.own, level(name))
@@ -240,25 +242,25 @@ impl Topics {
         format!("{}/routine/{}/{what}", self.own, level(name))
     }
 
-    /// Where a routine is asked for.
+    /// The topic of requests to run a routine.
     #[must_use]
     pub fn run(&self, name: &str) -> String {
         self.routine(name, "run")
     }
 
-    /// Where it is asked that a run is undone.
+    /// The topic of requests to undo a run.
     #[must_use]
     pub fn cancel(&self, name: &str) -> String {
         self.routine(name, "cancel")
     }
 
-    /// Where both are answered.
+    /// The topic of the answers to both.
     #[must_use]
     pub fn answer(&self, name: &str) -> String {
         self.routine(name, "answer")
     }
 
-    /// The latest run of a routine.
+    /// The topic of the latest run of a routine.
     #[must_use]
     pub fn last(&self, name: &str) -> String {
         self.routine(name, "last")
@@ -268,24 +270,24 @@ impl Topics {
         format!("{}/{kind}/{}/{object}/config", self.discovery, self.node())
     }
 
-    /// Where the button of a routine is announced.
+    /// The topic at which the button of a routine is announced.
     #[must_use]
     pub fn button(&self, name: &str) -> String {
         self.config("button", &word(name))
     }
 
-    /// Where the sensor of a routine is announced.
+    /// The topic at which the sensor of a routine is announced.
     #[must_use]
     pub fn sensor(&self, name: &str) -> String {
         self.config("sensor", &format!("last-{}", word(name)))
     }
 
-    /// Where the number of those that run, or wait, is announced.
+    /// The topic at which the number of running or of waiting runs is announced.
     #[must_use]
     pub fn count(&self, what: &str) -> String {
         self.config("sensor", &format!("count-{what}"))
     }
 }
 
-/// What is counted.
+/// The numbers that are published.
 pub const COUNTS: [&str; 2] = ["runs", "waits"];

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::wire::{Authenticated, Codec, Entity, Hello, Packet, Relay, SetLight, WireError, kind};
 
-/// How many others are named where an entity is not there, and how many letters of each.
+/// The number of other entities that an error names, and the number of letters of each.
 const NAMED: usize = 20;
 const LETTERS: usize = 64;
 
@@ -17,13 +17,13 @@ pub(super) struct Session<S = TcpStream> {
     stream: S,
     codec: Codec,
     came: Vec<u8>,
-    /// What is to be written, and is not yet.
+    /// The bytes that are not written yet.
     out: Vec<u8>,
     key: u32,
     is_light: bool,
 }
 
-/// A name as one word, as ESPHome makes it.
+/// A name as one word, as ESPHome forms it.
 fn word(name: &str) -> String {
     let one = |it: char| match it {
         ' ' => '_',
@@ -38,16 +38,17 @@ fn ended() -> WireError {
 }
 
 impl Session {
-    /// Connects, and looks for the entity; and the state that it is in.
+    /// Connects and finds the entity; returns its state, too.
     pub(super) async fn open(
         address: &str,
         key: Option<&[u8; 32]>,
         entity: &str,
     ) -> Result<(Self, bool), WireError> {
         let stream = TcpStream::connect(address).await?;
-        // Each message is waited for.
+        // Each message waits for its answer.
         stream.set_nodelay(true)?;
-        // What the device has not got when this is given up, or the process is killed, is not sent.
+        // Bytes that the device has not received when this is given up, or the process is killed, are not
+        // sent.
         stream.set_zero_linger()?;
         let mut it = Self::begin(stream, key, entity).await?;
         let is_on = it.ask().await?;
@@ -72,7 +73,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         };
         it.flush().await?;
         while !it.codec.is_ready() {
-            // The first message that it takes is behind the greeting.
+            // The first message that it returns comes after the greeting.
             if it.codec.decode(&mut it.came)?.is_none() && !it.codec.is_ready() {
                 it.read().await?;
             }
@@ -83,14 +84,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             minor: 10,
         };
         it.say(kind::HELLO, &hello).await?;
-        // Older devices want to be told that there is no password, and newer ones pass it over.
+        // Older devices expect an empty password, and newer ones ignore it.
         it.say(kind::AUTHENTICATE, &()).await?;
         it.say(kind::LIST, &()).await?;
         it.find(entity).await?;
         Ok(it)
     }
 
-    /// Looks for the entity among all that the device has.
+    /// Finds the entity in the device's list.
     async fn find(&mut self, entity: &str) -> Result<(), WireError> {
         let mut found = None;
         let (mut others, mut more) = (Vec::new(), 0_usize);
@@ -123,13 +124,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(())
     }
 
-    /// Puts a message behind what is to be written.
+    /// Appends a message to the bytes to be written.
     fn put(&mut self, kind: u16, message: &impl prost::Message) -> Result<(), WireError> {
         self.out.extend(self.codec.encode(kind, message)?);
         Ok(())
     }
 
-    /// Writes what is to be written. It may be dropped at any point: the rest is written later.
+    /// Writes the waiting bytes. The future may be dropped at any point: the rest is written later.
     async fn flush(&mut self) -> Result<(), WireError> {
         while !self.out.is_empty() {
             match self.stream.write(&self.out).await? {
@@ -145,7 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.flush().await
     }
 
-    /// More of what comes. It may be dropped at any point.
+    /// Reads more bytes. The future may be dropped at any point.
     async fn read(&mut self) -> Result<(), WireError> {
         match self.stream.read_buf(&mut self.came).await? {
             0 => Err(ended()),
@@ -153,7 +154,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// The next message, but for those that keep the connection. It may be dropped at any point.
+    /// The next message; answers messages that only maintain the connection. The future may be dropped at any
+    /// point.
     async fn hear(&mut self) -> Result<Packet, WireError> {
         loop {
             self.flush().await?;
@@ -175,7 +177,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// The next state that it says of the entity. It may be dropped at any point.
+    /// The next state of the entity that the device reports. The future may be dropped at any point.
     pub(super) async fn state(&mut self) -> Result<bool, WireError> {
         let of_it = match self.is_light {
             true => kind::LIGHT_STATE,
@@ -193,8 +195,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// The state behind all that was said to it. A device does one message after the other: what it says before it
-    /// answers the ping may have been on its way.
+    /// The state after all messages that were sent to the device. A device handles one message after the
+    /// other: states that it reports before it answers the ping may be older.
     pub(super) async fn ask(&mut self) -> Result<bool, WireError> {
         self.put(kind::PING, &())?;
         self.say(kind::STATES, &()).await?;
@@ -304,7 +306,7 @@ mod tests {
         let (mut reads, mut writes) = tokio::io::split(theirs);
         tokio::spawn(async move { writes.write_all(&[PING, PING].concat()).await });
         let moment = Duration::from_millis(300);
-        // Something else is to be done before the answer is written.
+        // The caller turns to another task before the answer is written.
         assert!(timeout(moment, session.hear()).await.is_err());
         let mut answers = [0; 6];
         let heard = timeout(moment, session.hear());

@@ -1,4 +1,4 @@
-//! What goes over a connection to ESPHome's native API: frames, in the clear or by Noise, and messages.
+//! Frames and messages of ESPHome's native API, encrypted by Noise or not.
 
 use std::io;
 
@@ -6,71 +6,71 @@ use prost::Message;
 use snow::{HandshakeState, TransportState};
 use thiserror::Error;
 
-/// How many bytes a frame may have.
+/// The longest frame, in bytes.
 pub const LONGEST: usize = 16 * 1024;
-/// What both sides say of their handshake.
+/// The parameters of the handshake, the same on both sides.
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
 const PROLOGUE: &[u8] = b"NoiseAPIInit\0\0";
 /// The first byte of a frame.
 const CLEAR: u8 = 0;
 const NOISE: u8 = 1;
-/// What Noise adds to a message.
+/// The length that Noise adds to a message, in bytes.
 const TAG: usize = 16;
 
 /// The kinds of messages that are used here, by their numbers in ESPHome's `api.proto`.
 pub mod kind {
-    /// A client is there.
+    /// A client introduces itself.
     pub const HELLO: u16 = 1;
-    /// A client says its password.
+    /// A client sends its password.
     pub const AUTHENTICATE: u16 = 3;
-    /// Whether that was right.
+    /// The answer to a password.
     pub const AUTHENTICATED: u16 = 4;
-    /// The other side wants to end.
+    /// A request to end the connection.
     pub const DISCONNECT: u16 = 5;
-    /// It may.
+    /// The answer to that request.
     pub const DISCONNECTED: u16 = 6;
-    /// Is it there?
+    /// A ping.
     pub const PING: u16 = 7;
-    /// It is.
+    /// The answer to a ping.
     pub const PONG: u16 = 8;
-    /// What is there?
+    /// A request for the list of entities.
     pub const LIST: u16 = 11;
-    /// There is a light.
+    /// A light, in the list.
     pub const LIGHT: u16 = 15;
-    /// There is a switch.
+    /// A switch, in the list.
     pub const SWITCH: u16 = 17;
-    /// That was all.
+    /// The end of the list.
     pub const LISTED: u16 = 19;
-    /// In which states is it? And from now on?
+    /// A request for all states, and for each later change.
     pub const STATES: u16 = 20;
-    /// A light is in this state.
+    /// The state of a light.
     pub const LIGHT_STATE: u16 = 24;
-    /// A switch is in this state.
+    /// The state of a switch.
     pub const SWITCH_STATE: u16 = 26;
-    /// A light is to be so.
+    /// A command to a light.
     pub const SET_LIGHT: u16 = 32;
-    /// A switch is to be so.
+    /// A command to a switch.
     pub const SET_SWITCH: u16 = 33;
 }
 
 /// The first message of a client.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Hello {
-    /// What it is.
+    /// The name of the client.
     #[prost(string, tag = "1")]
     pub client: String,
-    /// The version of the protocol.
+    /// The major version of the protocol.
     #[prost(uint32, tag = "2")]
     pub major: u32,
-    /// Its part behind the point.
+    /// The minor version of the protocol.
     #[prost(uint32, tag = "3")]
     pub minor: u32,
 }
 
-/// Whether a password was wrong.
+/// The answer to a password.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Authenticated {
-    /// It was.
+    /// True if the password was wrong.
     #[prost(bool, tag = "1")]
     pub is_wrong: bool,
 }
@@ -81,7 +81,7 @@ pub struct Entity {
     /// Its name as one word; newer devices leave it out.
     #[prost(string, tag = "1")]
     pub object: String,
-    /// By which it is known.
+    /// The number that other messages name it by.
     #[prost(fixed32, tag = "2")]
     pub key: u32,
     /// Its name.
@@ -89,77 +89,77 @@ pub struct Entity {
     pub name: String,
 }
 
-/// The state of a switch or a light; and what a switch is told.
+/// The state of a switch or a light; also the command to a switch.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Relay {
-    /// Which one.
+    /// The key of the entity.
     #[prost(fixed32, tag = "1")]
     pub key: u32,
-    /// Whether it is on.
+    /// True if it is on.
     #[prost(bool, tag = "2")]
     pub is_on: bool,
 }
 
-/// What a light is told.
+/// A command to a light.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct SetLight {
-    /// Which one.
+    /// The key of the light.
     #[prost(fixed32, tag = "1")]
     pub key: u32,
-    /// Whether a state is said.
+    /// True if `is_on` is part of the command.
     #[prost(bool, tag = "2")]
     pub has_state: bool,
-    /// Whether it is to be on.
+    /// True to switch it on.
     #[prost(bool, tag = "3")]
     pub is_on: bool,
 }
 
-/// Why a connection does not go on.
+/// An error that ends a connection.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
     /// The connection failed.
     #[error("no connection ({0}): see whether it has power, and whether this is its address")]
     Connection(#[from] io::Error),
-    /// It takes too long.
+    /// The device takes too long.
     #[error(
         "the device is not ready within 10 s: see whether it is an ESPHome device, and how busy it is"
     )]
     Slow,
-    /// It is longer than any frame is.
-    #[error("a frame of {0} bytes, and {LONGEST} are read: see whether it is an ESPHome device")]
+    /// A frame that is longer than the limit.
+    #[error("a frame of {0} bytes, the limit is {LONGEST}: see whether it is an ESPHome device")]
     TooLong(usize),
-    /// It is no frame.
+    /// Bytes that are not a frame.
     #[error("a frame that begins with {0}: see whether it is an ESPHome device")]
     NoFrame(u8),
-    /// The device wants a key.
-    #[error("the device wants a key: say \"key\", as it is in its api.encryption.key")]
+    /// The device requires a key.
+    #[error("the device requires a key: set \"key\" to its api.encryption.key")]
     NeedsKey,
     /// The device has no key.
-    #[error("the device speaks in the clear: leave \"key\" out")]
+    #[error("the device does not encrypt: remove \"key\"")]
     NeedsNoKey,
-    /// The handshake, or what came by Noise, failed.
+    /// The handshake or the decryption failed.
     #[error("no connection with this key ({0}): see the device's api.encryption.key")]
     Noise(String),
-    /// A message does not read.
-    #[error("a message that is not understood: {0}: see whether it is an ESPHome device")]
+    /// A message that cannot be decoded.
+    #[error("a message that cannot be decoded: {0}: see whether it is an ESPHome device")]
     Message(#[from] prost::DecodeError),
-    /// The device wants a password.
-    #[error("the device wants a password: give it a key instead (api.encryption.key)")]
+    /// The device requires a password.
+    #[error("the device requires a password: give it a key instead (api.encryption.key)")]
     Password,
     /// The device has no such entity.
-    #[error("the device has no switch and no light {0:?}: it has {1}")]
+    #[error("the device has no switch and no light {0:?}: name one of {1}")]
     NoEntity(String, String),
 }
 
-/// One side of a connection's frames, without the connection.
+/// The frames of one side of a connection, without I/O.
 #[derive(Debug)]
 pub enum Codec {
-    /// In the clear.
+    /// Not encrypted.
     Clear,
-    /// By Noise, before it is known whether the other side has the same key.
+    /// In the handshake of Noise, before it is known whether the other side has the same key.
     Greeting(Box<HandshakeState>, bool),
-    /// By Noise.
+    /// Encrypted by Noise.
     Noise(Box<TransportState>),
 }
 
@@ -167,10 +167,10 @@ pub enum Codec {
 pub type Packet = (u16, Vec<u8>);
 
 impl Codec {
-    /// A client's side, with this key if there is one; and what it says first.
+    /// The codec of a client, with this key if it has one, and the first bytes to send.
     ///
     /// # Errors
-    /// When there is no chance.
+    /// When random numbers are not available.
     pub fn new(key: Option<&[u8; 32]>) -> Result<(Self, Vec<u8>), WireError> {
         let Some(key) = key else {
             return Ok((Self::Clear, Vec::new()));
@@ -188,7 +188,7 @@ impl Codec {
         Ok((Self::Greeting(Box::new(handshake), false), first))
     }
 
-    /// Whether messages can be sent.
+    /// Returns true if messages can be sent.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         !matches!(self, Self::Greeting(..))
@@ -197,7 +197,7 @@ impl Codec {
     /// A frame with this message.
     ///
     /// # Errors
-    /// When the greeting is not over, which is a defect.
+    /// When the handshake has not ended, which is a defect.
     pub fn encode(&mut self, kind: u16, message: &impl Message) -> Result<Vec<u8>, WireError> {
         let body = message.encode_to_vec();
         match self {
@@ -208,7 +208,7 @@ impl Codec {
                 out.extend(body);
                 Ok(out)
             }
-            Self::Greeting(..) => Err(WireError::Noise("the greeting is not over".into())),
+            Self::Greeting(..) => Err(WireError::Noise("the handshake has not ended".into())),
             Self::Noise(transport) => {
                 let len = u16::try_from(body.len()).unwrap_or(u16::MAX);
                 let plain = [&kind.to_be_bytes()[..], &len.to_be_bytes(), &body].concat();
@@ -221,10 +221,10 @@ impl Codec {
         }
     }
 
-    /// Takes the next message from what came. `None` until one is there in whole.
+    /// Takes the next message from the received bytes; `None` until one is complete.
     ///
     /// # Errors
-    /// When what came is no message.
+    /// When the bytes are not a message.
     pub fn decode(&mut self, came: &mut Vec<u8>) -> Result<Option<Packet>, WireError> {
         loop {
             let found = match self {
@@ -241,7 +241,7 @@ impl Codec {
         }
     }
 
-    /// The other side says its name, and then its half of the handshake.
+    /// Handles the other side's name, and then its half of the handshake.
     fn greet(&mut self, body: &[u8]) -> Result<(), WireError> {
         let Self::Greeting(handshake, is_named) = self else {
             return Ok(());
@@ -293,7 +293,8 @@ fn take_clear(came: &mut Vec<u8>) -> Result<Option<Packet>, WireError> {
     let mut rest = came.get(1..).unwrap_or_default();
     let mut numbers = [0; 2];
     for number in &mut numbers {
-        // It ends within five bytes, or is longer than any frame is: also where all of it came at once.
+        // The number ends within five bytes, or is larger than any frame: also where all bytes arrived at
+        // once.
         match rest.iter().take(5).position(|it| it & 0x80 == 0) {
             None if rest.len() < 5 => return Ok(None),
             None => return Err(WireError::TooLong(usize::MAX)),
@@ -307,7 +308,7 @@ fn take_clear(came: &mut Vec<u8>) -> Result<Option<Packet>, WireError> {
     let Some(body) = rest.get(..len) else {
         return Ok(None);
     };
-    // Kinds of other numbers are passed over.
+    // Larger numbers become 0, which is no kind in use.
     let packet = (u16::try_from(numbers[1]).unwrap_or(0), body.to_vec());
     let taken = came.len() - rest.len() + len;
     came.drain(..taken);

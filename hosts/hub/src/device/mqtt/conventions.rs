@@ -1,78 +1,78 @@
-//! What a device hears and says at which topics, and how it says states.
+//! The topics and payloads by which a device takes commands and reports its state.
 
 use std::collections::BTreeMap;
 
 use selvedge_routine::{Number, State};
 use serde_json::Value;
 
-/// What a device hears and says at which topics.
+/// The topics and payloads by which a device takes commands and reports its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conventions {
-    /// Where it is told which state to be in.
+    /// The topic at which it takes commands.
     pub command: String,
-    /// Where it says which state it is in.
+    /// The topic at which it reports its state.
     pub state: String,
-    /// How a state is said at both.
+    /// The encoding of states at both topics.
     pub payload: Payload,
-    /// How it is asked for its state.
+    /// The request for its state.
     pub question: Option<Question>,
-    /// Where it is said whether it is there.
+    /// The topic and payloads by which it reports whether it is available.
     pub availability: Option<Availability>,
-    /// States, and the device's words for them; others are said as they are.
+    /// States, and the device's words for them; other states are sent as they are.
     pub words: BTreeMap<String, String>,
 }
 
-/// How a state is said.
+/// The encoding of a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// A command is this text, with the state for `{}`; what the device says is the state alone.
+    /// A command is this text, with the state in place of `{}`; a report is the state alone.
     Text(String),
-    /// Both are JSON objects, in which it is the value of this property. `true` and `false` are said as JSON has
-    /// them, and so are numbers.
+    /// Both are JSON objects with the state as the value of this property. `true`, `false` and numbers are
+    /// JSON's own, not strings.
     Property(String),
 }
 
-/// How a device is asked for its state.
+/// A request for a device's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// Where.
+    /// Its topic.
     pub topic: String,
-    /// What is said there.
+    /// Its payload.
     pub payload: Vec<u8>,
 }
 
-/// Where it is said whether a device is there.
+/// The topic and payloads that report whether a device is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
-    /// Where.
+    /// The topic.
     pub topic: String,
-    /// What is said when it is: as it is, or as the value of `state` in JSON.
+    /// The payload when it is available: the whole text, or the value of `state` in a JSON object.
     pub there: String,
-    /// What is said when it is gone, likewise.
+    /// The payload when it is not available, in the same form.
     pub gone: String,
 }
 
 impl Conventions {
-    /// The topics at which something is said to the device.
+    /// The topics at which the hub publishes to the device.
     pub fn says(&self) -> impl Iterator<Item = &str> {
         let question = self.question.as_ref().map(|it| it.topic.as_str());
         core::iter::once(self.command.as_str()).chain(question)
     }
 
-    /// The topics at which it is heard.
+    /// The topics at which the device publishes.
     pub fn hears(&self) -> impl Iterator<Item = &str> {
         let availability = self.availability.as_ref().map(|it| it.topic.as_str());
         core::iter::once(self.state.as_str()).chain(availability)
     }
 
-    /// What is published to have the device be in a state.
+    /// The payload of a command to be in a state.
     #[must_use]
     pub fn command_for(&self, state: &State) -> Vec<u8> {
         let word = self.word_for(state);
         match (&self.payload, state) {
             (Payload::Text(text), _) => text.replace("{}", &word).into_bytes(),
             (Payload::Property(property), State::Word(_)) => {
-                // As they are read: a device takes the text for neither of the two, or for the wrong one.
+                // As they are read: a device may take a string for neither value, or for the wrong one.
                 let value = match word.as_str() {
                     "true" => Value::Bool(true),
                     "false" => Value::Bool(false),
@@ -83,7 +83,7 @@ impl Conventions {
                     .into_bytes()
             }
             (Payload::Property(property), State::Number(_)) => {
-                // The number as it is: it is exact, and a float is not.
+                // The digits of the number: they are exact, and a float is not.
                 format!("{{{}:{word}}}", Value::from(property.as_str())).into_bytes()
             }
         }
@@ -96,8 +96,8 @@ impl Conventions {
         }
     }
 
-    /// The state that is read where a device says, in its words, that it is in this one. Where that is another
-    /// one, or none, a command to be in it is never proven.
+    /// The state that is read from a device's report of this state, in its own words. If it is another state
+    /// or `None`, a command to be in this state is never proven.
     #[must_use]
     pub fn read_back(&self, state: &State) -> Option<State> {
         match self.payload {
@@ -106,7 +106,7 @@ impl Conventions {
         }
     }
 
-    /// The state that a device says; `None` where it says something else.
+    /// The state in a device's report; `None` if the report has none.
     #[must_use]
     pub fn state_in(&self, payload: &[u8]) -> Option<State> {
         let word = match &self.payload {
@@ -134,7 +134,7 @@ impl Conventions {
         Some(number(word).map_or_else(|| State::from(word), State::Number))
     }
 
-    /// Whether the device is there, if that is said.
+    /// The device's availability, if the payload reports it.
     pub(super) fn is_there(&self, payload: &[u8]) -> Option<bool> {
         let availability = self.availability.as_ref()?;
         let text = core::str::from_utf8(payload).ok()?.trim();
@@ -149,7 +149,7 @@ impl Conventions {
     }
 }
 
-/// The longest state that a device may say, in bytes.
+/// The longest state that a device may report, in bytes.
 const STATE_MAX: usize = 256;
 
 /// A number, to the thousandth.
