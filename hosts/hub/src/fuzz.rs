@@ -1,7 +1,7 @@
 //! Fuzz targets as plain functions: they take bytes, and panic when a promise is broken.
 //!
-//! They run under libFuzzer, from the package in `fuzz/`, and in this package's tests over a committed
-//! corpus and over what the tests make.
+//! They run under libFuzzer, from the package in `fuzz/`, and in this package's tests over a committed corpus
+//! and over generated inputs.
 
 #![allow(
     clippy::unreachable,

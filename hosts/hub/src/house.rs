@@ -1,8 +1,8 @@
-//! The machines of a home together: the hub, the triggers, and what became of runs. Without I/O.
+//! The state machines of a home together: the hub, the triggers, and the records of runs. Without I/O.
 //!
-//! [`House::take`] takes what happened, and collects what changed and what is to be done. The host stores the
-//! [changes](House::take_changes) first, and then carries out the [orders](House::take_todo); so nothing of a
-//! step is seen before it is stored.
+//! [`House::take`] handles an input, and collects the changes and the orders that follow from it. The host
+//! stores the [changes](House::take_changes) first, and then carries out the [orders](House::take_todo); so
+//! no effect of a step is visible before the step is stored.
 
 mod events;
 mod record;
@@ -31,42 +31,42 @@ pub use view::{DeviceView, PlaceView, PreviewView, RunView, TakenView, View};
 
 use crate::device::Report;
 
-/// A moment: on the clock that only runs, and on the one that people read.
+/// A moment, on the monotonic clock and on the wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Since the process began.
+    /// The time since the process began.
     pub now: Time,
     /// Milliseconds since 1970.
     pub wall: u64,
 }
 
-/// What is to be done at a device, once all changes are stored.
+/// An order to a device, to carry out once all changes are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Todo {
     /// Bring it into this state.
     Set {
-        /// Which one.
+        /// The device.
         device: NodeId,
         /// The command's number.
         token: u64,
-        /// Which state.
+        /// The state.
         state: State,
-        /// When the hub gives up.
+        /// The time at which the hub gives up.
         until: Time,
     },
     /// Ask it for its state.
     Ask {
-        /// Which one.
+        /// The device.
         device: NodeId,
         /// The command's number.
         token: u64,
     },
 }
 
-/// What is to be stored before anything is done.
+/// The changes to store before anything is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Of the hub, in this order.
+    /// The steps of the hub, in this order.
     pub steps: Vec<Difference<State>>,
     /// Runs that are new or changed.
     pub runs: BTreeMap<RoutineId, Record>,
@@ -75,25 +75,25 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether there is nothing to be stored.
+    /// Returns true if nothing has to be stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.runs.is_empty() && self.forgotten.is_empty()
     }
 }
 
-/// What a house had stored.
+/// The stored state of a house.
 #[derive(Clone, Debug)]
 pub struct Memory {
     /// The hub, when it was last written in whole.
     pub base: Saved<State>,
-    /// What changed since.
+    /// The changes since.
     pub steps: Vec<Difference<State>>,
-    /// The runs of old, some of which may be unfinished.
+    /// The earlier runs, some of which may be unfinished.
     pub runs: BTreeMap<RoutineId, Record>,
 }
 
-/// Why a house cannot begin.
+/// An error that keeps a house from starting.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HouseError {
@@ -103,44 +103,44 @@ pub enum HouseError {
     /// The triggers' settings, or a routine or trigger of the file.
     #[error(transparent)]
     Trigger(#[from] trigger::Reject),
-    /// What was stored does not fit together, or not to the settings.
+    /// Stored data that do not fit together, or do not fit the settings.
     #[error(
-        "what is stored cannot be restored ({0}): raise the limits again, or put the folder aside"
+        "the stored state cannot be restored ({0}): raise the limits again, or put the folder aside"
     )]
     Damage(#[from] Damage),
-    /// The hub refuses a device.
+    /// A device that the hub rejects.
     #[error(transparent)]
     Device(#[from] Reject),
 }
 
-/// Why a routine is not run.
+/// The reason why a routine is not run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// No such routine, or no such run.
+    /// The routine or the run is unknown.
     #[error("{0}")]
     Unknown(String),
-    /// The hub refuses it.
+    /// The hub rejects it.
     #[error("{0}")]
     Hub(String),
 }
 
-/// Something that a person or a device does.
+/// An input from a device or from the clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// A device reports.
     Report(NodeId, Report),
-    /// The local clock shows this, on this day, so many seconds ahead of UTC.
+    /// The local clock has this time and day, and is this many seconds ahead of UTC.
     Clock(TimeOfDay, Date, i32),
 }
 
-/// Clocks are set forward or back at a multiple of so many seconds.
+/// Clocks are set forward or back at a multiple of this many seconds.
 const QUARTER: u32 = 900;
 
-/// What happened since the process began.
+/// Counters since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Runs that were taken.
+    /// Runs that were accepted.
     pub accepted: u64,
     /// Runs that ended, and are done.
     pub committed: u64,
@@ -150,50 +150,50 @@ pub struct Counts {
     pub done: u64,
     /// Commands that did nothing.
     pub refused: u64,
-    /// Commands of which nobody knows what they did.
+    /// Commands with an unknown outcome.
     pub unknown: u64,
 }
 
 type Moved = Result<(), Reject>;
 
-/// The machines of a home.
+/// The state machines of a home.
 #[derive(Debug)]
 pub struct House {
     hub: Driver<DurableHub<State>>,
     dispatcher: Driver<Dispatcher<State>>,
     catalogue: Catalogue,
-    /// The names of all devices, also of those that are gone and which a run that is kept had.
+    /// The names of all devices, also of devices that have left the file and that a kept run used.
     names: Catalogue,
-    /// On which terms each routine runs, by its name.
+    /// The terms of each routine, by its name.
     terms: BTreeMap<String, Terms>,
-    /// Where the sun rises.
+    /// The place for which sunrise and sunset are computed.
     location: Option<Location>,
-    /// How many seconds ahead of UTC the local clock was when it was told last.
+    /// The number of seconds that the local clock was ahead of UTC at its last reading.
     ahead: Option<i32>,
     records: Records,
     rng: ChaCha12Rng,
-    /// What the triggers know of each device.
+    /// The state of each device as known to the triggers.
     told: BTreeMap<NodeId, Option<State>>,
     changes: Changes,
     todo: Vec<Todo>,
     refused: u64,
     counts: Counts,
-    /// Why devices do not answer.
+    /// The reasons why devices do not answer.
     troubles: BTreeMap<NodeId, String>,
-    /// Whether something is to be shown that is not stored.
+    /// True if something changed that is shown and not stored.
     has_news: bool,
-    /// When it last moved.
+    /// The moment of the latest step.
     latest: Moment,
 }
 
 impl House {
-    /// A house with these devices, routines and triggers, with what it remembers.
+    /// A house with these devices, routines and triggers, and with its memory.
     ///
-    /// A device of the catalogue that is `gone` from the file is taken out, unless a routine still
-    /// needs it; then it is down.
+    /// A device in `gone`, which has left the file, is removed, unless a routine still needs it; then it is
+    /// down.
     ///
     /// # Errors
-    /// When settings, the file or what is remembered do not fit together.
+    /// When the settings, the file and the memory do not fit together.
     pub fn new(
         home: &Home,
         config: Config,
@@ -267,7 +267,7 @@ impl House {
             house.terms.insert(name.clone(), it.terms());
             house.bank(trigger::Command::Routine { name, routine }, moment)?;
         }
-        // A dispatcher counts them so.
+        // The dispatcher numbers triggers in this order.
         for (it, number) in home.triggers.iter().zip(1..) {
             let (name, trigger) = (it.name.clone(), it.trigger.clone());
             house.bank(trigger::Command::Trigger { name, trigger }, moment)?;
@@ -277,13 +277,13 @@ impl House {
         Ok(house)
     }
 
-    /// The hub as it is to be stored in whole.
+    /// The whole hub, in the form in which it is stored.
     #[must_use]
     pub const fn saved(&self) -> &Saved<State> {
         self.hub.machine().saved()
     }
 
-    /// The hub, to read from.
+    /// The hub, for reading.
     #[must_use]
     pub const fn hub(&self) -> &Hub<State> {
         self.hub.machine().hub()
@@ -295,20 +295,20 @@ impl House {
         &self.catalogue
     }
 
-    /// The devices by name, and those that are gone and which a run that is kept had: their numbers are not
-    /// free yet.
+    /// The names of devices, also of devices that have left the file and that a kept run used: their numbers
+    /// are not free yet.
     #[must_use]
     pub const fn names(&self) -> &Catalogue {
         &self.names
     }
 
-    /// What became of runs.
+    /// The records of runs.
     #[must_use]
     pub const fn records(&self) -> &Records {
         &self.records
     }
 
-    /// What was counted since the process began.
+    /// The counters since the process began.
     fn counts(&self) -> Counts {
         let overdue = self.hub().counters().timeouts;
         Counts {
@@ -317,7 +317,7 @@ impl House {
         }
     }
 
-    /// How many runs that triggers asked for were refused, and reports that came too late.
+    /// The number of runs of triggers that were refused, and of reports that came too late.
     #[must_use]
     pub const fn refused(&self) -> u64 {
         self.refused
@@ -328,10 +328,10 @@ impl House {
         self.dispatcher.machine().routines()
     }
 
-    /// Runs a routine, because a person says so. It runs once [the changes](Self::take_changes) are stored.
+    /// Runs a routine on a person's request. It runs once [the changes](Self::take_changes) are stored.
     ///
     /// # Errors
-    /// When there is no such routine, or the hub refuses it. Nothing changed.
+    /// When the routine is unknown, or the hub rejects it. Nothing changes then.
     pub fn run(&mut self, name: &str, moment: Moment) -> Result<RoutineId, Refusal> {
         let routine = self.routine(name)?;
         let submitted = self.submit(name.into(), Cause::Hand, routine, moment);
@@ -349,17 +349,17 @@ impl House {
     /// Undoes a run that is not finished.
     ///
     /// # Errors
-    /// When there is no such run, or it is finished. Nothing changed.
+    /// When the run is unknown, or finished. Nothing changes then.
     pub fn cancel(&mut self, id: RoutineId, moment: Moment) -> Result<(), Refusal> {
         self.command(Command::Cancel(id), moment).map_err(|_| {
             Refusal::Unknown(format!("run {id} is unknown, or finished: see /api/home"))
         })
     }
 
-    /// Undoes a run of this routine: the one with this number, or the latest that is not finished.
+    /// Undoes a run of this routine: the run with this number, or the latest unfinished run.
     ///
     /// # Errors
-    /// When there is none, or it is finished. Nothing changed.
+    /// When no such run is unfinished. Nothing changes then.
     pub fn cancel_of(
         &mut self,
         name: &str,
@@ -378,12 +378,12 @@ impl House {
         Ok(found)
     }
 
-    /// Takes what happened.
+    /// Handles an input.
     pub fn take(&mut self, happening: Happening, moment: Moment) {
         let moved = match happening {
             Happening::Clock(time, date, ahead) => {
                 if self.ahead.replace(ahead).is_some_and(|it| it != ahead) {
-                    // Summer time begins or ends at a full quarter of an hour: what comes from then on runs.
+                    // Summer time begins or ends at a full quarter of an hour: triggers since then run.
                     let quarter = TimeOfDay::from_seconds(time.seconds() / QUARTER * QUARTER);
                     let quarter = quarter.unwrap_or(time);
                     self.trigger(trigger::Command::Clock(quarter), moment);
@@ -397,25 +397,25 @@ impl House {
             Happening::Report(device, report) => self.on_report(device, report, moment),
         };
         if moved.is_err() {
-            // What the hub does not expect any more came after it gave up.
+            // The report came after the hub had given up the command.
             self.refuse();
         }
     }
 
-    /// When time has to pass next.
+    /// The time at which [`expire`](Self::expire) is due next.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let both = [self.hub.deadline(), self.dispatcher.deadline()];
         both.into_iter().flatten().min()
     }
 
-    /// Whether a trigger is about to come, so that the local clock is to be told before.
+    /// Returns true if a trigger is due, so that the local clock must be read first.
     #[must_use]
     pub fn is_trigger_due(&self, now: Time) -> bool {
         self.dispatcher.deadline().is_some_and(|it| it <= now)
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn expire(&mut self, moment: Moment) {
         self.latest = moment;
         let mut events = Vec::new();
@@ -433,18 +433,19 @@ impl House {
         self.tell_triggers(moment);
     }
 
-    /// What is to be stored before [`take_todo`](Self::take_todo) is carried out and answers are given.
+    /// Takes the changes, to store before [`take_todo`](Self::take_todo) is carried out and answers are
+    /// given.
     pub fn take_changes(&mut self) -> Changes {
         self.changes.forgotten.extend(self.records.take_forgotten());
         core::mem::take(&mut self.changes)
     }
 
-    /// Whether something is to be shown that is not stored.
+    /// Returns true if something changed that is shown and not stored, since the last call.
     pub const fn take_news(&mut self) -> bool {
         core::mem::replace(&mut self.has_news, false)
     }
 
-    /// What is to be done.
+    /// Takes the orders to devices.
     pub fn take_todo(&mut self) -> Vec<Todo> {
         core::mem::take(&mut self.todo)
     }

@@ -1,19 +1,19 @@
-//! A page for a browser, and what it stands on: a JSON API and server-sent events.
+//! A page for a browser, and the interfaces it uses: a JSON API and server-sent events.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `GET /` | the page: one file, which loads nothing else |
 //! | `GET /api/home` | a [`View`](crate::house::View): devices, routines, runs |
 //! | `GET /metrics` | [numbers](metrics), in the text format of Prometheus |
-//! | `GET /api/events` | the same each time that something changes, five times a second at most, as server-sent events |
+//! | `GET /api/events` | the same after each change, five times a second at most, as server-sent events |
 //! | `POST /api/routines/NAME/run` | 202 and `{"id":7}`: the run is stored, and runs |
-//! | `GET /api/routines/NAME/preview` | a [`PreviewView`](crate::house::PreviewView): what would become of it, and of others |
+//! | `GET /api/routines/NAME/preview` | a [`PreviewView`](crate::house::PreviewView): the effects on this run and on others |
 //! | `GET /api/runs/7` | a [`RunView`] |
 //! | `POST /api/runs/7/cancel` | 202 and `{"id":7}`: the run is being undone |
 //!
-//! What the hub refuses is answered `{"error":".."}`, with what was found and the mend; what the door refuses is
-//! answered with a line of text. What is posted needs no body, and none is read. A page of another site cannot
-//! post: its origin shows where it comes from.
+//! A request that the hub refuses is answered `{"error":".."}`, with the thing found and the remedy; a
+//! request that the guard refuses is answered with a line of text. A POST needs no body, and none is read. A
+//! page of another site cannot post, because its origin is checked.
 
 pub mod metrics;
 
@@ -54,7 +54,7 @@ pub fn page() -> Result<Page, NoChance> {
     Page::new(PAGE)
 }
 
-/// Answers all requests that a door lets in.
+/// Answers all requests that the guard lets in.
 pub fn router(
     told: watch::Receiver<Json>,
     requests: Sender<Request>,
@@ -100,7 +100,7 @@ struct Error {
 }
 
 fn json(status: StatusCode, it: &impl Serialize) -> Response {
-    // There is no map in it whose keys are no texts, which is all that could go wrong.
+    // Only a map with keys that are not strings can fail, and no such map is written.
     let text = serde_json::to_string(it).unwrap_or_default();
     (status, JSON, text).into_response()
 }

@@ -3,7 +3,7 @@
 //! [`selvedge_safehome`] decides the order of commands at each device and undoes runs that fail; its page
 //! states its promises. This crate runs it with a clock, a disk and devices.
 //!
-//! | part | what it does |
+//! | part | purpose |
 //! |---|---|
 //! | [`mod@file`] | reads the file of a home: devices and how they are reached, routines, triggers |
 //! | [`device`] | the drivers: they carry out orders at a device and report outcomes and states |

@@ -1,22 +1,22 @@
-//! What the hub says and hears at a broker.
+//! The messages between the hub and a broker.
 //!
-//! | topic | what is said there | retained |
+//! | topic | message | retained |
 //! |---|---|---|
 //! | `selvedge/status` | `online`, or `offline`, by the hub or as its last will | yes |
-//! | `selvedge/runs` | `{"runs":1,"waits":0}`: how many run, and how many wait | yes |
+//! | `selvedge/runs` | `{"runs":1,"waits":0}`: the numbers of running and of waiting runs | yes |
 //! | `selvedge/device/NAME/state` | `{"state":"on","up":true}` | yes |
 //! | `selvedge/routine/NAME/last` | the latest [run](RunView) of a routine, each time that it changes | yes |
 //! | `selvedge/run/7` | a run, each time that it changes | no |
 //! | `selvedge/routine/NAME/run` | to the hub: run it; `PRESS`, or nothing | no |
-//! | `selvedge/routine/NAME/cancel` | to the hub: undo its latest run, or the one whose number is said | no |
-//! | `selvedge/routine/NAME/answer` | what became of that: `{"id":7}` or `{"error":".."}` | no |
+//! | `selvedge/routine/NAME/cancel` | to the hub: undo its latest run, or the run with the number in the payload | no |
+//! | `selvedge/routine/NAME/answer` | the answer to both: `{"id":7}` or `{"error":".."}` | no |
 //!
-//! In a NAME, `/`, `+`, `#` and control characters are `_`. What is retained never has anything run: a request
+//! In a NAME, `/`, `+`, `#` and control characters are `_`. A retained message never starts a run: a request
 //! that a broker retained is answered with an error. At most [`ASKED`] requests wait for their answers.
 //!
-//! Home Assistant discovers a button and a sensor for each routine, and sensors for what runs and waits
-//! ([`announce`]). What the hub announced, or had retained of devices and routines, and does not have any more is
-//! taken back.
+//! Home Assistant discovers a button and a sensor for each routine, and sensors for the numbers of running
+//! and waiting runs ([`announce`]). The hub removes its retained announcements and states of devices and
+//! routines that no longer exist.
 
 pub mod announce;
 mod hearing;
@@ -50,58 +50,58 @@ use crate::file::{BrokerShape, MqttError, Place};
 use crate::house::{RunView, View};
 use crate::keeper::Request;
 
-/// How many requests may wait for their answers.
+/// The number of requests that may wait for their answers.
 pub const ASKED: usize = 64;
-/// The longest packet that the hub says, in bytes.
+/// The longest packet that the hub sends, in bytes.
 const PACKET_MAX: usize = 64 * 1024;
-/// The longest packet that it takes, and the broker inside, in bytes: a longer one ends the connection.
+/// The longest packet that the hub and the broker inside receive, in bytes: a longer one ends the connection.
 const INCOMING_MAX: usize = 1024 * 1024;
-/// How much may wait to be said; what is more is left out, and counted.
+/// The number of messages that may wait to be sent; further messages are dropped, and counted.
 const WAITING: usize = 1_024;
 
-/// The environment's name for the password.
+/// The environment variable with the password.
 pub const PASSWORD: &str = "SELVEDGE_HUB_MQTT_PASSWORD";
 
 const DIALECT: Dialect = Dialect {
     packet_max: PACKET_MAX,
     incoming_max: INCOMING_MAX,
-    // Whether it was retained is looked at where it is heard.
+    // The receiver looks at the retained flag.
     takes_retained: |_| true,
     credentials: "hub.mqtt.user and SELVEDGE_HUB_MQTT_PASSWORD",
     certificates: "hub.mqtt.ca",
 };
 
-/// Why there is no MQTT.
+/// An error that keeps MQTT from starting.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PostError {
-    /// The file.
+    /// An error in the file.
     #[error(transparent)]
     Shape(#[from] MqttError),
-    /// A certificate.
+    /// An error in a certificate or its key.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The users of the broker inside.
+    /// An error in the users of the broker inside.
     #[error(transparent)]
     Users(#[from] UsersError),
     /// A name without a password, or the other way round.
-    #[error("hub.mqtt.user and SELVEDGE_HUB_MQTT_PASSWORD belong together: say both, or neither")]
+    #[error("hub.mqtt.user and SELVEDGE_HUB_MQTT_PASSWORD belong together: set both, or neither")]
     Password,
     /// The broker inside does not start.
     #[error("hub.mqtt.listen: cannot listen at {0}: {1}: choose another address")]
     Listen(SocketAddr, io::Error),
-    /// This program has no broker.
+    /// A program without a broker.
     #[error("hub.mqtt.listen: this program was built without a broker: name one with \"broker\"")]
     NoBroker,
-    /// Two names that are one in a topic.
-    #[error("{0:?} and {1:?} are one name in a topic of MQTT: rename one of them")]
+    /// Two names that are the same in a topic.
+    #[error("{0:?} and {1:?} are the same name in a topic of MQTT: rename one of them")]
     Twice(String, String),
     /// A thread does not start.
-    #[error("cannot start a thread: {0}: see how many this process may have")]
+    #[error("cannot start a thread: {0}: raise the limit on threads of this process")]
     Thread(io::Error),
 }
 
-/// How the broker is gone to, once all that can be wrong with it was looked at.
+/// The settings for the connection to the broker, all checked.
 #[derive(Debug)]
 pub struct Way {
     shape: BrokerShape,
@@ -111,10 +111,10 @@ pub struct Way {
 }
 
 impl Way {
-    /// Reads the files that a home names; they are looked for beside it.
+    /// Reads the files that a home names, relative to the folder `beside`.
     ///
     /// # Errors
-    /// When one of them, or the password, is not as it has to be.
+    /// When one of them, or the password, is invalid.
     pub fn new(
         shape: &BrokerShape,
         beside: &Path,
@@ -143,7 +143,7 @@ impl Way {
         })
     }
 
-    /// Starts the broker inside, if there is to be one. Returns where the broker is for the hub.
+    /// Starts the broker inside, if the settings have one. Returns the address of the broker for the hub.
     fn broker(&self) -> Result<Address, PostError> {
         match self.shape.place()? {
             Place::At(address) => Ok(address),
@@ -164,14 +164,14 @@ impl Way {
             access: &self.access,
             users: self.users.as_ref(),
             identity: self.identity.as_ref(),
-            // As long as those that other brokers take: a Zigbee2MQTT says all its devices in one.
+            // As long as other brokers allow: Zigbee2MQTT sends all its devices in one packet.
             packet_max: INCOMING_MAX,
-            // What a device missed it does not do later.
+            // A device does not carry out later a command that it missed.
             keeps_sessions: false,
         };
         let inside = broker::start(settings);
         let inside = inside.map_err(|it| PostError::Listen(listen, it))?;
-        // Behind its front it is elsewhere.
+        // Behind its front it has another address.
         Ok(inside.unwrap_or_else(|| Address {
             host: listen.ip().to_string(),
             port: listen.port(),
@@ -179,10 +179,10 @@ impl Way {
     }
 }
 
-/// What the keeper tells.
+/// The updates from the keeper.
 #[derive(Debug)]
 pub struct Told {
-    /// What is shown of the house.
+    /// The view of the house.
     pub view: watch::Receiver<Arc<View>>,
     /// Each run that changed.
     pub runs: mpsc::Receiver<RunView>,
@@ -190,7 +190,7 @@ pub struct Told {
     pub latest: Vec<RunView>,
 }
 
-/// Where each run that changed is told.
+/// A channel for each run that changed.
 #[must_use]
 pub fn runs() -> (mpsc::Sender<RunView>, mpsc::Receiver<RunView>) {
     mpsc::channel(WAITING)
@@ -199,15 +199,15 @@ pub fn runs() -> (mpsc::Sender<RunView>, mpsc::Receiver<RunView>) {
 /// The names in a house.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Of the devices in the file.
+    /// The devices in the file.
     pub devices: BTreeSet<String>,
-    /// Of those that are gone from it and still in use.
+    /// The devices that have left the file and are still in use.
     pub gone: BTreeSet<String>,
-    /// Of the routines.
+    /// The routines.
     pub routines: BTreeSet<String>,
 }
 
-/// The hub's place at its broker.
+/// The hub's connection to its broker.
 #[derive(Debug)]
 pub struct Post {
     link: Arc<Link>,
@@ -215,10 +215,10 @@ pub struct Post {
 }
 
 impl Post {
-    /// Goes to the broker, and stays there. What is asked for goes to the keeper.
+    /// Connects to the broker, and stays connected. Requests go to the keeper.
     ///
     /// # Errors
-    /// When the broker inside does not start, or names meet.
+    /// When the broker inside does not start, or two names are the same in a topic.
     pub fn open(
         way: &Way,
         names: &Names,
@@ -243,7 +243,7 @@ impl Post {
                 Place::Inside(_) => way.access.in_the_clear(),
                 Place::At(_) => way.access.clone(),
             },
-            // What was asked for while the hub was away is not run when it comes back.
+            // A request that was made while the hub was away is not run when it returns.
             session: Session::Clean,
             filters: topics.filters().chain(by_topic.keys().cloned()).collect(),
             asides: topics.own_filters().collect(),
@@ -287,13 +287,13 @@ impl Post {
         Arc::clone(&self.link)
     }
 
-    /// Says that the hub is gone, where it ends by itself.
+    /// Publishes that the hub is offline, when it ends by itself.
     pub fn farewell(&self) {
         let said = self
             .link
             .retain(&self.topics.status(), announce::OFFLINE.into());
         if let Err(why) = said {
-            // Then its last will says so.
+            // Then its last will does so.
             tracing::debug!(%why, "no farewell");
         }
     }

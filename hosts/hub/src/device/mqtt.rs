@@ -1,8 +1,8 @@
-//! Devices that hear and say their states at topics of MQTT.
+//! Devices that take commands and report their states at topics of MQTT.
 //!
-//! A command is published once, at quality of service 0, and not retained: a broker keeps nothing of it for a
-//! device that is away, which would carry it out when it comes back. Proof that it was done is that the device
-//! says the state afterwards; what a broker retained proves nothing.
+//! A command is published once, at quality of service 0, and not retained: otherwise a broker would keep it
+//! for a device that is away, which would carry it out when it returns. The proof that it was carried out is
+//! a report of the state by the device afterwards; a retained message proves nothing.
 
 mod conventions;
 
@@ -24,39 +24,39 @@ use super::{Device, Heard, half_way};
 // That is harmless: the command asks for the same state, and one broker delivers commands in order, so it cannot
 // overtake a later one.
 
-/// How long to wait before a device that does not answer is asked again.
+/// The wait before a device that does not answer is asked again.
 const RETRY: Duration = Duration::from_millis(500);
-/// How long to wait before a command that found no room is tried again.
+/// The wait before a command that found no room is tried again.
 const FULL: Duration = Duration::from_millis(20);
-/// How much of the time before the hub gives up is left for saying so.
+/// The time before the hub gives up that is left for the report of a refusal.
 const MARGIN: Duration = Duration::from_millis(400);
-/// How long a command may still act that was published and not answered: a guess, which a file may overrule. A
-/// broker keeps what it could not hand on until it notices that a device is gone.
+/// The time for which a published command without an answer may still take effect: a guess, which a file may
+/// override. A broker keeps messages that it could not deliver until it notices that a device has left.
 const LATENESS: Span = Span::secs(10);
 
-/// What is known of a device from what was published.
+/// The state of a device, as known from published messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Known {
-    /// Whether the broker is there. What follows was said since.
+    /// True if the broker is connected. The fields below are from messages since then.
     is_up: bool,
-    /// Whether the device is there, if that was said.
+    /// The device's availability, if it was reported.
     is_there: Option<bool>,
-    /// The state that was said last.
+    /// The state that was reported last.
     state: Option<State>,
-    /// Whether the device said a state, which a broker did not retain.
+    /// True if the device reported a state in a message that was not retained.
     is_fresh: bool,
-    /// How often it did, ever.
+    /// The number of such reports since the start.
     said: u64,
 }
 
 impl Known {
-    /// Whether something can be said to the device.
+    /// Returns true if a message can reach the device.
     fn is_here(&self) -> bool {
         self.is_up && self.is_there != Some(false)
     }
 }
 
-/// Where what is published about a device is heard.
+/// The receiver of published messages about a device.
 #[derive(Clone, Debug)]
 pub struct Ear {
     how: Arc<Conventions>,
@@ -64,12 +64,12 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// The topics at which it hears.
+    /// The topics that it listens to.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
         self.how.hears()
     }
 
-    /// The broker is there, or is not. What was known before is not known any more.
+    /// Handles a change of the connection to the broker. Earlier knowledge is dropped.
     pub fn on_link(&self, is_up: bool) {
         self.known.send_modify(|it| {
             *it = Known {
@@ -80,7 +80,7 @@ impl Ear {
         });
     }
 
-    /// Something was published. Returns whether it is understood.
+    /// Handles a published message. Returns true if it is understood.
     pub fn on_published(&self, topic: &str, payload: &[u8], is_retained: bool) -> bool {
         let mut is_understood = false;
         if topic == self.how.state
@@ -100,7 +100,7 @@ impl Ear {
             is_understood = true;
             self.known.send_modify(|it| {
                 if !is_there {
-                    // It may come back as something else.
+                    // It may return in another state.
                     (it.state, it.is_fresh) = (None, false);
                 }
                 it.is_there = Some(is_there);
@@ -110,29 +110,29 @@ impl Ear {
     }
 }
 
-/// A device that hears and says its state at topics.
+/// A device that takes commands and reports its state at topics.
 #[derive(Debug)]
 pub struct Mqtt {
     how: Arc<Conventions>,
     link: Arc<Link>,
     known: watch::Receiver<Known>,
-    /// What it had said when it was told something that it did not answer: only what it says since counts.
+    /// The number of its reports when it left a command unanswered: only later reports count.
     doubt: Option<u64>,
-    /// What was told of it last: how much it had said, and whether it was gone.
+    /// The last report to the hub: the device's number of reports, and true if it was not available.
     told: (u64, bool),
 }
 
 impl Mqtt {
-    /// The state that it is in, as far as that is known without a question.
+    /// The state that it is in, as far as it is known without a question.
     fn state(&self) -> Option<State> {
         let known = self.known.borrow();
-        // What a broker retained counts where the device is there, and nothing else is in doubt.
+        // A retained message counts if the device is available and no command is in doubt.
         let is_said = known.is_fresh || known.is_there == Some(true);
         let is_sure = is_said && self.doubt.is_none_or(|said| known.said > said);
         known.state.clone().filter(|_| known.is_here() && is_sure)
     }
 
-    /// The next state that it says after so many.
+    /// The next state that it reports after this number of reports.
     async fn next(&mut self, said: u64) -> Option<State> {
         let known = self
             .known
@@ -140,7 +140,7 @@ impl Mqtt {
         known.await.ok()?.state.clone()
     }
 
-    /// Asks; returns whether that was possible.
+    /// Asks for the state; returns true if that was possible.
     fn question(&self) -> bool {
         let is_here = self.known.borrow().is_here();
         let question = self.how.question.as_ref().filter(|_| is_here);
@@ -149,7 +149,7 @@ impl Mqtt {
     }
 }
 
-/// A device whose broker is not known yet.
+/// A device without its broker yet.
 #[derive(Debug)]
 pub struct Unlinked {
     how: Arc<Conventions>,
@@ -157,7 +157,7 @@ pub struct Unlinked {
 }
 
 impl Unlinked {
-    /// A device, and where what is published about it is to be told.
+    /// A device, and the receiver of messages about it.
     #[must_use]
     pub fn new(how: Conventions) -> (Self, Ear) {
         let how = Arc::new(how);
@@ -169,13 +169,13 @@ impl Unlinked {
         (Self { how, known }, ear)
     }
 
-    /// For how long a command may still act after its outcome came back unknown.
+    /// The time for which a command may still take effect after its outcome was unknown.
     #[must_use]
     pub const fn lateness() -> Span {
         LATENESS
     }
 
-    /// The device, at this broker.
+    /// The device, with the link to its broker.
     #[must_use]
     pub fn link(self, link: Arc<Link>) -> Mqtt {
         Mqtt {
@@ -197,7 +197,7 @@ impl Device for Mqtt {
     async fn set(&mut self, state: &State, until: Instant) -> Outcome {
         let last = half_way(until, 2 * MARGIN);
         let command = self.how.command_for(state);
-        // Until something is sent, it can be waited for: for the device, and for room among what is said.
+        // Until the command is sent, it can wait: for the device, and for room among outgoing messages.
         let said = loop {
             let ready = timeout_at(last.into(), self.known.wait_for(Known::is_here)).await;
             let Ok(Ok(said)) = ready.map(|it| it.map(|it| it.said)) else {
@@ -213,7 +213,7 @@ impl Device for Mqtt {
                 Err(_) => sleep(FULL).await,
             }
         };
-        // This may be dropped at any point from here on.
+        // This future may be dropped at any point from here on.
         self.doubt = Some(said);
         let mut next = half_way(until, Duration::MAX);
         while Instant::now() < until {
@@ -233,7 +233,7 @@ impl Device for Mqtt {
         if self.question() {
             return self.next(said).await;
         }
-        // It cannot be asked: what it said since counts, and what a broker retained proves nothing.
+        // It cannot be asked: its reports since then count, and a retained message proves nothing.
         let is_fresh = self.known.borrow().is_fresh;
         self.state().filter(|_| is_fresh)
     }

@@ -1,4 +1,4 @@
-//! Which states a device can be in, by how it is reached.
+//! Checks that devices can be in the states that a file names.
 
 use selvedge_routine::State;
 use selvedge_routine::file::Mention;
@@ -11,40 +11,40 @@ use crate::device::relay;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The device is on or off.
+    /// A state other than on and off, of a device that has no others.
     #[error(
         "{at}: {device:?} is a plug, and {state} is no state of it: write on or off, at line {line} column {column}",
         state = written(state)
     )]
     NotForPlug {
-        /// Where, as in `routines[2].CommandList[1]`.
+        /// The place, as in `routines[2].CommandList[1]`.
         at: String,
-        /// Which device.
+        /// The device.
         device: String,
-        /// Which state.
+        /// The state.
         state: State,
         /// The line, from 1.
         line: usize,
         /// The column, in characters from 1.
         column: usize,
     },
-    /// What the device says when it is so is read as another state, or as none. So no command to be so would be
-    /// proven, and no clause that asks for it would hold.
+    /// The device's report of this state is read as another state, or as none. So no command to be in it
+    /// would be proven, and no clause that asks for it would hold.
     #[error(
-        "{at}: {device:?} is never in the state {state}: what it says then is read as {read}: {mend}, at line {line} \
+        "{at}: {device:?} is never in the state {state}: its report of it is read as {read}: {mend}, at line {line} \
          column {column}",
         state = written(state),
         read = read.as_ref().map_or("none".into(), written),
         mend = mend(read.as_ref())
     )]
     ReadAsOther {
-        /// Where, as in `routines[2].CommandList[1]`.
+        /// The place, as in `routines[2].CommandList[1]`.
         at: String,
-        /// Which device.
+        /// The device.
         device: String,
-        /// Which state.
+        /// The state.
         state: State,
-        /// What is read instead.
+        /// The state that is read instead, if any.
         read: Option<State>,
         /// The line, from 1.
         line: usize,
@@ -53,7 +53,7 @@ pub enum StateError {
     },
 }
 
-/// As a file has it.
+/// The state as a file has it.
 fn written(state: &State) -> String {
     match state {
         State::Number(number) => number.to_string(),
@@ -68,7 +68,7 @@ fn mend(read: Option<&State>) -> String {
     }
 }
 
-/// Whether the device can be in the state that is named.
+/// Checks that the device can be in the state that is named.
 pub(super) fn check(file: &HomeFile, mention: Mention) -> Result<(), StateError> {
     let Mention {
         device,

@@ -1,4 +1,4 @@
-//! What the hub says: what is to be stored, to be done, and to be known of runs.
+//! Handling of the hub's events: changes to store, orders to devices, and records of runs.
 
 use selvedge_core::{Input, NodeId};
 use selvedge_routine::{Catalogue, Routine, State};
@@ -21,7 +21,7 @@ impl House {
         let accepted = events.iter().find_map(accepted);
         debug_assert!(accepted.is_some(), "a routine that is taken is accepted");
         let id = accepted.ok_or(Reject::Empty)?;
-        // Before the events: those of this run change its record.
+        // Before the events, because events of this run change its record.
         self.counts.accepted += 1;
         self.changes.runs.insert(id, record.clone());
         self.records.insert(id, record);
@@ -80,7 +80,7 @@ impl House {
                 self.note(routine, |it, names| it.on_aborted(why, &undo, names, wall));
             }
             Event::Ordered(placed) => {
-                // What happens to a device is seen by its state.
+                // Other events in the order are visible in the states of devices.
                 if let Placed::Routine(id) = placed {
                     let place = self.records.next_place();
                     self.note(id, |it, _| it.place = Some(place));

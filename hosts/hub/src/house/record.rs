@@ -1,4 +1,4 @@
-//! What became of a run, for people.
+//! The record of a run, for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use selvedge_routine::{Catalogue, Routine};
 use selvedge_safehome::{AbortReason, RoutineId, SkipReason, UndoStatus};
 use serde::{Deserialize, Serialize};
 
-/// How many runs that are finished are kept.
+/// The number of finished runs that are kept.
 pub const KEPT: usize = 1_000;
 
-/// Who or what asked for a run.
+/// The origin of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cause {
@@ -21,54 +21,54 @@ pub enum Cause {
     Trigger,
 }
 
-/// A run: what it was to do, and what became of it. Times are milliseconds since 1970.
+/// A run: its commands, and their outcome. Times are milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The routine's name.
     pub name: String,
-    /// Who asked for it.
+    /// The origin of the run.
     pub cause: Cause,
-    /// What it was to do.
+    /// The commands of the run.
     pub routine: Routine<State>,
-    /// When it came.
+    /// The time at which it was requested.
     pub came: u64,
-    /// When its first command was issued.
+    /// The time at which its first command was issued.
     pub started: Option<u64>,
-    /// Why it is going to be undone, if it is.
+    /// The reason why it will be undone, if it will be.
     pub aborting: Option<String>,
-    /// When and how it ended.
+    /// The time and the kind of its end.
     pub ended: Option<(u64, End)>,
-    /// Its commands that were passed over, from 0, and why.
+    /// Its skipped commands, by number from 0, and the reasons.
     pub skipped: Vec<(u16, String)>,
-    /// Its place in the order that explains the end: from 1.
+    /// Its place in the serial order that explains the end state: from 1.
     pub place: Option<u64>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
-    /// All was done, but what was passed over.
+    /// All commands were done, except skipped ones.
     Committed,
     /// It is undone.
     Aborted {
-        /// Why.
+        /// The reason.
         why: String,
-        /// What became of the devices that it had commanded, by their names.
+        /// The outcome at each device that it had commanded, by the devices' names.
         undo: Vec<(String, Undone)>,
     },
 }
 
-/// What becomes of a device after a run was aborted.
+/// The outcome of undoing an aborted run at a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Undone {
-    /// Nothing was to be done.
+    /// Nothing had to be undone.
     NotNeeded,
-    /// It is brought back.
+    /// It is being restored.
     Begun,
-    /// It is brought back when it is there again.
+    /// It will be restored when it is up again.
     Pending,
-    /// It was brought back.
+    /// It was restored.
     Restored,
     /// It refuses.
     Stuck,
@@ -131,7 +131,7 @@ impl Record {
         self.skipped.push((step, skipped(why, catalogue)));
     }
 
-    /// Whether nothing more is told of it.
+    /// Returns true if its record is complete.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         match &self.ended {
@@ -142,14 +142,14 @@ impl Record {
     }
 }
 
-/// The runs that are not finished, and the latest of those that are.
+/// The unfinished runs, and the latest finished ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Records {
     runs: BTreeMap<RoutineId, Record>,
-    /// How many are over.
+    /// The number of complete records.
     over: usize,
     places: u64,
-    /// Those that were forgotten since this was asked last.
+    /// The runs that were forgotten since this list was last taken.
     forgotten: Vec<RoutineId>,
 }
 
@@ -169,7 +169,7 @@ impl Records {
         core::mem::take(&mut self.forgotten)
     }
 
-    /// The latest first.
+    /// The runs, the latest first.
     pub fn latest(&self) -> impl Iterator<Item = (RoutineId, &Record)> {
         self.runs.iter().rev().map(|(&id, it)| (id, it))
     }
@@ -180,7 +180,7 @@ impl Records {
         self.runs.get(&id)
     }
 
-    /// The devices of all that are kept.
+    /// The devices of all kept runs.
     pub(super) fn devices(&self) -> BTreeSet<NodeId> {
         let routines = self.runs.values().map(|it| &it.routine);
         routines.flat_map(Routine::devices).collect()
@@ -190,7 +190,7 @@ impl Records {
         self.runs.insert(id, record);
     }
 
-    /// Notes what became of a run. Returns it if it is kept.
+    /// Changes the record of a run. Returns the record if it is kept.
     pub(super) fn note(
         &mut self,
         id: RoutineId,
@@ -202,7 +202,7 @@ impl Records {
         self.over += usize::from(record.is_over() && !was_over);
         if self.over > KEPT {
             let last = Some(self.places);
-            // The last place stays, for the next one is behind it.
+            // The last place stays, because the next place follows from it.
             let mut others = self
                 .runs
                 .iter()
@@ -216,7 +216,8 @@ impl Records {
         self.runs.get(&id)
     }
 
-    /// What was begun on this device, or was to be, ended so. Returns the runs of which it was. O(runs).
+    /// Ends the undoing at this device, begun or pending, in this way. Returns the runs that it was for.
+    /// O(runs).
     pub(super) fn undone(&mut self, device: &str, end: Undone) -> Vec<RoutineId> {
         let mut changed = Vec::new();
         for (&id, record) in &mut self.runs {
@@ -232,7 +233,7 @@ impl Records {
         changed
     }
 
-    /// The next place in the order that explains the end.
+    /// The next place in the serial order that explains the end state.
     pub(super) const fn next_place(&mut self) -> u64 {
         self.places += 1;
         self.places

@@ -1,4 +1,4 @@
-//! What devices report.
+//! Handling of the devices' reports.
 
 use selvedge_core::{Delta, Input, Member, NodeId};
 use selvedge_routine::State;
@@ -22,14 +22,16 @@ impl House {
                 };
                 let is_awaited = self.hub().in_flight(device) == Some(token);
                 match self.command(command, moment) {
-                    // The hub has given it up, and says so; or it was asked about and does not answer.
+                    // The hub has given up the command, and reports that; or a question about it has no
+                    // answer.
                     Err(_) if outcome == Outcome::Unknown => return Ok(()),
                     told => told?,
                 }
                 match outcome {
                     Outcome::Done => self.counts.done += 1,
                     Outcome::Refused => self.counts.refused += 1,
-                    // One that was overdue is counted by the hub; this is what asking about it gave.
+                    // The hub counts a command that is overdue; this is then the result of a question about
+                    // it.
                     Outcome::Unknown => self.counts.unknown += u64::from(is_awaited),
                 }
                 Ok(())
@@ -42,7 +44,7 @@ impl House {
                 };
                 self.command(command, moment)
             }
-            // What is known already is no step, which would be stored.
+            // A state that is known already makes no step, because a step is stored.
             Report::Observed(state) if self.is_no_news(device, &state) => Ok(()),
             Report::Observed(state) => self.command(Command::Observed { device, state }, moment),
             Report::Up => self.step(Input::Membership(Delta::Joined(member)), moment),
@@ -55,7 +57,8 @@ impl House {
         }
     }
 
-    /// Whether the hub knows this already. While a command is on its way, each state says what became of it.
+    /// Returns true if the hub knows this already. While a command is on its way, each state may show its
+    /// outcome.
     fn is_no_news(&self, device: NodeId, state: &State) -> bool {
         let hub = self.hub();
         hub.in_flight(device).is_none() && hub.state(device) == Some(state)

@@ -1,4 +1,4 @@
-//! What the triggers are told, and the runs for which they ask.
+//! The inputs of the triggers, and the runs that they request.
 
 use selvedge_core::{Effect, Input, NodeId};
 use selvedge_routine::State;
@@ -8,7 +8,7 @@ use selvedge_routine::trigger::{self, Day};
 use super::{Cause, House, Moment};
 
 impl House {
-    /// What this day is like, here.
+    /// The weekday of this date, and its sunrise and sunset at this place.
     pub(super) fn day(&self, date: Date, ahead: i32) -> Option<Day> {
         match self.location {
             Some(location) => date.at(location, ahead),
@@ -68,7 +68,7 @@ impl House {
         }
     }
 
-    /// Something was asked for that is refused, and nobody is there to be told.
+    /// Counts a refused input that has no caller to answer.
     pub(super) const fn refuse(&mut self) {
         self.refused += 1;
         self.has_news = true;

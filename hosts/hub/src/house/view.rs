@@ -1,4 +1,4 @@
-//! What is shown of a house, as JSON.
+//! The view of a house, as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{Cause, Counts, End, House, Moment, Record, Refusal, Undone};
 
-/// How many runs are shown.
+/// The number of runs that are shown.
 const SHOWN: usize = 50;
 
 /// A house at a moment.
@@ -19,11 +19,11 @@ pub struct View {
     pub devices: Vec<DeviceView>,
     /// The names of the routines that can be run, sorted.
     pub routines: Vec<String>,
-    /// Those that are not finished and the latest of the others, the latest first.
+    /// The unfinished runs and the latest others, the latest first.
     pub runs: Vec<RunView>,
-    /// How many runs of triggers were refused, and reports that came too late.
+    /// The number of runs of triggers that were refused, and of reports that came too late.
     pub refused: u64,
-    /// What happened since the process began.
+    /// Counters since the process began.
     pub counts: Counts,
 }
 
@@ -34,24 +34,24 @@ pub struct DeviceView {
     pub name: String,
     /// Its state, if that is known: a word or a number, as text.
     pub state: Option<String>,
-    /// Whether it is up.
+    /// True if it is up.
     pub up: bool,
-    /// Why it is not, with the mend, if that is known.
+    /// The reason why it is not up, with the remedy, if it is known.
     pub why: Option<String>,
-    /// Who has it, and who comes next, in their order.
+    /// The runs that have a place in its order, in that order.
     pub lineage: Vec<PlaceView>,
 }
 
-/// The place of a run in the order of a device. Times are milliseconds since 1970, as is planned.
+/// The place of a run in the order of a device. Times are milliseconds since 1970, as planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlaceView {
     /// The number of the run.
     pub run: u64,
-    /// `planned`, `begun`, or `over` where it may still be undone.
+    /// `planned`, `begun`, or `over` if it may still be undone.
     pub stage: &'static str,
-    /// From when.
+    /// The start.
     pub start: u64,
-    /// Until when.
+    /// The end.
     pub end: u64,
 }
 
@@ -62,44 +62,44 @@ pub struct RunView {
     pub id: u64,
     /// The routine's name.
     pub name: String,
-    /// Who asked for it.
+    /// The origin of the run.
     pub cause: Cause,
-    /// When it came.
+    /// The time at which it was requested.
     pub came: u64,
-    /// When its first command was issued.
+    /// The time at which its first command was issued.
     pub started: Option<u64>,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended: Option<u64>,
     /// `waits`, `runs`, `aborting`, `done` or `undone`.
     pub what: &'static str,
-    /// Why it is undone, or what it waits for.
+    /// The reason why it is undone, or why it waits.
     pub why: Option<String>,
-    /// Since when it waits for that.
+    /// The time since which it waits.
     pub since: Option<u64>,
-    /// Until when at most, as is planned.
+    /// The latest end of the wait, as planned.
     pub until: Option<u64>,
-    /// What became of its devices after it was undone, or of commands that were passed over.
+    /// The outcomes at its devices after it was undone, and the reasons for skipped commands.
     pub notes: Vec<String>,
-    /// What it does, one command after the other.
+    /// Its commands, in their order.
     pub steps: Vec<String>,
-    /// How many commands are behind it, while it is not finished.
+    /// The number of commands behind it, while it is not finished.
     pub at: Option<u16>,
-    /// Its place in the order that explains the end.
+    /// Its place in the serial order that explains the end state.
     pub place: Option<u64>,
 }
 
-/// What would become of a run, and of others for its sake.
+/// The effects that a run would have on itself and on others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PreviewView {
-    /// What it would wait for; `null` if it began at once.
+    /// The reason why it would wait; `null` if it would begin at once.
     pub waits: Option<String>,
-    /// Until when at most, as is planned: milliseconds since 1970.
+    /// The latest end of the wait, as planned: milliseconds since 1970.
     pub until: Option<u64>,
     /// The runs that it would supersede: they would be undone.
     pub superseded: Vec<u64>,
     /// The runs from which it would take a device: they would be undone.
     pub preempted: Vec<TakenView>,
-    /// The runs whose hold it would cut short.
+    /// The runs that would lose a hold before its end.
     pub cut_short: Vec<TakenView>,
 }
 
@@ -128,7 +128,7 @@ fn shown(state: &State) -> String {
 }
 
 impl House {
-    /// What is shown of it. Takes time in proportion to devices, routines and the runs that are shown.
+    /// The view of the house. Takes time in proportion to devices, routines and the runs that are shown.
     #[must_use]
     pub fn view(&self) -> View {
         let hub = self.hub();
@@ -155,8 +155,8 @@ impl House {
         }
     }
 
-    /// The latest run that is kept of each routine that can be run, by the routines' names. Takes time in
-    /// proportion to the runs that are kept.
+    /// The latest kept run of each routine that can be run, by the routines' names. Takes time in proportion
+    /// to the kept runs.
     #[must_use]
     pub fn latest_runs(&self) -> Vec<RunView> {
         let at: BTreeMap<_, _> = self.hub().unfinished().collect();
@@ -172,7 +172,7 @@ impl House {
             .collect()
     }
 
-    /// What is shown of a run.
+    /// The view of a run.
     #[must_use]
     pub fn run_view(&self, id: RoutineId, record: &Record) -> RunView {
         let mut unfinished = self.hub().unfinished();
@@ -180,7 +180,7 @@ impl House {
         self.shown(id, record, at)
     }
 
-    /// What is shown of a run that has come to this command.
+    /// The view of a run that has reached this command.
     fn shown(&self, id: RoutineId, record: &Record, at: Option<u16>) -> RunView {
         let steps = record.routine.steps.iter();
         let steps = steps.map(|it| format!("{}: {}", self.named(it.device), it.value));
@@ -236,7 +236,7 @@ impl House {
         }
     }
 
-    /// A time, on the clock that people read.
+    /// A time, on the wall clock.
     fn wall(&self, time: Time) -> u64 {
         let Moment { now, wall } = self.latest;
         let (past, future) = (now.since(time), time.since(now));
@@ -244,10 +244,10 @@ impl House {
         shown.saturating_sub(past.0 / 1_000)
     }
 
-    /// What would become of a routine, if it were run now.
+    /// The effects that a run of this routine would have now.
     ///
     /// # Errors
-    /// When there is no such routine, or the hub would refuse it.
+    /// When the routine is unknown, or the hub would reject it.
     pub fn preview(&self, name: &str, moment: Moment) -> Result<PreviewView, Refusal> {
         let routine = self.routine(name)?;
         let terms = self.terms.get(name).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What a house does, in numbers, in the text format of Prometheus.
+//! The metrics of a house, in the text format of Prometheus.
 //!
-//! | metric | what it counts |
+//! | metric | meaning |
 //! |---|---|
 //! | `selvedge_hub_runs_accepted_total` | runs that were taken, since the process began |
 //! | `selvedge_hub_runs_ended_total` | runs that ended, by `end`: `done` or `undone` |
@@ -8,7 +8,7 @@
 //! | `selvedge_hub_commands_total` | commands, by `outcome`: `done`, `refused` or `unknown` |
 //! | `selvedge_hub_runs` | runs that are not finished, by `what`: `waits`, `runs` or `aborting` |
 //! | `selvedge_hub_devices` | devices, by `up` |
-//! | `selvedge_hub_write_seconds` | how long it took to store what changed, with its fsync |
+//! | `selvedge_hub_write_seconds` | the time to store changes, with the fsync |
 
 use core::fmt;
 use std::sync::Arc;
@@ -25,31 +25,31 @@ use tokio::sync::watch;
 
 use crate::house::View;
 
-/// From 0.1 ms to 3 s.
+/// A histogram of the time to store changes, from 0.1 ms to 3 s.
 #[must_use]
 pub fn write_seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.0001, 2.0, 16))
 }
 
-/// The numbers of a house.
+/// The metrics of a house.
 #[derive(Clone, Debug)]
 pub struct Metrics(Arc<Registry>);
 
 impl Metrics {
-    /// Those of what is shown, and of its writes.
+    /// The metrics of the view, and of the writes.
     #[must_use]
     pub fn new(view: watch::Receiver<Arc<View>>, writes: Histogram) -> Self {
         let mut registry = Registry::with_prefix("selvedge_hub");
         registry.register_collector(Box::new(Seen(view)));
-        let help = "How long it took to store what changed";
+        let help = "The time to store changes";
         registry.register_with_unit("write", help, Unit::Seconds, writes);
         Self(Arc::new(registry))
     }
 
-    /// All of them, as text.
+    /// All metrics, as text.
     ///
     /// # Errors
-    /// Not by itself: it writes into a text.
+    /// Never in practice: it writes into a string.
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut text = String::new();
         encode(&mut text, &self.0)?;
@@ -57,7 +57,7 @@ impl Metrics {
     }
 }
 
-/// What is shown, as numbers.
+/// The view, as metrics.
 #[derive(Debug)]
 struct Seen(watch::Receiver<Arc<View>>);
 
@@ -95,7 +95,7 @@ impl Collector for Seen {
             (Some([("outcome", "refused")]), counts.refused),
             (Some([("outcome", "unknown")]), counts.unknown),
         ];
-        count("commands", "Commands, by what became of them", &outcomes)?;
+        count("commands", "Commands, by outcome", &outcomes)?;
         let of = |what| view.runs.iter().filter(|it| it.what == what).count();
         let runs = ["waits", "runs", "aborting"].map(|it| ([("what", it)], of(it)));
         gauge(&mut encoder, "runs", "Runs that are not finished", &runs)?;

@@ -1,8 +1,8 @@
-//! What a device says, until the keeper takes it.
+//! A buffer of a device's reports, until the keeper takes them.
 //!
-//! A device may say more than a disk keeps up with. So the keeper's queue has one mark of each device at most, and
-//! what the device says waits beside it, within [`ROOM`]. The answers of commands all wait, each in its place: a
-//! device has one order at a time.
+//! A device may send more reports than a disk keeps up with. So the keeper's queue has at most one mark of
+//! each device, and the reports wait beside it, within [`ROOM`]. The answers to commands all wait, each in
+//! its place: a device has one order at a time.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;
@@ -14,42 +14,42 @@ use selvedge_routine::State;
 use super::Request;
 use crate::device::Report;
 
-/// How many reports that nobody asked for may wait, for one device. Beyond that, a state takes the place of the
-/// last one.
+/// The number of unsolicited reports that may wait, for one device. Beyond that, a state replaces the last
+/// one.
 pub const ROOM: usize = 16;
 
-/// What a device has said, and the keeper has not taken.
+/// The reports of a device that the keeper has not taken.
 #[derive(Debug, Default)]
 pub struct Reports(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
     all: VecDeque<Report>,
-    /// How many of them nobody asked for.
+    /// The number of unsolicited reports.
     unasked: usize,
-    /// Whether the keeper's queue has a mark of the device.
+    /// True if the keeper's queue has a mark of the device.
     is_marked: bool,
 }
 
-/// Where a device tells the keeper what it says.
+/// A function that passes reports of a device to the keeper.
 pub fn reporter(device: NodeId, to: Sender<Request>) -> impl Fn(Report) + Send + 'static {
     let reports = Arc::<Reports>::default();
     move |report| {
         if reports.put(report) {
-            // A keeper that has stopped hears nothing, and the process ends.
+            // A keeper that has stopped receives nothing, and the process ends.
             drop(to.send(Request::Reports(device, Arc::clone(&reports))));
         }
     }
 }
 
 impl Reports {
-    /// All that waits, in the order in which it was said.
+    /// Takes all waiting reports, in their order.
     pub(super) fn take(&self) -> VecDeque<Report> {
         let mut waiting = self.lock();
         core::mem::take(&mut *waiting).all
     }
 
-    /// Returns whether a mark is needed.
+    /// Adds a report. Returns true if a mark is needed.
     fn put(&self, report: Report) -> bool {
         let mut waiting = self.lock();
         waiting.push(report);
@@ -84,7 +84,8 @@ impl Waiting {
         }
     }
 
-    /// Of what was said since the last answer, keeps what the house ends in, and that the device was gone.
+    /// Condenses the reports since the last answer, so that the house still ends in the same state and learns
+    /// that the device was down.
     fn condense(&mut self) {
         let after = self.all.iter().rposition(is_answer).map_or(0, |it| it + 1);
         let mut since = Since::default();
@@ -99,10 +100,10 @@ impl Waiting {
     }
 }
 
-/// What was said since an answer, in short.
+/// A summary of the reports since an answer.
 #[derive(Default)]
 struct Since {
-    /// A sign that it was there before it was gone: what kept it from answering before that is over.
+    /// A report that it was up before it went down: it ends an earlier trouble.
     was_there: Option<Report>,
     was_down: bool,
     is_up: bool,
@@ -181,11 +182,11 @@ mod tests {
         assert_eq!(all.last(), Some(&Report::Observed(99_999.into())));
         let answers: Vec<_> = all.iter().filter(|it| is_answer(it)).collect();
         assert_eq!(answers, [&answer(7), &answer(50_007)]);
-        // The state that was said before an answer is not told after it.
+        // A state that was reported before an answer is not passed on after it.
         assert_eq!(all[7], Report::Observed(7.into()));
         assert_eq!(all[8], answer(7));
         tell(Report::Up);
-        assert_eq!(requests.try_iter().count(), 1, "it is marked anew");
+        assert_eq!(requests.try_iter().count(), 1, "it is marked again");
     }
 
     #[test]
@@ -195,7 +196,7 @@ mod tests {
         let seen = |nth: usize| Report::Observed((nth as i32).into());
         for nth in 0..ROOM {
             tell(seen(nth));
-            // It is no news.
+            // A repetition.
             tell(seen(nth));
         }
         let mut told: Vec<_> = (0..ROOM).map(seen).collect();
@@ -222,16 +223,16 @@ mod tests {
         assert_eq!(all[all.len() - 2..], [Report::Down, Report::Up]);
     }
 
-    /// What a house makes of reports, after each answer.
+    /// The knowledge of a house after each answer.
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Seen {
         answer: Option<Report>,
-        /// The device was gone meanwhile.
+        /// True if the device was down meanwhile.
         was_gone: bool,
         is_up: bool,
-        /// The state since it came.
+        /// The state since it came up.
         state: Option<State>,
-        /// Why it does not answer.
+        /// The reason why it does not answer.
         trouble: Option<String>,
     }
 
@@ -271,7 +272,7 @@ mod tests {
                     1..10 => Report::Up,
                     10..15 => Report::Down,
                     it @ 15..20 => Report::Trouble(format!("trouble {it}")),
-                    // A device that is gone says nothing.
+                    // A device that is down sends no state.
                     other => {
                         said.push(Report::Up);
                         tell(Report::Up);

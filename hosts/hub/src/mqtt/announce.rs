@@ -1,4 +1,4 @@
-//! What is said at the hub's topics.
+//! The messages at the hub's topics.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::topic::{COUNTS, Topics, word};
 use crate::house::{RunView, View};
 
-/// The hub, or Home Assistant, is there.
+/// The payload when the hub, or Home Assistant, is online.
 pub const ONLINE: &[u8] = b"online";
-/// It is not.
+/// The payload when it is not.
 pub const OFFLINE: &[u8] = b"offline";
-/// A button was pressed.
+/// The payload of a button.
 pub const PRESS: &[u8] = b"PRESS";
-/// Why a request that a broker retained is not carried out.
+/// The answer to a request that a broker retained.
 pub(super) const RETAINED: &str =
     "the broker retained this request, which would come again each time: send it without that flag";
 
@@ -23,7 +23,8 @@ fn message(topic: String, payload: &Value) -> Message {
     (topic, payload.to_string().into_bytes())
 }
 
-/// What Home Assistant discovers: a button and a sensor for each routine, and how many run and wait.
+/// The announcements for Home Assistant: a button and a sensor for each routine, and the numbers of running
+/// and waiting runs.
 #[must_use]
 pub fn discovery(topics: &Topics) -> Vec<Message> {
     if !topics.announces() {
@@ -79,14 +80,14 @@ pub fn discovery(topics: &Topics) -> Vec<Message> {
     all
 }
 
-/// What is said of a house.
+/// The messages about a house.
 #[must_use]
 pub fn house(topics: &Topics, view: &View) -> Vec<Message> {
     let waits = view.runs.iter().filter(|it| it.what == "waits").count();
     let open = view.runs.iter().filter(|it| it.ended.is_none()).count();
     let counts = json!({ "runs": open.saturating_sub(waits), "waits": waits });
     let counts = message(topics.runs(), &counts);
-    // Of two with one topic, the one in the file is the one that is meant.
+    // Of two devices with the same topic, the device in the file counts.
     let (known, gone): (Vec<_>, Vec<_>) = view
         .devices
         .iter()
@@ -99,7 +100,7 @@ pub fn house(topics: &Topics, view: &View) -> Vec<Message> {
     core::iter::once(counts).chain(devices).collect()
 }
 
-/// What is said of a run. What is too long for a packet is cut, with a mark that says so.
+/// The message about a run. A text that is too long for a packet is cut, with a mark.
 #[must_use]
 pub fn run(view: &RunView) -> Vec<u8> {
     let whole = json(view);
@@ -116,16 +117,16 @@ pub fn run(view: &RunView) -> Vec<u8> {
 }
 
 fn json(view: &RunView) -> Vec<u8> {
-    // There is no map in it whose keys are no texts, which is all that could go wrong.
+    // Only a map with keys that are not strings can fail, and the view has no such map.
     serde_json::to_vec(view).unwrap_or_default()
 }
 
-/// How many bytes what is said of a run may have; a topic and a header have room beside it.
+/// The longest message about a run, in bytes; it leaves room for a topic and a header.
 const RUN_MAX: usize = 60 * 1024;
-/// How many bytes one text may have.
+/// The longest text in it, in bytes.
 pub(super) const TEXT_MAX: usize = 4 * 1024;
 
-/// A text of so many bytes in JSON at most, with a mark where something is left out.
+/// A text, cut to this number of bytes in JSON, with a mark if it was cut.
 #[must_use]
 pub(super) fn short(text: &str, most: usize) -> String {
     let mut left = most;
@@ -140,7 +141,7 @@ pub(super) fn short(text: &str, most: usize) -> String {
     }
 }
 
-/// The first ones of a list, with a mark of how many are left out.
+/// The first texts of a list, with a mark that has the number of texts left out.
 fn cut(texts: &[String], most: usize, id: u64) -> Vec<String> {
     let mut left = most;
     let fits = |it: &&String| {
@@ -259,7 +260,7 @@ mod tests {
             devices: vec![
                 device("lamp", Some("on")),
                 device("a/b", None),
-                // These are gone from the file and in use.
+                // These have left the file and are in use.
                 device("a#b", Some("on")),
                 device("fan#1", Some("off")),
             ],

@@ -1,4 +1,4 @@
-//! What is heard at a broker, on the link's thread.
+//! Handling of messages from the broker, on the link's thread.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -17,40 +17,41 @@ use crate::device::mqtt::Ear;
 use crate::house::Refusal;
 use crate::keeper::Request;
 
-/// How long to wait before an answer that found no room is said again, and how often.
+/// The wait before an answer that found no room is sent again, and the number of attempts.
 const FULL: Duration = Duration::from_millis(20);
 const TRIES: usize = 250;
 
-/// Hears what is published, and passes it on.
+/// The receiver of published messages.
 pub(super) struct Hearing {
     pub(super) topics: Arc<Topics>,
     pub(super) ears: Vec<Ear>,
-    /// Which of them hear at a topic.
+    /// The indices of the ears at each topic.
     pub(super) by_topic: BTreeMap<String, Vec<usize>>,
     pub(super) requests: Sender<Request>,
     pub(super) asked: Arc<Semaphore>,
     pub(super) runtime: Handle,
-    /// The link is up, or Home Assistant is: the office says all anew. It is no message, which could find no room.
+    /// Notified when the link or Home Assistant comes up: the office publishes everything again. It is no
+    /// message, which could find no room.
     pub(super) anew: Arc<Notify>,
-    /// Where something is retained that the hub does not say.
+    /// Topics with a retained message that the hub does not publish any more.
     pub(super) stale: mpsc::Sender<String>,
     pub(super) link: Arc<OnceLock<Arc<Link>>>,
     pub(super) left_out: Arc<LeftOut>,
 }
 
-/// How much was left out for want of room.
+/// The number of messages that were dropped for want of room.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut(AtomicU64);
 
 impl LeftOut {
-    /// One more; the log tells of the first one, and then each time that there are twice as many.
+    /// Counts one more; logs the first, and then each time that the number has doubled.
     fn count(&self, what: &str, of: &str) {
         let all = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         if all.is_power_of_two() {
             tracing::warn!(
                 of,
                 all,
-                "{what}: see whether the broker takes what the hub says"
+                "{what}: see whether the broker keeps up with the hub"
             );
         }
     }
@@ -70,7 +71,7 @@ impl Hearing {
             }
             LinkEvent::Down(lost) => {
                 self.ears.iter().for_each(|it| it.on_link(false));
-                tracing::warn!(why = %lost, "the broker is lost");
+                tracing::warn!(why = %lost, "no connection to the broker");
             }
             LinkEvent::Published {
                 topic,
@@ -83,9 +84,9 @@ impl Hearing {
 
     fn on_stale(&self, topic: &str) {
         if self.stale.try_send(topic.into()).is_err() {
-            // It is heard of again at the next start.
+            // It is received again at the next start.
             self.left_out
-                .count("what is gone and is not taken back", topic);
+                .count("retained messages that were not removed", topic);
         }
     }
 
@@ -101,12 +102,12 @@ impl Hearing {
             Some(Asked::Cancel(name)) => self.on_cancel(name, payload, is_retained),
             Some(Asked::Anew) if payload == announce::ONLINE => self.anew.notify_one(),
             Some(Asked::Anew) => {}
-            // What is taken back is empty.
+            // An empty message removes an announcement.
             Some(Asked::Announced) if !payload.is_empty() && !self.topics.is_announced(topic) => {
                 self.on_stale(topic);
             }
             Some(Asked::Announced) => {}
-            // What the hub says now comes back to it, and is not retained.
+            // A new message of the hub itself comes back to it, and is not retained.
             Some(Asked::Kept)
                 if is_retained && !payload.is_empty() && !self.topics.is_kept(topic) =>
             {
@@ -171,7 +172,8 @@ impl Hearing {
             let Some((answer, link)) = answer.ok().zip(link.get()) else {
                 return;
             };
-            // What is stored is not left out for others that are refused: no more is taken until it is said.
+            // Refusals to others must not displace the answer to a stored request: the permit is held until
+            // it is sent.
             let mut is_said = false;
             for _ in 0..TRIES {
                 is_said = say_answer(link, &topics, &name, answer.as_ref().map(|it| it.0));
@@ -188,12 +190,12 @@ impl Hearing {
     }
 
     fn answer(&self, name: &str, answer: Result<u64, &Refusal>) {
-        // It is there in a moment, where something is heard before that.
+        // The link is set in a moment, if a message arrives before that.
         say_answer(self.link.wait(), &self.topics, name, answer);
     }
 }
 
-/// Returns whether there was room for it.
+/// Sends an answer. Returns true if there was room for it.
 fn say_answer(link: &Link, topics: &Topics, name: &str, answer: Result<u64, &Refusal>) -> bool {
     let payload = match answer {
         Ok(id) => serde_json::json!({ "id": id }),
@@ -202,7 +204,7 @@ fn say_answer(link: &Link, topics: &Topics, name: &str, answer: Result<u64, &Ref
             serde_json::json!({ "error": why })
         }
     };
-    // Who does not hear it sees what the run does.
+    // A client that misses it sees the messages about the run.
     let said = link.publish(&topics.answer(name), payload.to_string().into_bytes());
     said.is_ok()
 }

@@ -1,4 +1,4 @@
-//! Says what changes, in a task of its own.
+//! The publisher of changes, a task of its own.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -12,21 +12,21 @@ use super::topic::Topics;
 use super::{Told, announce};
 use crate::house::RunView;
 
-/// How long to wait before what found no room is said again.
+/// The wait before a message that found no room is sent again.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Says what is not said yet.
+/// The publisher of changes.
 #[derive(Debug)]
 pub(super) struct Office {
     link: Arc<Link>,
     topics: Arc<Topics>,
-    /// What is retained, by its topic.
+    /// The retained messages, by topic.
     retained: BTreeMap<String, Vec<u8>>,
     /// The latest run of each routine.
     latest: BTreeMap<String, RunView>,
-    /// What Home Assistant discovers.
+    /// The announcements for Home Assistant.
     discovery: Vec<(String, Vec<u8>)>,
-    /// Whether something found no room.
+    /// True if a message found no room.
     is_behind: bool,
 }
 
@@ -42,7 +42,7 @@ impl Office {
         }
     }
 
-    /// Goes on until the house is no more.
+    /// Runs until the house has ended.
     pub(super) async fn run(
         mut self,
         anew: Arc<Notify>,
@@ -57,15 +57,16 @@ impl Office {
         let latest = latest.into_iter().map(|it| (it.name.clone(), it));
         self.latest
             .extend(latest.filter(|it| self.topics.has_routine(&it.0)));
-        // It goes on through what happens meanwhile.
+        // It continues through other events.
         let mut again = interval(RETRY);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                // What is rare, or comes a few times a second, is not put off by what may come in crowds.
+                // Rare events, and events a few times a second, are not delayed by events that may come in
+                // crowds.
                 biased;
                 () = anew.notified() => {
-                    // Nobody knows what the broker has, nor what became of what was under way.
+                    // The broker's retained messages, and the outcome of messages under way, are unknown.
                     self.retained.clear();
                     self.say_what_stays();
                 }
@@ -82,7 +83,7 @@ impl Office {
                 },
                 topic = stale.recv() => match topic {
                     Some(topic) => {
-                        // One that finds no room is heard of at the next start.
+                        // A topic that finds no room is received again at the next start.
                         self.link.retain(&topic, Vec::new()).ok();
                         continue;
                     }
@@ -95,7 +96,8 @@ impl Office {
         }
     }
 
-    /// Says all that does not change with the house, but for what the broker retains.
+    /// Publishes everything that does not change with the house, except the messages that the broker retains
+    /// already.
     fn say_what_stays(&mut self) {
         self.is_behind = false;
         for (topic, payload) in self.discovery.clone() {
@@ -109,7 +111,7 @@ impl Office {
     }
 
     fn on_run(&mut self, run: RunView) {
-        // What is missed of it is in what is retained, and at the hub's page.
+        // A client that misses it has the retained message, and the hub's page.
         let topic = self.topics.one_run(run.id);
         self.link.publish(&topic, announce::run(&run)).ok();
         let is_latest = self.latest.get(&run.name).is_none_or(|it| it.id <= run.id);
@@ -119,7 +121,7 @@ impl Office {
         }
     }
 
-    /// Has a broker retain something, unless it does.
+    /// Has the broker retain a message, unless it does already.
     fn retain(&mut self, topic: String, payload: Vec<u8>) {
         if self.retained.get(&topic) == Some(&payload) {
             return;
@@ -128,10 +130,10 @@ impl Office {
             Ok(()) => drop(self.retained.insert(topic, payload)),
             Err(why @ (Unsaid::TooLong { .. } | Unsaid::NoTopic)) => {
                 tracing::warn!(topic, %why, "not announced");
-                // To say it again would not mend it.
+                // Sending it again would not help.
                 self.retained.insert(topic, payload);
             }
-            // All is said anew when it is there.
+            // Everything is published again when the broker is back.
             Err(Unsaid::NoBroker) => {}
             Err(_) => self.is_behind = true,
         }

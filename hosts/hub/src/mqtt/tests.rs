@@ -1,4 +1,4 @@
-//! What is heard and said at a broker that takes as much as the test wants.
+//! Messages to and from a broker that accepts as many as the test wants.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ fn the_topics_are_those_that_are_documented() {
     for topic in [
         "ha/sensor/my_2fhub/gone/state",
         "ha/sensor/my_2fhub/gone/more/config",
-        // Others are there, too.
+        // Topics of other programs.
         "ha/sensor/other/gone/config",
         "ha/light/my_2fhub/gone/config",
         "my/hub/device/a_b/c/state",
@@ -83,7 +83,7 @@ fn the_topics_are_those_that_are_documented() {
     assert!(topics.is_announced(&topics.button("r")));
     assert!(topics.is_announced(&topics.count("waits")));
     assert!(!topics.is_announced("ha/button/my_2fhub/gone/config"));
-    // Where nothing is announced, nothing is heard of announcements.
+    // A hub without announcements does not listen to them.
     let topics = of("");
     assert!(!topics.announces());
     let filters: Vec<_> = topics.filters().collect();
@@ -92,7 +92,7 @@ fn the_topics_are_those_that_are_documented() {
     assert_eq!(announce::discovery(&topics), []);
 }
 
-/// A broker that hears all, and answers when it is told to.
+/// A broker that receives everything, and answers when the test wants it.
 #[derive(Default)]
 struct Broker {
     answers: AtomicBool,
@@ -281,7 +281,7 @@ async fn what_the_hub_announces_is_not_taken_back_and_all_is_said_anew_for_one_t
         ("ha/sensor/own/count-runs/config", "{}"),
         ("own/device/lamp/state", "{}"),
         ("own/routine/r/last", "{}"),
-        // It was taken back.
+        // It was removed.
         ("ha/button/own/gone/config", ""),
         ("own/device/gone/state", ""),
         ("ha/status", "offline"),
@@ -344,7 +344,7 @@ async fn what_is_asked_for_is_a_run_or_its_end_by_a_press_or_nothing_or_a_number
     }
 }
 
-/// On a clock that runs ahead when all wait.
+/// On a clock that runs ahead when all tasks wait.
 #[allow(
     clippy::disallowed_methods,
     reason = "the broker has a clock of its own"
@@ -440,7 +440,7 @@ async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
         sleep(Duration::from_millis(20)).await;
         tell.send("stale".into()).await.unwrap();
     }
-    // Before it is said that the hub is there.
+    // Before the hub is reported as online.
     assert!(broker.has_heard("own/routine/r/last"));
     assert!(!broker.has_heard("own/routine/gone/last"));
 }

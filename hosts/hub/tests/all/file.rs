@@ -24,7 +24,7 @@ fn a_routine_that_a_hub_would_refuse_is_refused_with_its_file() {
     let read = HomeFile::read(Format::Json, repeated(256).as_bytes(), Catalogue::new());
     assert!(read.is_ok(), "{read:?}");
     let why = refusal(&repeated(257));
-    let told = "routines[1]: \"light\" has 257 commands as it is written out, and a hub takes 256: split it";
+    let told = "routines[1]: \"light\" has 257 commands when expanded, the limit is 256: split it";
     assert_eq!(why, told);
 }
 
@@ -77,7 +77,7 @@ fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
         r#""van": {"dummy": {}}, "fan": {"dummy""#,
         1,
     );
-    assert!(refusal(&more).contains("there is no device \"van\""));
+    assert!(refusal(&more).contains("device \"van\" is not in this file"));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
     for (text, told) in [
         (
             driver(ZIGBEE),
-            "hub.devices.lamp: it speaks MQTT, and there is no broker",
+            "hub.devices.lamp: it speaks MQTT, and no broker is set",
         ),
         (with("{}", ZIGBEE), "hub.mqtt: say \"broker\""),
         (
@@ -225,7 +225,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         ),
         (
             with(r#"{"broker": "a:1", "users": "u"}"#, ZIGBEE),
-            "hub.mqtt.users: they are for a broker inside",
+            "hub.mqtt.users: only a broker inside has users",
         ),
         (
             with(r#"{"broker": "a:1", "key": "k"}"#, ZIGBEE),
@@ -241,7 +241,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         ),
         (
             with(r#"{"listen": "0.0.0.0:1883"}"#, ZIGBEE),
-            "0.0.0.0:1883 could be reached by all",
+            "anyone on the network can reach 0.0.0.0:1883",
         ),
         (
             with(r#"{"listen": "127.0.0.1:1", "users": "u"}"#, ZIGBEE),
@@ -265,7 +265,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         ),
         (
             with(THERE, &other(r#", "words": {"on": "1", "off": "1"}"#)),
-            "two states are \"1\"",
+            "two states have the word \"1\"",
         ),
         (
             with(
@@ -279,29 +279,29 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
                 THERE,
                 r#"{"mqtt": {"command_topic": "a", "state_topic": "a"}}"#,
             ),
-            "hub.devices.lamp: the hub says something at \"a\" (to \"lamp\")",
+            "hub.devices.lamp: the hub publishes at \"a\" (to \"lamp\")",
         ),
         (
             with(THERE, &other(r#", "ask_topic": "b""#)),
-            "hub.devices.lamp: the hub says something at \"b\" (to \"lamp\")",
+            "hub.devices.lamp: the hub publishes at \"b\" (to \"lamp\")",
         ),
         (
             with(THERE, &other(r#", "availability_topic": "a""#)),
-            "hub.devices.lamp: the hub says something at \"a\" (to \"lamp\")",
+            "hub.devices.lamp: the hub publishes at \"a\" (to \"lamp\")",
         ),
         (
             with(
                 THERE,
                 r#"{"mqtt": {"command_topic": "a", "state_topic": "selvedge/device/lamp/state"}}"#,
             ),
-            "hub.devices.lamp: the hub says something at \"selvedge/device/lamp/state\" (its own)",
+            "hub.devices.lamp: the hub publishes at \"selvedge/device/lamp/state\" (its own)",
         ),
         (
             with(
                 THERE,
                 &other(r#", "availability_topic": "selvedge/status""#),
             ),
-            "hub.devices.lamp: the hub says something at \"selvedge/status\" (its own)",
+            "hub.devices.lamp: the hub publishes at \"selvedge/status\" (its own)",
         ),
         (
             with(THERE, &other("")).replacen(
@@ -309,7 +309,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
                 r#""lock": {"mqtt": {"command_topic": "b", "state_topic": "c"}}"#,
                 1,
             ),
-            "hub.devices.lamp: the hub says something at \"b\" (to \"lock\")",
+            "hub.devices.lamp: the hub publishes at \"b\" (to \"lock\")",
         ),
         (
             with(THERE, r#"{"tasmota": {"topic": "lamp"}}"#),
@@ -362,7 +362,7 @@ hub:
 "#;
     let read = |text: &str| HomeFile::read(Format::Yaml, text.as_bytes(), Catalogue::new());
     read(HOME).unwrap();
-    let on = "\"lamp\" is never in the state \"ON\": what it says then is read as \"on\": write \"on\", at line";
+    let on = "\"lamp\" is never in the state \"ON\": its report of it is read as \"on\": write \"on\", at line";
     let off = on.replace("ON", "OFF").replace("\"on\"", "\"off\"");
     let (on, off) = (on, &*off);
     for (from, to, told) in [
@@ -399,13 +399,13 @@ hub:
         (
             "Action: 21",
             r#"Action: "21""#,
-            "\"heater\" is never in the state \"21\": what it says then is read as 21: write 21"
+            "\"heater\" is never in the state \"21\": its report of it is read as 21: write 21"
                 .into(),
         ),
         (
             "Action: 21",
             "Action: 15",
-            "never in the state 15: what it says then is read as \"low\"".into(),
+            "never in the state 15: its report of it is read as \"low\"".into(),
         ),
         (
             "Action: 21",

@@ -256,7 +256,7 @@ fn the_zone_that_is_named_is_the_one_that_counts() {
     std::fs::write(dir.path().join("home.json"), HOME).unwrap();
     for (name, told) in [
         ("Europe/Berlin", "name=\"Europe/Berlin\""),
-        ("Europe/Nowhere", "times of day are UTC"),
+        ("Europe/Nowhere", "times of day are in UTC"),
     ] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge-hub"))
             .arg(dir.path().join("home.json"))

@@ -135,7 +135,7 @@ fn a_page_goes_on_when_the_hub_is_there_again() {
     let address = hub.address.clone();
     drop(hub);
     wait_until("it is seen to be gone", || {
-        browser.text("#link") == "cut off, tries again"
+        browser.text("#link") == "disconnected, reconnecting"
     });
     let proxy = TcpListener::bind(&address).unwrap();
     proxy.set_nonblocking(true).unwrap();
