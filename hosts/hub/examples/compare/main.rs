@@ -1,5 +1,5 @@
 //! This hub beside Home Assistant: three plugs are switched on one after another, while one of them loses its
-//! power. Both have the same plugs of a simulator that nobody here wrote, the same script and the same kills.
+//! power. Both have the same plugs of an independent simulator, the same script and the same kills.
 //!
 //! ```sh
 //! export SELVEDGE_PARTS=~/.cache/selvedge
@@ -7,8 +7,8 @@
 //! cargo build --release && cargo run --release --example compare
 //! ```
 //!
-//! Home Assistant looks for devices by broadcast, so all of it runs in a network of its own, which has a
-//! loopback device and nothing else.
+//! Home Assistant looks for devices by broadcast, so everything runs in a network of its own, with a loopback
+//! device and nothing else.
 
 #![allow(
     clippy::disallowed_methods,
@@ -44,37 +44,37 @@ use plug::Plug;
 use run::{Bench, Case, Seen, Times};
 use system::{Hub, Scripted, Scripts, System, Trio};
 
-/// That this is the inner process, in a network of its own.
+/// Set in the inner process, in a network of its own.
 const INSIDE: &str = "SELVEDGE_COMPARE_INSIDE";
 
 #[derive(Parser)]
 struct Arguments {
-    /// How many runs at each system
+    /// The number of runs at each system
     #[arg(long, default_value_t = 108)]
     runs: u32,
     #[arg(long, default_value_t = 7)]
     seed: u64,
-    /// How many trios of plugs each system has, which are used at the same time
+    /// The number of trios of plugs of each system, which are used at the same time
     #[arg(long, default_value_t = 3)]
     trios: usize,
-    /// Between two commands, in milliseconds
+    /// The time between two commands, in milliseconds
     #[arg(long, default_value_t = 600)]
     hold: u64,
-    /// For how many seconds a plug has no power
+    /// The number of seconds for which a plug has no power
     #[arg(long, default_value_t = 6)]
     away: u64,
-    /// For how many seconds a system may settle when the plug is back and the script is over
+    /// The number of seconds for which a system may settle when the plug is back and the script has ended
     #[arg(long, default_value_t = 12)]
     settle: u64,
-    /// How many presses are timed at each system, without faults
+    /// The number of presses that are timed at each system, without faults
     #[arg(long, default_value_t = 200)]
     presses: u32,
-    /// The program of the hub; by default the one that was built beside this one
+    /// The program of the hub; by default the program that was built beside this example
     #[arg(long)]
     hub: Option<PathBuf>,
 }
 
-/// What nobody here wrote, and the hub.
+/// The programs from elsewhere, and the hub.
 struct Parts {
     modules: PathBuf,
     hass: PathBuf,
@@ -218,7 +218,7 @@ fn start(
     }
 }
 
-/// All runs at all systems, those of each trio one after the other.
+/// All runs at all systems; the runs of a trio come one after the other.
 fn all(entries: Vec<Entry>, cases: &[Case], times: Times) -> Vec<(&'static str, Vec<Seen>)> {
     let start = Instant::now();
     let one = |name: &str, step: usize, mut bench: Bench<'_>| {
@@ -258,7 +258,7 @@ fn trio(net: u8, nth: usize) -> Trio {
     [1, 2, 3].map(|plug| format!("127.62.{}.{plug}", usize::from(net) * 10 + nth))
 }
 
-/// A folder that goes when the measurement is over.
+/// A folder that is removed when the measurement has ended.
 struct Dir(PathBuf);
 
 impl Drop for Dir {

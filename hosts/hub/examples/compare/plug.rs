@@ -1,4 +1,4 @@
-//! Plugs of a simulator, one process each: to kill one is to pull it out.
+//! Plugs of a simulator, one process each: killing the process is unplugging it.
 
 use core::time::Duration;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -29,7 +29,7 @@ pub(crate) struct Plug {
     modules: PathBuf,
     child: Option<Child>,
     seen: Sender<Instant>,
-    /// When a command came.
+    /// The time of each command.
     pub(crate) commands: Receiver<Instant>,
 }
 
@@ -74,7 +74,7 @@ impl Plug {
         }
     }
 
-    /// Whether it is on, as it says itself; none if it has no power.
+    /// True if it reports that it is on; `None` if it has no power.
     pub(crate) fn is_on(&self) -> Option<bool> {
         self.child.as_ref()?;
         let answer = self.ask(r#"{"system":{"get_sysinfo":{}}}"#);

@@ -12,7 +12,7 @@ use crate::home_assistant::until;
 use crate::plug::Plug;
 use crate::system::{System, Told, Trio};
 
-/// How often plugs and what is shown of them are looked at.
+/// The interval between two looks at the plugs and at the systems.
 const LOOK: Duration = Duration::from_millis(250);
 /// The time before the press of the script, in which a plug may be pulled out.
 const LEAD: Duration = Duration::from_millis(500);
@@ -20,15 +20,15 @@ const LEAD: Duration = Duration::from_millis(500);
 /// The lengths of time of all runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Times {
-    /// Between two commands.
+    /// The time between two commands.
     pub(crate) hold: Duration,
-    /// For how long a plug has no power.
+    /// The time for which a plug has no power.
     pub(crate) away: Duration,
-    /// For how long a system may settle when the plug is back and the script is over.
+    /// The time for which a system may settle when the plug is back and the script has ended.
     pub(crate) settle: Duration,
 }
 
-/// When a plug is pulled out, beside a command.
+/// The moment at which a plug is unplugged, beside a command.
 #[derive(Clone, Copy, Debug)]
 enum When {
     Before,
@@ -46,7 +46,7 @@ impl fmt::Display for When {
     }
 }
 
-/// When a plug is pulled out, beside its own command.
+/// The moment at which a plug is unplugged, beside its own command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own {
     Before,
@@ -54,19 +54,19 @@ pub(crate) enum Own {
     After,
 }
 
-/// Which plug is pulled out when.
+/// A plug, and the moment at which it is unplugged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     command: u32,
     when: When,
     victim: usize,
     pub(crate) own: Own,
-    /// After `LEAD` before the press.
+    /// The time after `LEAD` before the press.
     pull: Duration,
 }
 
 impl Case {
-    /// Each command, each moment beside it and each plug come in turn; the moment is drawn within bounds.
+    /// Commands, moments beside them and plugs come in turn; the moment is drawn within bounds.
     pub(crate) fn draw(nth: u32, hold: Duration, rng: &mut ChaCha12Rng) -> Self {
         let command = nth % 3;
         let hold_ms = u32::try_from(hold.as_millis()).unwrap();
@@ -102,18 +102,18 @@ impl fmt::Display for Case {
     }
 }
 
-/// What was seen of a run.
+/// The observations of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) case: Case,
     pub(crate) told: Told,
-    /// Which plugs are on at the end, as they say themselves.
+    /// True for each plug that reports at the end that it is on.
     pub(crate) is_on: [bool; 3],
-    /// And as the system shows.
+    /// The same, as the system shows it.
     pub(crate) shown: [Option<bool>; 3],
-    /// For how long a plug with power was shown in another state than it was in.
+    /// The time for which a plug with power was shown in another state than it was in.
     pub(crate) wrong: Duration,
-    /// For how long the plug without power was shown as if it were there.
+    /// The time for which the plug without power was shown as present.
     pub(crate) blind: Duration,
 }
 
@@ -132,7 +132,7 @@ impl fmt::Display for Seen {
 }
 
 impl Seen {
-    /// Whether the plugs that were not pulled out are all in this state.
+    /// Returns true if the plugs that were not unplugged are all in this state.
     pub(crate) fn others_are(&self, is_on: bool) -> bool {
         let mut others = (0..3).filter(|it| *it != self.case.victim);
         others.all(|it| self.is_on[it] == is_on)
@@ -142,13 +142,13 @@ impl Seen {
         self.is_on == [is_on; 3]
     }
 
-    /// Whether a plug is shown in a state that it is not in.
+    /// Returns true if a plug is shown in a state that it is not in.
     pub(crate) fn shows_wrong(&self) -> bool {
         let mut both = self.shown.iter().zip(self.is_on);
         both.any(|(shown, is_on)| shown.is_some_and(|it| it != is_on))
     }
 
-    /// Whether a plug is shown as gone, or in no state.
+    /// Returns true if a plug is shown as absent, or in no state.
     pub(crate) fn lacks(&self) -> bool {
         self.shown.contains(&None)
     }
@@ -208,7 +208,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// All are off, and shown so.
+    /// Waits until all are off, and shown as off.
     fn reset(&self) {
         let script = format!("off{}", self.nth);
         until("the plugs are not off", 120, || {
@@ -234,12 +234,12 @@ impl<'a> Bench<'a> {
             let left = end.saturating_duration_since(Instant::now());
             thread::sleep(left.min(LOOK));
             if left <= LOOK {
-                watch.last = None; // It takes time to pull one out, or to plug it in.
+                watch.last = None; // It takes time to unplug one, or to plug it in.
                 return;
             }
             let before = self.is_on();
             let shown = self.system.shown(&self.trio);
-            // What changes meanwhile is not compared.
+            // A state that changes meanwhile is not compared.
             watch.note(before, shown, self.is_on());
         }
     }

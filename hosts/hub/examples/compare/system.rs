@@ -12,7 +12,7 @@ use crate::home_assistant::{HomeAssistant, Process, until};
 use crate::http::request;
 use crate::plug::tied;
 
-/// What a client is told of a script that it had run.
+/// The answer to a client about a script that it had run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     Done,
@@ -23,13 +23,13 @@ pub(crate) enum Told {
 pub(crate) type Trio = [String; 3];
 
 pub(crate) trait System: Sync {
-    /// Asks for a script, and comes back as soon as that is answered; with what is to be asked for its end.
+    /// Requests a script, and returns as soon as that is answered; with the ticket for its end.
     fn ask(&self, script: &str) -> Result<Ticket, String>;
 
-    /// Waits until the script is over.
+    /// Waits until the script has ended.
     fn end(&self, ticket: Ticket) -> Told;
 
-    /// Whether these plugs are shown as on; none for one that is shown as not there.
+    /// True for each plug that is shown as on; `None` for a plug that is shown as absent.
     fn shown(&self, plugs: &Trio) -> [Option<bool>; 3];
 
     fn run(&self, script: &str) -> Told {
@@ -37,7 +37,7 @@ pub(crate) trait System: Sync {
     }
 }
 
-/// What is to be asked for the end of a script: nothing where the answer was the end.
+/// The number to ask for the end of a script; `None` if the answer was the end.
 pub(crate) struct Ticket(Option<u64>);
 
 /// The scripts of a trio: all plugs on or off, one after another.
@@ -48,7 +48,7 @@ pub(crate) struct Scripts {
 }
 
 impl Scripts {
-    /// The name of each script, its plugs, what becomes of them, and how long each is held.
+    /// The name of each script, its plugs, their final state, and the time for which each is held.
     fn all(&self) -> impl Iterator<Item = (String, &[String], &'static str, u128)> {
         let hold = self.hold.as_millis();
         self.trios.iter().enumerate().flat_map(move |(nth, trio)| {
@@ -150,7 +150,7 @@ impl System for Hub {
 pub(crate) struct Scripted(HomeAssistant);
 
 impl Scripted {
-    /// `goes_on`: whether a script goes on after a command that failed, which each command says for itself.
+    /// `goes_on`: true if a script continues after a failed command, which is a setting of each command.
     pub(crate) fn start(
         program: &Path,
         dir: &Path,
@@ -209,7 +209,7 @@ fn entries(scripts: &Scripts) -> Value {
 
 impl System for Scripted {
     fn ask(&self, script: &str) -> Result<Ticket, String> {
-        // Answered when the script is over.
+        // Answered when the script has ended.
         match self
             .0
             .api("POST", &format!("/api/services/script/{script}"), "")

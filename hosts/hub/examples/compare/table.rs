@@ -1,4 +1,4 @@
-//! What was measured, as tables in Markdown.
+//! The measurements, as tables in Markdown.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use crate::plug::Plug;
 use crate::run::{Own, Seen};
 use crate::system::{System, Told};
 
-/// How long a press took: to the command at the plug, and to the answer.
+/// The duration of a press: to the command at the plug, and to the answer.
 pub(crate) struct Press {
     seen: Duration,
     answer: Duration,
@@ -29,7 +29,7 @@ pub(crate) fn presses(system: &dyn System, plug: &Plug, count: u32) -> Vec<Press
     (0..count).map(press).collect()
 }
 
-/// The value below which so many percent are; the last one for 100.
+/// The value below which this percentage lies; the last one for 100.
 fn percentile(values: &mut [Duration], percent: usize) -> f64 {
     values.sort_unstable();
     let at = (values.len() * percent / 100).min(values.len().saturating_sub(1));
@@ -52,7 +52,7 @@ pub(crate) fn print_presses(presses: impl Iterator<Item = (&'static str, Vec<Pre
     }
 }
 
-/// Of runs of this kind, in how many does this hold?
+/// A question: which runs it is about, and in which of them it holds.
 type Question = (&'static str, fn(&Seen) -> bool, fn(&Seen) -> bool);
 
 const QUESTIONS: [Question; 14] = [

@@ -1,4 +1,4 @@
-//! Home Assistant, in a process, and what it answers.
+//! Home Assistant in a process, with its API.
 
 use core::time::Duration;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::http::request;
 
-/// Waits for what is there after a while.
+/// Waits for a result that exists after a while.
 pub(crate) fn until<T>(what: &str, seconds: u64, mut found: impl FnMut() -> Option<T>) -> T {
     let last = Instant::now() + Duration::from_secs(seconds);
     loop {
@@ -42,7 +42,7 @@ pub(crate) struct HomeAssistant {
 impl HomeAssistant {
     /// Starts `program` with a folder that it may fill, and waits until it answers.
     ///
-    /// `entries` are those of its integrations that are not in `configuration`.
+    /// `entries` are the settings of integrations that are not in `configuration`.
     pub(crate) fn start(
         mut program: Command,
         dir: &Path,
@@ -86,7 +86,7 @@ impl HomeAssistant {
         system
     }
 
-    /// A client from this machine is let in; what it gets to show lasts half an hour.
+    /// A client from this machine is let in; its token is valid for half an hour.
     fn login(&self) -> bool {
         let client = format!("http://{}/", self.address);
         let json_type = "content-type: application/json\r\n";

@@ -4,10 +4,10 @@ use core::time::Duration;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 
-/// How long a client waits for an answer.
+/// The time for which a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The status and the body of an answer; 0 when nobody is there, or nobody answers in time.
+/// The status and the body of an answer; 0 if no server is there, or none answers in time.
 pub(crate) fn request(
     address: &str,
     method: &str,

@@ -4,9 +4,9 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::Rng as _;
 use serde_json::{Value, json};
 
-/// How many routines there are.
+/// The number of routines.
 const ROUTINES: u32 = 400;
-/// Of ten devices, how many are dummies.
+/// The number of dummies in ten devices.
 const DUMMIES: usize = 2;
 
 /// A state: of a plug, or of a dummy, which is a number.
@@ -17,7 +17,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// As the hub takes it, and shows it.
+    /// The state as the hub reads and shows it.
     fn json(self) -> Value {
         match self {
             Self::Plug(true) => "on".into(),
@@ -26,7 +26,7 @@ impl State {
         }
     }
 
-    /// As it is shown.
+    /// The state from its shown form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "on" => Some(Self::Plug(true)),
@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// A command: done only while a dummy is below a number, if that is said.
+/// A command; with a condition, it is done only while a dummy is below a number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) device: usize,

@@ -1,4 +1,4 @@
-//! The hub, as a process that is killed, and what it says of its runs.
+//! The hub as a process that is killed, and its answers about runs.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::http::request;
 use crate::plug::now;
 
-/// What the hub says of a run.
+/// The hub's answer about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct Run {
     pub(crate) id: u64,
@@ -32,12 +32,12 @@ impl Run {
         self.what == "undone" || self.what == "done" && self.place.is_some()
     }
 
-    /// Whether a device is still to be brought back.
+    /// Returns true if a device still has to be restored.
     pub(crate) fn is_open(&self) -> bool {
         !self.is_over() || self.notes.iter().any(|it| it.contains("is brought back"))
     }
 
-    /// Why this command was passed over, if it was.
+    /// The reason why this command was skipped, if it was.
     pub(crate) fn skipped(&self, step: usize) -> Option<&str> {
         let start = format!("command {}: ", step + 1);
         self.notes.iter().find_map(|it| it.strip_prefix(&start))
@@ -50,7 +50,7 @@ pub(crate) struct View {
     runs: Vec<Run>,
 }
 
-/// What the hub says of a device.
+/// The hub's answer about a device.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Shown {
     pub(crate) name: String,
@@ -58,27 +58,27 @@ pub(crate) struct Shown {
     pub(crate) up: bool,
 }
 
-/// When a routine was asked for, and answered.
+/// The times at which a routine was requested and answered.
 #[derive(Clone, Copy)]
 pub(crate) struct Press {
     pub(crate) asked: u64,
     pub(crate) answered: u64,
 }
 
-/// All that clients were told.
+/// All answers to clients.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    /// What was answered 202.
+    /// The requests that were answered with 202.
     pub(crate) presses: BTreeMap<u64, Press>,
-    /// Runs of which the end is not known.
+    /// Runs with an unknown end.
     pub(crate) open: BTreeSet<u64>,
     pub(crate) over: BTreeMap<u64, Run>,
-    /// How often no answer came, because the hub was killed.
+    /// The number of requests without an answer, because the hub was killed.
     pub(crate) unanswered: u32,
     pub(crate) refused: u32,
 }
 
-/// The hub's address, for all that ask.
+/// The hub's address, for all clients.
 pub(crate) struct Client {
     pub(crate) address: String,
     pub(crate) ledger: Mutex<Ledger>,
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// Looks which runs have ended. A hub keeps the latest 1,000, so this has to be in time.
+    /// Looks for runs that have ended. The hub keeps the latest 1,000, so this must be in time.
     pub(crate) fn look(&self) {
         let Some(view) = self.view() else {
             return;
@@ -130,7 +130,7 @@ impl Client {
         let mut open = {
             let mut ledger = self.ledger.lock().unwrap();
             for run in view.runs.iter().map(|it| it.id) {
-                // Some are not known from an answer, which went with the hub.
+                // Some are not known from an answer, which was lost with the hub.
                 if !ledger.over.contains_key(&run) {
                     ledger.open.insert(run);
                 }
@@ -170,7 +170,7 @@ impl Hub {
         hub
     }
 
-    /// Starts it on its folder, and waits until it answers. Returns how long that took.
+    /// Starts it on its folder, and waits until it answers. Returns the time that this took.
     pub(crate) fn begin(&mut self) -> Duration {
         let log = File::options()
             .create(true)
@@ -206,7 +206,7 @@ impl Hub {
         }
     }
 
-    /// What it printed.
+    /// The output of the hub.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.dir.join("hub.log")).unwrap_or_default()
     }
@@ -222,7 +222,7 @@ impl Hub {
         Some((value("Rss:")?, value("Pss:")?))
     }
 
-    /// How many kB its database has.
+    /// The size of its database in kB.
     pub(crate) fn disk(&self) -> u64 {
         let found = fs::metadata(self.dir.join("state/hub.redb"));
         found.map_or(0, |it| it.len() / 1_024)

@@ -1,13 +1,13 @@
-//! A home under load for a while: plugs lose their power, and the hub is killed. All that it tells is checked.
+//! A home under load for a while: plugs lose their power, and the hub is killed. All its answers are checked.
 //!
 //! ```sh
 //! cargo build --release && cargo run --release --example soak
 //! ```
 //!
-//! Each plug is a process, and each second one is killed and started again. In rounds of half a minute,
-//! routines are run; then all of them have to end, each once, and the order that the hub tells has to lead to
-//! the states that the plugs say they are in. A plug that lost its power is off. The hub is killed in the first
-//! half of the time, and in the second half its memory is watched. Exits with 1 if something is wrong.
+//! Each plug is a process, and every second one of them is killed and started again. Routines run in rounds
+//! of half a minute; then all of them must end, each once, and the order that the hub reports must lead to
+//! the states that the plugs report. A plug that lost its power is off. The hub is killed in the first half
+//! of the time, and in the second half its memory is watched. Exits with 1 if something is wrong.
 
 #![allow(
     clippy::disallowed_methods,
@@ -40,25 +40,25 @@ use clap::Parser;
 use home::Home;
 use round::{Soak, kills};
 
-/// How long a round is at most.
+/// The longest round.
 const ROUND: Duration = Duration::from_secs(30);
 
 #[derive(Parser)]
 struct Arguments {
-    /// For how many minutes routines are run
+    /// The number of minutes for which routines are run
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
-    /// How many routines a second
+    /// The number of routines per second
     #[arg(long, default_value_t = 20)]
     rate: u32,
     #[arg(long, default_value_t = 200)]
     devices: usize,
-    /// How often the hub is killed
+    /// The number of kills of the hub
     #[arg(long, default_value_t = 20)]
     kills: u32,
     #[arg(long, default_value_t = 7)]
     seed: u64,
-    /// The program of the hub; by default the one that was built beside this one
+    /// The program of the hub; by default the program that was built beside this example
     #[arg(long)]
     hub: Option<PathBuf>,
 }
@@ -106,14 +106,14 @@ fn run(arguments: &Arguments, program: &std::path::Path, dir: &std::path::Path) 
     let mut rng = ChaCha12Rng::seed_from_u64(seed);
     let home = Home::draw(devices, &mut rng);
     let time = Duration::from_secs_f64(60.0 * minutes);
-    // At least one with kills, and one without.
+    // At least one round with kills, and one without.
     let rounds = u32::try_from(time.as_secs().div_ceil(ROUND.as_secs()).max(2)).unwrap();
     let length = time / rounds;
     let mut soak = Soak::start(&home, program, dir, rate, rng);
     for nth in 0..rounds {
         let first_half = rounds / 2;
         let count = if nth < first_half {
-            // Those that are left over come first.
+            // The remainder goes to the first rounds.
             arguments.kills / first_half + u32::from(nth < arguments.kills % first_half)
         } else {
             0

@@ -1,4 +1,4 @@
-//! Whether the order that the hub tells explains the states in which devices are.
+//! A check that the order that the hub reports explains the states of the devices.
 
 use core::fmt::Display;
 use core::ops::Range;
@@ -8,33 +8,33 @@ use crate::home::{Home, State, Step};
 use crate::hub::Run;
 use crate::plug::Mark;
 
-/// By how much the hub's milliseconds may differ from a plug's microseconds.
+/// The largest difference between the hub's milliseconds and a plug's microseconds.
 const SLACK: u64 = 2_000;
 const CONDITION: &str = "its condition did not hold";
 
-/// What happened to each plug, in the order of time.
+/// The events at each plug, in the order of time.
 pub(crate) type Marks = BTreeMap<usize, Vec<(u64, Mark)>>;
 
-/// What was seen from outside.
+/// The observations from outside.
 pub(crate) struct Seen {
     pub(crate) marks: Marks,
-    /// When the hub was killed.
+    /// The times at which the hub was killed.
     pub(crate) kills: Vec<u64>,
 }
 
-/// The states that the order told so far leads to.
+/// The states to which the order up to now leads.
 pub(crate) struct Oracle<'a> {
     home: &'a Home,
-    /// The state of each device, and since when a loss of power may have taken it.
+    /// The state of each device, and the time since when a loss of power may have changed it.
     states: Vec<(State, u64)>,
     places: u64,
-    /// When each plug saw the command of the run that was replayed last.
+    /// The time at which each plug saw the command of the run that was replayed last.
     seen: Vec<u64>,
     pub(crate) found: Vec<String>,
     pub(crate) counts: Counts,
 }
 
-/// How much was looked at.
+/// The numbers of checks.
 #[derive(Default, Debug)]
 pub(crate) struct Counts {
     pub(crate) done: u32,
@@ -45,9 +45,9 @@ pub(crate) struct Counts {
     pub(crate) conditions: u32,
     /// States that were compared at the end of a round.
     pub(crate) states: u32,
-    /// Of these, off because the power was lost.
+    /// States among these that are off because the power was lost.
     pub(crate) lost: u32,
-    /// Of these, left as they were by a run that says so.
+    /// States among these that a run reports as left unchanged.
     pub(crate) left: u32,
 }
 
@@ -63,8 +63,8 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Replays the runs that have ended since the last time, one by one, and compares where that leads with
-    /// the states that were found. These are where it begins the next time.
+    /// Replays the runs that have ended since the last call, one by one, and compares the resulting states
+    /// with the states that were found. The next call begins from these.
     pub(crate) fn check(&mut self, runs: &[Run], seen: &Seen, found: &[State], now: u64) {
         let marks = &seen.marks;
         let mut done: Vec<_> = runs.iter().filter(|it| it.what == "done").collect();
@@ -129,8 +129,9 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// A plug has seen the command while the run was under way, after that of the run before it in the order.
-    /// A hub that was killed meanwhile may have found that the plug is in that state, and not told it again.
+    /// A plug has seen the command while the run was under way, after the command of the run before it in the
+    /// order. A hub that was killed meanwhile may have found the plug in that state, and not sent the command
+    /// again.
     fn look_at_command(
         &mut self,
         id: u64,
@@ -145,7 +146,7 @@ impl<'a> Oracle<'a> {
             && at < window.end
         {
             self.counts.commands += 1;
-            // With a kill, it may be that of a later run.
+            // With a kill, it may be the command of a later run.
             if !was_killed {
                 self.seen[device] = at;
             }
@@ -157,7 +158,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// What a condition asked for is what it finds in the order: dummies lose nothing.
+    /// A condition finds in the order the state that it found then: dummies lose nothing.
     fn look_at_condition(&mut self, id: u64, nth: usize, step: &Step, skipped: Option<&str>) {
         let Some((device, limit)) = step.condition else {
             return;
@@ -189,13 +190,13 @@ fn was_lost(marks: Option<&Vec<(u64, Mark)>>, since: u64) -> bool {
     marks.any(|it| it.1 == Mark::Lost && it.0 + SLACK >= since)
 }
 
-/// Whether a plug was on at this moment.
+/// Returns true if a plug was on at this moment.
 fn was_on(marks: &Marks, device: usize, at: u64) -> bool {
     let mut marks = marks.get(&device).into_iter().flatten();
     marks.rfind(|it| it.0 <= at).map(|it| it.1) == Some(Mark::Set(true))
 }
 
-/// When a plug was told this for the first time from then on.
+/// The time of the first such command to a plug since `from`.
 pub(crate) fn told(marks: &Marks, device: usize, is_on: bool, from: u64) -> Option<u64> {
     let mut marks = marks.get(&device)?.iter();
     let told = marks.find(|it| it.0 >= from && it.1 == Mark::Set(is_on));

@@ -1,4 +1,4 @@
-//! A plug of the Kasa family in a process of its own, and what all of them saw.
+//! A plug of the Kasa family in a process of its own, and the events at all plugs.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ use std::{env, thread};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use selvedge_hub::device::kasa::{decode, encode, state_in};
 
-/// The word by which this program is a plug.
+/// The argument with which this program is a plug.
 pub(crate) const ROLE: &str = "plug";
-/// How long a plug takes to answer a command.
+/// The time that a plug takes to answer a command.
 const TAKES: Duration = Duration::from_millis(20);
 const QUESTION: &str = r#"{"system":{"get_sysinfo":{}}}"#;
 
@@ -23,14 +23,14 @@ pub(crate) fn now() -> u64 {
     u64::try_from(UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap()
 }
 
-/// Is a plug that is off, and prints each command: its number, when, and the state.
+/// Runs a plug that is off, and prints each command: its number, the time, and the state.
 pub(crate) fn be(number: &str, address: &str) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let listener = TcpListener::bind(address)?;
     println!("{number} {} ready", now());
     let mut is_on = false;
     for stream in listener.incoming() {
-        // A client that went, or a hub that was killed, is no reason to end.
+        // A client that has left, or a hub that was killed, is no reason to end.
         serve(stream?, number, &mut is_on).ok();
     }
     Ok(())
@@ -43,7 +43,7 @@ fn serve(mut stream: TcpStream, number: &str, is_on: &mut bool) -> io::Result<()
         format!(r#"{{"system":{{"get_sysinfo":{{"relay_state":{state}}}}}}}"#)
     } else {
         *is_on = text.contains(r#""state":1"#);
-        // One call, which others do not come between.
+        // One call, so that no other output comes between.
         let line = format!("{number} {} {}\n", now(), if *is_on { "on" } else { "off" });
         io::stdout().write_all(line.as_bytes())?;
         thread::sleep(TAKES);
@@ -61,16 +61,16 @@ fn read_frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(decode(&body))
 }
 
-/// What happened to a plug.
+/// An event at a plug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mark {
-    /// It was told to be on or off, and is.
+    /// It was commanded to be on or off, and is.
     Set(bool),
     /// It lost its power, and is off when it is back.
     Lost,
 }
 
-/// What happened to each plug, and when.
+/// The events at each plug, with their times.
 pub(crate) type Log = Arc<Mutex<BTreeMap<usize, Vec<(u64, Mark)>>>>;
 
 /// All plugs.
@@ -99,7 +99,7 @@ impl Plugs {
         plugs
     }
 
-    /// The thread that does this has to live as long as the plug.
+    /// The calling thread must live as long as the plug.
     pub(crate) fn plug_in(&mut self, nth: usize) {
         let child = Command::new(env::current_exe().unwrap())
             .args([ROLE, &nth.to_string(), &self.addresses[nth]])
@@ -126,7 +126,7 @@ impl Plugs {
         self.addresses.len()
     }
 
-    /// Whether it is on, as it says itself.
+    /// True if it reports that it is on.
     pub(crate) fn is_on(&self, nth: usize) -> Option<bool> {
         let ask = || {
             let mut stream = TcpStream::connect(&self.addresses[nth])?;

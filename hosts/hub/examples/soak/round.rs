@@ -1,4 +1,4 @@
-//! Load, kills, and what is looked at afterwards.
+//! Load, kills, and the checks afterwards.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -17,18 +17,18 @@ use crate::hub::{Client, Hub, Run};
 use crate::oracle::{Marks, Oracle, Seen, told};
 use crate::plug::{Plugs, now};
 
-/// How many ask at a time.
+/// The number of clients at a time.
 const CLIENTS: usize = 8;
-/// How often it is looked which runs have ended.
+/// The interval between two looks for runs that have ended.
 const LOOK: Duration = Duration::from_millis(200);
-/// How often a plug loses its power.
+/// The interval between two losses of power.
 const LOSS: Duration = Duration::from_secs(1);
-/// How often the hub's memory is looked at.
+/// The interval between two looks at the hub's memory.
 const MEMORY: Duration = Duration::from_secs(5);
-/// How long all may take to end after a round.
+/// The time within which all runs must end after a round.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// When in a round the hub is killed: at moments that are drawn, in order.
+/// The moments in a round at which the hub is killed: drawn, in order.
 pub(crate) fn kills(count: u32, length: Duration, rng: &mut ChaCha12Rng) -> Vec<Duration> {
     let part = length / count.max(1);
     let kill = |nth| part * nth + part.mul_f64(f64::from(rng.next_u32() % 1_000) / 1e3);
@@ -39,28 +39,28 @@ pub(crate) struct Soak<'a> {
     home: &'a Home,
     client: Arc<Client>,
     presses: Sender<String>,
-    /// How many presses have no answer yet.
+    /// The number of presses without an answer.
     waiting: Arc<AtomicUsize>,
     hub: Hub,
     plugs: Plugs,
-    /// When plugs have power again.
+    /// The times at which plugs have power again.
     back: Vec<(Instant, usize)>,
     rate: u32,
     pub(crate) rng: ChaCha12Rng,
     oracle: Oracle<'a>,
-    /// Runs that were looked at.
+    /// Runs that were checked.
     checked: BTreeSet<u64>,
     memory: Vec<(u64, u64)>,
-    /// When the hub was killed, and how long it took to start again.
+    /// The times at which the hub was killed, and the durations of its next start.
     kills: Vec<u64>,
     starts: Vec<Duration>,
-    /// From presses, in rounds with kills of the hub and without.
+    /// Durations since presses, in rounds with kills of the hub and without.
     waits: [Waits; 2],
     losses: u32,
     _watch: Watch,
 }
 
-/// Microseconds from presses.
+/// Microseconds since presses.
 #[derive(Default)]
 struct Waits {
     answers: Vec<u64>,
@@ -68,7 +68,7 @@ struct Waits {
     commands: Vec<u64>,
 }
 
-/// Ends the thread that looks.
+/// Ends the thread that looks for ended runs.
 struct Watch(Arc<AtomicBool>);
 
 impl Drop for Watch {
@@ -197,7 +197,8 @@ impl<'a> Soak<'a> {
         self.rng.next_u32() as usize % below
     }
 
-    /// Waits until all has ended and is shown as it is, and returns the states; none when it does not come.
+    /// Waits until all runs have ended and all states are shown as they are, and returns the states; `None`
+    /// after too long.
     fn settle(&mut self) -> Option<Vec<State>> {
         let start = Instant::now();
         let mut why = String::new();
@@ -221,7 +222,7 @@ impl<'a> Soak<'a> {
         None
     }
 
-    /// A run of which a device is still to be brought back. What is known of the others is brought up to date.
+    /// A run with a device that still has to be restored. Updates the knowledge of the other runs.
     fn still_open(&self) -> Option<u64> {
         let mut ledger = self.client.ledger.lock().unwrap();
         let fresh = ledger
@@ -237,7 +238,7 @@ impl<'a> Soak<'a> {
         None
     }
 
-    /// The states of all devices: those of plugs as they say themselves, which has to be what is shown.
+    /// The states of all devices; the reports of plugs must equal the states that are shown.
     fn states(&self) -> Result<Vec<State>, String> {
         let view = self.client.view().ok_or("the hub does not answer")?;
         let one = |device| {
@@ -275,7 +276,7 @@ impl<'a> Soak<'a> {
         fresh
     }
 
-    /// How long it took from the press to the answer, the hub's event, and the command at the plug.
+    /// The durations from the press to the answer, to the hub's event, and to the command at the plug.
     fn measure(&mut self, runs: &[Run], marks: &Marks, has_kills: bool) {
         let waits = &mut self.waits[usize::from(!has_kills)];
         let ledger = self.client.ledger.lock().unwrap();
@@ -298,7 +299,7 @@ impl<'a> Soak<'a> {
         }
     }
 
-    /// What has ended stays so: each run of this round and the last one is asked for again.
+    /// An end is final: each run of this round and of the last one is requested again.
     fn look_again(&mut self) {
         let over = self.client.ledger.lock().unwrap().over.clone();
         for before in over.values().rev().take(900) {
@@ -316,7 +317,7 @@ impl<'a> Soak<'a> {
         }
     }
 
-    /// Prints what was measured. Returns whether nothing was wrong.
+    /// Prints the measurements. Returns true if nothing was wrong.
     pub(crate) fn report(mut self) -> bool {
         let ledger = self.client.ledger.lock().unwrap();
         let accepted = ledger.presses.len();
@@ -385,7 +386,7 @@ fn percentile(values: &mut [u64], percent: usize) -> f64 {
     values.get(at).map_or(0.0, |it| *it as f64)
 }
 
-/// Threads that press what they are told.
+/// Threads that press the routines that they receive.
 fn clients(client: &Arc<Client>) -> (Sender<String>, Arc<AtomicUsize>) {
     let (to, presses) = channel();
     let presses: Arc<Mutex<Receiver<String>>> = Arc::new(Mutex::new(presses));

@@ -160,7 +160,7 @@ impl Topics {
         asked.into_iter().chain(others)
     }
 
-    /// The filters of the hub's own retained messages about devices and routines, also about ones that no
+    /// The filters of the hub's own retained messages about devices and routines, also about such as no
     /// longer exist.
     pub fn own_filters(&self) -> impl Iterator<Item = String> + use<> {
         ["device/+/state", "routine/+/last"]

@@ -1,4 +1,4 @@
-//! Devices that hang, lie down and say things by themselves, and what is told of them.
+//! Devices that hang, lie and send reports by themselves, and the reports about them.
 
 use core::future;
 use core::time::Duration;
@@ -11,17 +11,17 @@ use selvedge_safehome::Outcome;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-/// What a device does with a command or a question.
+/// The reaction of a device to a command or a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mood {
     Obeys,
     Refuses,
-    /// It takes longer than the hub waits, and does it then.
+    /// It takes longer than the hub waits, and then does it.
     Slow,
     Hangs,
-    /// It does it at once, and does not say so.
+    /// It does it at once, and does not answer.
     Mute,
-    /// It is not there, and that is known.
+    /// It is not there, and the hub knows why.
     Away,
     /// It takes a moment for each answer.
     Calm,
@@ -30,11 +30,11 @@ enum Mood {
 struct Thing {
     state: State,
     mood: Mood,
-    /// When it was commanded, and by when that was to be done.
+    /// The times of its commands, and their deadlines.
     sets: Vec<(Instant, Instant)>,
 }
 
-/// A device, in the hands of the test and of what attends to it.
+/// A device that the test and `attend` share.
 struct Rude {
     thing: Arc<Mutex<Thing>>,
     says: mpsc::UnboundedReceiver<Heard>,
@@ -94,7 +94,7 @@ impl Device for Rude {
     }
 }
 
-/// A device that is attended to, and all that was told of it and when.
+/// A device under `attend`, and all reports about it with their times.
 struct Desk {
     thing: Arc<Mutex<Thing>>,
     says: mpsc::UnboundedSender<Heard>,
@@ -162,7 +162,7 @@ impl Desk {
             .collect()
     }
 
-    /// What became of a command, and when; of one that was told once.
+    /// The time and the outcome of a command, which must be reported once.
     fn outcome(&self, of: u64) -> (Instant, Outcome) {
         let told = self.told.lock().unwrap();
         let mut all = told.iter().filter_map(|(at, it)| {
@@ -220,14 +220,14 @@ fn each_command_has_one_outcome_in_time() {
                 Mood::Slow | Mood::Hangs | Mood::Mute | Mood::Away => Outcome::Unknown,
             };
             assert_eq!(outcome, proven, "{mood:?}");
-            // Where the first one took all the time, the second one is not sent.
+            // If the first command took all the time, the second one is not sent.
             let is_sent = matches!(mood, Mood::Obeys | Mood::Refuses | Mood::Calm);
             let proven = if is_sent { proven } else { Outcome::Refused };
             assert_eq!(desk.outcome(second).1, proven, "{mood:?}");
             let thing = desk.thing.lock().unwrap();
             assert_eq!(thing.sets.len(), 1 + usize::from(is_sent));
             assert!(thing.sets.iter().all(|it| it.0 < it.1));
-            // A command that was given up does not go on.
+            // A command that was given up does not continue.
             let end = match mood {
                 Mood::Obeys | Mood::Calm => "dim",
                 Mood::Mute => "on",
@@ -285,7 +285,7 @@ fn a_device_that_misses_one_question_is_not_down() {
     paused(async {
         let mut desk = Desk::open(Mood::Obeys);
         sleep(secs(1)).await;
-        // The command is no question, and the look behind it is one.
+        // The command is no question, and the look after it is one.
         desk.mood(Mood::Hangs);
         let token = desk.set("on", secs(5));
         sleep(Duration::from_millis(6_500)).await;
@@ -305,7 +305,7 @@ fn why_a_device_does_not_answer_is_told_at_each_change_and_a_command_finds_it_ou
             let before = desk.told().len();
             desk.mood(Mood::Away);
             let token = desk.set("on", secs(5));
-            // The command is one question without an answer, and the look behind it is another one.
+            // The command is one question without an answer, and the look after it is another.
             sleep(Duration::from_millis(100)).await;
             let outcome = Outcome::Refused;
             let why = Report::Trouble("nobody is there".into());
@@ -336,7 +336,7 @@ fn what_a_device_says_before_a_command_is_told_before_its_outcome() {
     });
 }
 
-/// A device that has always something more to say, up to a thousand times.
+/// A device that always has another report, up to a thousand times.
 struct Chatter(u32);
 
 impl Device for Chatter {

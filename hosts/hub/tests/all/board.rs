@@ -1,4 +1,4 @@
-//! An ESPHome device with a switch or a light, that speaks in a thread of the test.
+//! An ESPHome device with a switch or a light, which runs in a thread of the test.
 
 use core::time::Duration;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -14,31 +14,32 @@ use selvedge_hub::device::esphome::wire::{Entity, Relay, SetLight, kind};
 pub(crate) const KEY: [u8; 32] = [7; 32];
 pub(crate) const RELAY: u32 = 0x1234_5678;
 
-/// What it does with the next command.
+/// The reaction to the next command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     Obeys,
-    /// Nothing comes of it, and it says what is.
+    /// It ignores the command, and reports its state.
     Passes,
     /// It switches, and ends the connection.
     Switches,
-    /// It neither switches nor says anything.
+    /// It neither switches nor answers.
     Hangs,
-    /// The state that it is told was on its way when the command came; nothing comes of it, and it says what is.
+    /// It reports the commanded state, which was on its way when the command came; it ignores the command,
+    /// and reports its state.
     Echoes,
     /// It ends each connection.
     Dead,
 }
 
-/// What kind of a board it is.
+/// The kind of a board.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Kind {
     pub(crate) has_key: bool,
     /// It has a light, and no switch.
     pub(crate) is_light: bool,
-    /// How long it takes for its first answer.
+    /// The time until its first answer.
     pub(crate) takes: Duration,
-    /// How many others it has.
+    /// The number of its other entities.
     pub(crate) others: u32,
 }
 
@@ -47,16 +48,16 @@ pub(crate) struct Board {
     pub(crate) state: Arc<Shared>,
 }
 
-/// What all its connections share.
+/// The state that all its connections share.
 #[derive(Default)]
 pub(crate) struct Shared {
     kind: Kind,
     pub(crate) is_on: AtomicBool,
     mood: Mutex<Option<Mood>>,
     pub(crate) commands: AtomicU32,
-    /// How often somebody came.
+    /// The number of connections.
     pub(crate) came: AtomicU32,
-    /// Whether it is switched by hand, once.
+    /// True if a person switches it by hand, once.
     pub(crate) pushes: AtomicBool,
 }
 
@@ -104,7 +105,7 @@ impl Side {
         Ok(())
     }
 
-    /// Says that the other one begins wrongly, as firmware does.
+    /// Reports that the client's first byte is wrong, as firmware does.
     fn reject(&mut self, has_key: bool) -> std::io::Result<()> {
         match has_key {
             true => self.say_frame(b"\x01Bad indicator byte")?,
@@ -116,7 +117,7 @@ impl Side {
         self.stream.read_to_end(&mut Vec::new()).map(drop)
     }
 
-    /// Whether something has come, or the other side has gone, within a moment.
+    /// Returns true if bytes have arrived or the other side has left, within a moment.
     fn is_heard(&self) -> std::io::Result<bool> {
         self.stream
             .set_read_timeout(Some(Duration::from_millis(20)))?;
@@ -234,7 +235,7 @@ impl Board {
         self.state.came.load(Ordering::SeqCst)
     }
 
-    /// Somebody switches it on by hand.
+    /// A person switches it on by hand.
     pub(crate) fn push(&self) {
         self.state.pushes.store(true, Ordering::SeqCst);
     }
@@ -270,7 +271,7 @@ impl Shared {
         side.say(kind::LISTED, &())
     }
 
-    /// Does a command. Returns whether it goes on.
+    /// Carries out a command. Returns true if it continues.
     fn obey(&self, side: &mut Side, is_on: bool) -> std::io::Result<bool> {
         self.commands.fetch_add(1, Ordering::SeqCst);
         match self.mood() {
@@ -320,7 +321,7 @@ impl Shared {
                 kind::LIST => self.list(side)?,
                 kind::STATES => {
                     says_states = true;
-                    // Others are on.
+                    // Other entities are on.
                     let (key, is_on) = (1, true);
                     side.say(kind::SWITCH_STATE, &Relay { key, is_on })?;
                     side.say(kind::LIGHT_STATE, &Relay { key, is_on })?;

@@ -14,25 +14,25 @@ use rumqttc::{Client, Event, Incoming, LastWill, MqttOptions, Outgoing, Publish,
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A port of this process, at which nobody listens now.
+/// A port of this process that is free now.
 pub(crate) fn a_free_port(address: &str) -> SocketAddr {
     let listener = TcpListener::bind((address, 0)).unwrap();
     listener.local_addr().unwrap()
 }
 
-/// A mosquitto, which ends with it.
+/// A mosquitto, which ends with this value.
 pub(crate) struct Mosquitto {
     child: Child,
     pub(crate) at: SocketAddr,
 }
 
 impl Mosquitto {
-    /// Without one that is installed, says so.
+    /// Prints a message if none is installed.
     pub(crate) fn start(dir: &Path, address: &str) -> Option<Self> {
         Self::again(dir, a_free_port(address))
     }
 
-    /// One where another one was.
+    /// A mosquitto in place of an earlier one.
     pub(crate) fn again(dir: &Path, at: SocketAddr) -> Option<Self> {
         let mut it = Self::spawn(dir, at)?;
         it.wait();
@@ -82,7 +82,7 @@ impl Drop for Mosquitto {
     }
 }
 
-/// A client that hears all that it asked for.
+/// A client that receives all messages that it subscribed to.
 pub(crate) struct Listener {
     pub(crate) client: Client,
     heard: Receiver<Publish>,
@@ -141,7 +141,7 @@ impl Listener {
         Self { client, heard }
     }
 
-    /// Waits until something is said.
+    /// Waits until a message is published.
     pub(crate) fn wait_for(&self, what: &str, is_it: impl Fn(&Publish) -> bool) -> Publish {
         let until = Instant::now() + PATIENCE;
         let mut others = Vec::new();
@@ -164,7 +164,7 @@ impl Listener {
         String::from_utf8(it.payload.to_vec()).unwrap()
     }
 
-    /// All that is said within a time.
+    /// All messages within a time.
     pub(crate) fn all(&self, time: Duration) -> Vec<Publish> {
         let until = Instant::now() + time;
         let left = || until.saturating_duration_since(Instant::now());
@@ -186,13 +186,13 @@ impl Listener {
     }
 }
 
-/// A relay with Tasmota's words, which says its state and has a last will.
+/// A relay with Tasmota's words, which reports its state and has a last will.
 pub(crate) struct Relay {
     client: Client,
     pub(crate) is_on: Arc<AtomicBool>,
-    /// Whether it obeys and answers.
+    /// True if it obeys and answers.
     pub(crate) obeys: Arc<AtomicBool>,
-    /// Each command as it came, and whether it was retained.
+    /// Each command, and true if it was retained.
     pub(crate) heard: Arc<Mutex<Vec<(String, bool)>>>,
     lives: Arc<AtomicBool>,
 }
@@ -216,7 +216,7 @@ impl Relay {
         thread::spawn(move || {
             for event in connection.iter() {
                 if !lives.load(Ordering::SeqCst) {
-                    return; // Its power is cut: the broker says its last will.
+                    return; // Its power is cut: the broker publishes its last will.
                 }
                 match event {
                     Ok(Event::Incoming(Incoming::ConnAck(_))) => {

@@ -1,4 +1,4 @@
-//! Home Assistant itself, which nobody here wrote, presses what it discovered, and sees what becomes of it.
+//! A real Home Assistant presses the buttons that it discovered, and sees the results.
 //!
 //! `SELVEDGE_HOME_ASSISTANT_REQUIRED` makes a missing one a failure.
 
@@ -14,7 +14,7 @@ use crate::home_assistant::{HomeAssistant, until};
 use crate::program::Hub;
 use crate::support::Dir;
 
-/// Without one that is installed, says so.
+/// Prints a message if none is installed.
 fn program() -> Option<PathBuf> {
     let parts = env::var_os("SELVEDGE_PARTS").map(PathBuf::from);
     let program = parts.map(|it| it.join("hub/home-assistant/bin/hass"));
@@ -28,7 +28,7 @@ fn program() -> Option<PathBuf> {
     found
 }
 
-/// A lamp that is there, and a plug that is not.
+/// A lamp that exists, and a plug that does not.
 fn home(mqtt: &str) -> String {
     let nobody = a_free_port("127.0.0.1");
     format!(
@@ -48,7 +48,7 @@ fn home(mqtt: &str) -> String {
     )
 }
 
-/// What Home Assistant shows.
+/// The states that Home Assistant shows.
 struct Shown(HomeAssistant);
 
 impl Shown {
@@ -74,7 +74,7 @@ impl Shown {
         serde_json::from_str(&body).unwrap_or_default()
     }
 
-    /// Waits until an entity, found by how its name begins and ends, is in such a state.
+    /// Waits until an entity, found by the begin and the end of its name, is in such a state.
     fn wait(&self, kind: &str, name: &str, what: &str, so: impl Fn(&str) -> bool) -> Value {
         let mut last = Value::Null;
         until(&format!("{kind}{name} is not {what}"), 40, || {
@@ -100,7 +100,7 @@ impl Shown {
     }
 }
 
-/// What the hub shows is a moment behind.
+/// The hub's view is a moment behind.
 fn wait_for_state(hub: &Hub, device: &str, state: &str) {
     until(&format!("{device} is not {state}"), 20, || {
         let home = hub.get("/api/home");
@@ -128,7 +128,7 @@ fn buttons_are_pressed(dir: &Dir, program: &Path, mqtt: &str, broker: SocketAddr
     );
     wait_for_state(&hub, "lamp", "on");
 
-    // One that runs, and one that waits for it.
+    // A run, and a second run that waits for it.
     shown.press("rest");
     shown.wait_for("sensor.", "rest_latest_run", "runs");
     shown.press("evening");
@@ -140,7 +140,7 @@ fn buttons_are_pressed(dir: &Dir, program: &Path, mqtt: &str, broker: SocketAddr
     shown.wait_for("sensor.", "routines_runs", "1");
     shown.wait_for("sensor.", "routines_waits", "1");
 
-    // A hub that is killed is shown as not there; then it is back, and goes on.
+    // A hub that is killed is shown as unavailable; then it is back, and continues.
     drop(hub); // By SIGKILL.
     shown.wait_for("button.", "evening", "unavailable");
     let hub = Hub::start(dir.path());

@@ -1,4 +1,4 @@
-//! Switches and lights of ESPHome devices that speak in threads of the tests.
+//! Switches and lights of ESPHome devices that run in threads of the tests.
 
 use core::time::Duration;
 use std::io::{ErrorKind, Read as _};
@@ -159,7 +159,7 @@ async fn what_is_not_proven_is_unknown_and_a_change_is_proof() {
     assert_eq!(board.commands(), sent);
 }
 
-/// Until something is sent, it can be tried again.
+/// Until the command is sent, a failed attempt can be repeated.
 #[tokio::test]
 async fn a_device_that_comes_while_there_is_time_does_the_command() {
     let board = Board::start(false);
@@ -205,7 +205,7 @@ async fn what_it_says_by_itself_is_heard_and_so_is_its_end() {
     assert_eq!(heard, Ok(Heard::Gone));
 }
 
-/// One look is shorter than the device takes until it is connected.
+/// A single look is shorter than the time until the device is connected.
 #[tokio::test]
 async fn a_slow_device_is_connected_over_several_looks_and_heard_when_it_is() {
     let takes = Duration::from_millis(2_500);
@@ -231,7 +231,7 @@ async fn a_slow_device_is_connected_over_several_looks_and_heard_when_it_is() {
     let outcome = device.set(&on(), within(Duration::from_secs(5))).await;
     assert_eq!(outcome, Outcome::Done);
 
-    // While nobody looks.
+    // Without a look.
     let mut device = board.device(Some(KEY));
     let looked = tokio::time::timeout(second, device.look()).await;
     assert!(looked.is_err());
@@ -240,7 +240,7 @@ async fn a_slow_device_is_connected_over_several_looks_and_heard_when_it_is() {
     assert_eq!(board.came(), 2);
 }
 
-/// On a clock that runs ahead when all wait.
+/// On a clock that runs ahead when all tasks wait.
 #[tokio::test(start_paused = true)]
 async fn a_device_that_is_never_ready_is_given_up_and_gone_to_again() {
     let kind = Kind {
@@ -278,7 +278,7 @@ async fn a_light_is_set_and_asked_and_heard() {
     }
     assert_eq!(board.commands(), 4);
     board.push();
-    // What it says after each command is still to be heard.
+    // Its report after each command is still to come.
     let until_on = async { while device.hear().await != Heard::State(on()) {} };
     let heard = tokio::time::timeout(Duration::from_secs(5), until_on).await;
     assert_eq!(heard, Ok(()));
@@ -309,7 +309,7 @@ async fn a_state_that_was_on_its_way_when_a_command_was_sent_is_no_proof() {
     }
 }
 
-/// What the kernel has not sent yet when a connection is given up would be sent later.
+/// Bytes that the kernel has not sent yet when a connection is given up would be sent later.
 #[tokio::test]
 async fn a_connection_that_is_given_up_leaves_nothing_that_is_still_to_be_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

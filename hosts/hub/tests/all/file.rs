@@ -1,4 +1,4 @@
-//! What a home's file is refused for.
+//! Errors in the file of a home.
 
 use core::time::Duration;
 
@@ -34,7 +34,7 @@ fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
         (
             r#""fan": {"dummy""#,
             r#""fun": {"dummy""#,
-            "device \"fan\" has no entry: say how it is reached",
+            "device \"fan\" has no entry: add how it is reached",
         ),
         (r#"{"dummy": {}}"#, r#"{"dumy": {}}"#, "hub.devices.lamp"),
         (
@@ -214,7 +214,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
             driver(ZIGBEE),
             "hub.devices.lamp: it speaks MQTT, and no broker is set",
         ),
-        (with("{}", ZIGBEE), "hub.mqtt: say \"broker\""),
+        (with("{}", ZIGBEE), "hub.mqtt: set \"broker\""),
         (
             with(r#"{"broker": "a:1", "listen": "127.0.0.1:1"}"#, ZIGBEE),
             "and not both",
@@ -233,7 +233,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         ),
         (
             with(r#"{"listen": "127.0.0.1:1", "ca": "c"}"#, ZIGBEE),
-            "leave \"ca\" out",
+            "remove \"ca\"",
         ),
         (
             with(r#"{"broker": "a:1", "user": ""}"#, ZIGBEE),
@@ -261,7 +261,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         ),
         (
             with(THERE, &other(r#", "payload": "{}", "property": "p""#)),
-            "leave one out",
+            "remove one",
         ),
         (
             with(THERE, &other(r#", "words": {"on": "1", "off": "1"}"#)),
@@ -326,12 +326,12 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
             THERE,
             &other(r#", "ask_topic": "a", "availability_topic": "b""#),
         ),
-        // What another hub says, of which this one's topics are a part.
+        // Topics of another hub, with this hub's prefix in front.
         with(
             r#"{"broker": "a:1", "topic": "b"}"#,
             &other(r#", "availability_topic": "b/other/status""#),
         ),
-        // One device is another property of the same thing.
+        // Two devices are two properties of the same thing.
         with(THERE, &other(r#", "property": "p""#)).replacen(
             r#""lock": {"dummy": {}}"#,
             r#""lock": {"mqtt": {"command_topic": "a", "state_topic": "b", "property": "q"}}"#,
@@ -342,7 +342,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
     }
 }
 
-/// A device that is told such a state would never be seen in it.
+/// A state that the device reports as another one, which the hub would never see.
 #[test]
 fn a_state_that_a_device_says_as_another_one_is_told_wherever_it_is_named() {
     const HOME: &str = r#"devices: [{DevID: lamp, initial: "off"}, {DevID: heater}]

@@ -1,4 +1,4 @@
-//! Real firmware of ESPHome, where it is there.
+//! Real firmware of ESPHome, if it is installed.
 
 use core::time::Duration;
 use std::path::PathBuf;

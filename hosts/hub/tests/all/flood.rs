@@ -1,4 +1,4 @@
-//! Clients at a broker that do not stop.
+//! Clients of a broker that send without end.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -108,7 +108,7 @@ fn a_device_that_flips_its_state_without_pause_fills_nothing_and_its_last_state_
     }
     let most = memory(&hub);
     let until = Instant::now() + PATIENCE;
-    // The broker may leave some out.
+    // The broker may drop some.
     while hub.get("/api/home")["devices"][0]["state"] != "last" {
         assert!(Instant::now() < until, "{}", hub.get("/api/home"));
         device.say("is/0", "last");

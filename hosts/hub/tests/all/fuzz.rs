@@ -1,4 +1,4 @@
-//! The fuzz targets, over the committed corpus and over what is made here.
+//! The fuzz targets, over the committed corpus and over generated inputs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
 #[test]
 fn files_that_are_made_up_break_no_promise() {
     for input in &inputs("home") {
-        // A seed that is none tests nothing.
+        // A seed that is not valid tests nothing.
         HomeFile::read(Format::Yaml, input, Catalogue::new()).unwrap();
         fuzz::home(input);
         (0..2_000).for_each(|seed| fuzz::home(&changed(input, seed)));
@@ -77,11 +77,11 @@ fn what_an_esphome_device_says_and_is_made_up_breaks_no_promise() {
         }
     }
     states.sort_unstable();
-    // A switch, and a light; the third one greets by Noise, for which there is no key that fits.
+    // A switch, and a light; the third device greets by Noise, and no key fits.
     assert_eq!(states, [false, true]);
 }
 
-/// The stored data of a hub with two runs: before, between and behind them.
+/// The stored data of a hub with two runs: before, between and after them.
 fn stored() -> Vec<Vec<u8>> {
     let home = Home::read(include_bytes!("../../homes/flat.json")).unwrap();
     let rng = ChaCha12Rng::seed_from_u64(7);

@@ -1,7 +1,7 @@
-//! Homes in which all goes wrong that may go wrong: devices, people, the clock, the process, the file.
+//! Homes in which everything goes wrong that may: devices, people, the clock, the process, the file.
 //!
-//! What is known of a hub here is what it promises, and what it had stored. `SELVEDGE_HUB_SEED` says with which
-//! seed it begins, and `SELVEDGE_HUB_SEEDS` how many there are; one that fails is printed.
+//! These tests know a hub by its promises and by its stored data. `SELVEDGE_HUB_SEED` is the first seed, and
+//! `SELVEDGE_HUB_SEEDS` the number of seeds; a seed that fails is printed.
 
 mod oracle;
 mod process;
@@ -17,7 +17,7 @@ use self::sheet::{Dice, Faults};
 use self::tally::Tally;
 use self::world::World;
 
-/// Says which seed it was, when it panics.
+/// Prints the seed, when it panics.
 struct Seed(u64, Faults);
 
 impl Drop for Seed {
@@ -50,7 +50,7 @@ fn what_is_promised_holds_whatever_goes_wrong() {
     }
 }
 
-/// More runs than are kept, of a process that is killed now and then.
+/// More runs than are kept, of a process that is killed again and again.
 #[test]
 fn a_run_is_there_until_a_thousand_later_ones_are_over() {
     let faults = Faults {

@@ -1,4 +1,4 @@
-//! The machines of a home together, with devices and a disk that are lists.
+//! The state machines of a home together, with devices and a disk that are lists.
 
 mod shown;
 
@@ -78,7 +78,7 @@ impl World {
         id
     }
 
-    /// Stores what changed, and does what is to be done.
+    /// Stores the changes, and carries out the orders.
     fn settle(&mut self) {
         self.store();
         self.carry_out();
@@ -125,7 +125,7 @@ impl World {
         is_on
     }
 
-    /// The next report, or else the next moment at which something is due; `false` if there is none.
+    /// Handles the next report, or else the next deadline; `false` if there is neither.
     fn step(&mut self) -> bool {
         if let Some((device, report)) = self.reports.pop_front() {
             self.house
@@ -181,7 +181,7 @@ fn a_routine_runs_and_a_trigger_follows() {
     let mut world = World::new();
     let evening = world.run("evening");
     world.end();
-    // The lock was shut, which is what "light" waits for.
+    // The lock was shut, and "light" waits for that.
     assert_eq!(world.shown(), ["dim", "shut", "3"]);
     let records: Vec<_> = world.house.records().latest().collect();
     assert_eq!(records.len(), 2);
@@ -230,7 +230,7 @@ fn a_routine_that_fails_is_undone_and_says_why() {
     assert!(record.is_over());
 }
 
-/// Whoever asks for them.
+/// For runs of persons and of triggers.
 #[test]
 fn runs_have_the_mode_of_the_file_and_triggers_cool_down() {
     let mut world = World::of(
@@ -326,12 +326,12 @@ fn what_is_unknown_is_refused_and_changes_nothing() {
     assert!(world.house.take_changes().is_empty());
 }
 
-/// The process stops after each number of steps, once and once more a little later.
+/// The process stops after each number of steps, and again at once or a little later.
 #[test]
 fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
     let mut stops = 0;
     for at in 0..200 {
-        // Before the devices are told, too.
+        // Also before the orders are sent to the devices.
         for (again, is_told) in [(0, true), (1, false), (3, true)] {
             let mut world = World::new();
             let ids = [world.run("evening"), world.run("slow")];
@@ -364,8 +364,8 @@ fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
                 states.extend(steps.map(|it| (it.device, it.value.clone())));
             }
             assert_eq!(world.states, states, "stop at {at}");
-            // Five commands, and that of "light": what was done is not done again. A command whose state is
-            // there already, from another run, is not given after a restart.
+            // Five commands, and the command of "light": a finished command is not repeated. A command for a
+            // state that another run has already brought about is not given after a restart.
             let fewest = if is_told { 6 } else { 5 };
             assert!(
                 (fewest..=6).contains(&world.sets),
@@ -418,7 +418,7 @@ impl World {
         }
     }
 
-    /// Runs a routine whose commands nobody answers.
+    /// Runs a routine, and no device answers its commands.
     fn run_unanswered(&mut self, name: &str) -> RoutineId {
         let id = self.house.run(name, self.moment()).unwrap();
         self.store();

@@ -16,7 +16,7 @@ use selvedge_safehome::Outcome;
 
 use crate::plug::{Mood, Plug};
 
-/// A question for what a plug is, as others have recorded it.
+/// A question for a plug's description, as others have recorded it.
 const QUESTION: [u8; 33] = [
     0, 0, 0, 29, 208, 242, 129, 248, 139, 255, 154, 247, 213, 239, 148, 182, 209, 180, 192, 159,
     236, 149, 230, 143, 225, 135, 232, 202, 240, 139, 246, 139, 246,
@@ -78,9 +78,9 @@ async fn what_a_plug_proves_is_what_is_said() {
         (Mood::Hangs, &off, Outcome::Done),
         (Mood::Obeys, &on, Outcome::Done),
         (Mood::Swallows, &off, Outcome::Unknown),
-        // It is as it was, which proves nothing.
+        // The state is the same as before, which proves nothing.
         (Mood::Swallows, &on, Outcome::Unknown),
-        // Nor does a state that nobody saw before.
+        // Nor does a state without a known earlier one.
         (Mood::Switches, &off, Outcome::Unknown),
         (Mood::Obeys, &on, Outcome::Done),
     ] {
@@ -110,7 +110,7 @@ async fn a_plug_that_is_not_there_was_not_told() {
     let until = within(900);
     assert_eq!(kasa.set(&"on".into(), until).await, Outcome::Refused);
     assert!(Instant::now() < until);
-    // Until something is sent, it can be tried again.
+    // Until the command is sent, a failed attempt can be repeated.
     let state = State::from("on");
     let set = kasa.set(&state, within(3_000));
     let comes = async {
@@ -125,7 +125,7 @@ async fn a_plug_that_is_not_there_was_not_told() {
     assert!(kasa.lateness() > Span::ZERO);
 }
 
-/// What goes into a command as it is would be another command.
+/// An id with quotes in it would make another command.
 #[tokio::test]
 async fn an_outlet_whose_id_is_no_id_is_told_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -136,7 +136,7 @@ async fn an_outlet_whose_id_is_no_id_is_told_nothing() {
             let mut stream = stream.unwrap();
             let mut len = [0; 4];
             if stream.read_exact(&mut len).is_err() {
-                continue; // It was connected, and told nothing.
+                continue; // It was connected, and received nothing.
             }
             let mut body = vec![0; u32::from_be_bytes(len) as usize];
             stream.read_exact(&mut body).unwrap();
@@ -189,7 +189,7 @@ fn a_host_that_slept_while_a_plug_accepted_sends_nothing() {
     assert!(!plug.is_on.load(Ordering::SeqCst));
 }
 
-/// What the kernel has not sent yet when a command is given up would be sent later.
+/// Bytes that the kernel has not sent yet when a command is given up would be sent later.
 #[tokio::test]
 async fn a_command_that_is_given_up_leaves_nothing_that_is_still_to_be_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

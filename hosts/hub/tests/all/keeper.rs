@@ -1,4 +1,4 @@
-//! What comes late, and clocks that are set: the house, and the thread that keeps it.
+//! Late requests and reports, and clocks that are set: the house, and its event loop.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -30,7 +30,7 @@ fn house(file: &str) -> (House, Home) {
     (house, home)
 }
 
-/// So many milliseconds after the start.
+/// The moment this number of milliseconds after the start.
 fn at(ms: u64) -> Moment {
     Moment {
         now: Time(ms * 1_000),
@@ -38,7 +38,7 @@ fn at(ms: u64) -> Moment {
     }
 }
 
-/// The command that is to be carried out now.
+/// The only order, which must be a command.
 fn command(house: &mut House) -> (NodeId, u64) {
     match house.take_todo().as_slice() {
         [Todo::Set { device, token, .. }] => (*device, *token),
@@ -50,7 +50,8 @@ fn outcome(token: u64, outcome: Outcome) -> Report {
     Report::Outcome { token, outcome }
 }
 
-/// A house with a routine that was begun six seconds ago, since when the disk was slow: its run, and its command.
+/// A house with a routine that was begun six seconds ago, after which the disk was slow: its run, and its
+/// command.
 fn behind(dir: &Dir) -> (House, Store, RoutineId, (NodeId, u64)) {
     let (mut house, home) = house(HOME);
     let id = house.run("light", at(0)).unwrap();
@@ -63,7 +64,7 @@ fn behind(dir: &Dir) -> (House, Store, RoutineId, (NodeId, u64)) {
     (house, store, id, (lamp, token))
 }
 
-/// Keeps it until it is told to stop, with these that have come meanwhile.
+/// Runs the event loop until it is asked to stop, with the requests that have come meanwhile.
 fn keep(house: House, store: Store, requests: Receiver<Request>) {
     let keeper = Keeper {
         tell: Tell::new(&house, None),
@@ -91,7 +92,7 @@ fn an_outcome_that_waits_while_the_disk_is_slow_is_in_time() {
     assert_eq!((run.what, run.why), ("done", None));
 }
 
-/// The time of its command is over, but nobody has looked for an outcome.
+/// The time of its command has ended, but nothing has looked for an outcome.
 #[test]
 fn a_hub_that_is_told_to_end_while_the_disk_is_slow_undoes_nothing() {
     let dir = Dir::new("slow-end");
@@ -126,7 +127,7 @@ fn an_overdue_command_is_unknown_and_what_comes_of_it_later_is_no_report_too_man
     assert!(house.take_news(), "it is shown");
 }
 
-/// A hand switches it on and off again before the device refuses the command.
+/// A person switches it on and off again before the device refuses the command.
 #[test]
 fn a_state_that_is_said_while_a_command_is_on_its_way_is_heard_also_where_it_is_known() {
     let (mut house, _) = house(HOME);
@@ -143,7 +144,7 @@ fn a_state_that_is_said_while_a_command_is_on_its_way_is_heard_also_where_it_is_
     assert_eq!(house.hub().state(lamp), Some(&"off".into()));
     let ended = &house.records().get(id).unwrap().ended;
     assert!(matches!(ended, Some((_, End::Aborted { .. }))), "{ended:?}");
-    // A state that is known and expected is nothing that is stored.
+    // A state that is known and expected is not stored.
     house.take_changes();
     house.take(
         Happening::Report(lamp, Report::Observed("off".into())),
@@ -152,7 +153,7 @@ fn a_state_that_is_said_while_a_command_is_on_its_way_is_heard_also_where_it_is_
     assert!(house.take_changes().is_empty());
 }
 
-/// The local clock, on the day on which that changes, so many seconds ahead of UTC.
+/// The local clock on the day on which it is set back, this number of seconds ahead of UTC.
 fn clock(text: &str, ahead: i32) -> Happening {
     let date = Date {
         year: 2026,
@@ -180,7 +181,7 @@ fn with_times(times: &[&str]) -> House {
     house(&file).0
 }
 
-/// Lets time pass up to this moment, as the keeper does where the clock shows this then.
+/// Lets time pass up to this moment, as the keeper does; `shows` is the local clock at a moment.
 fn pass(house: &mut House, ms: u64, shows: impl Fn(u64) -> Happening) {
     while let Some(due) = house.deadline().filter(|it| *it <= at(ms).now) {
         let now = at(due.0 / 1_000);
@@ -206,12 +207,12 @@ fn ran(house: &House) -> Vec<&str> {
 fn what_comes_when_summer_time_begins_runs_and_what_it_leaves_out_does_not() {
     let mut house = with_times(&["02:00", "02:30", "03:00", "03:00:05", "03:00:20"]);
     house.take(clock("01:59:45", 3_600), at(0));
-    // By the old clock it is two. It is told that it is three, and so are all later times.
+    // By the old clock it is two. The house learns that it is three, and so are all later times.
     pass(&mut house, 15_000, |_| clock("03:00", 7_200));
     house.expire(at(15_000));
     pass(&mut house, 60_000, |_| clock("03:00:20", 7_200));
     assert_eq!(ran(&house), ["03:00", "03:00:05", "03:00:20"]);
-    // Nothing was due at two, so that the clock is told late.
+    // Nothing was due at two, so that the clock is read late.
     let mut house = with_times(&["02:30", "03:00", "03:00:05", "03:00:20"]);
     house.take(clock("01:59:45", 3_600), at(0));
     house.take(clock("03:00:15", 7_200), at(30_000));

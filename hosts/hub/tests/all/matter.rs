@@ -16,11 +16,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::program::Hub;
 use crate::support::Dir;
 
-/// For how long the bridge says that a command may act, and some more.
+/// The time for which a command may act behind the bridge, and some more.
 const LATENESS: Duration = Duration::from_millis(4_500);
 /// Set in the network of its own.
 const INSIDE: &str = "SELVEDGE_MATTER_INSIDE";
-/// One interface, at which this machine hears what it says to all.
+/// One interface, at which this machine receives its own multicast messages.
 const NETWORK: &str = r#"ip link set lo up &&
 ip link add matter type veth peer name other &&
 ip link set other addrgenmode none up &&
@@ -28,7 +28,7 @@ ip link set matter addrgenmode none up &&
 ip address add fe80::1/64 dev matter nodad &&
 exec "$0" "$@""#;
 
-/// The folder with matter.js; without it, the test says so and is over.
+/// The folder with matter.js; without it, the test prints a message and ends.
 fn parts() -> Option<PathBuf> {
     let parts = env::var_os("SELVEDGE_PARTS").map(|it| PathBuf::from(it).join("hub/node_modules"));
     let is_there = |it: &PathBuf| it.join("@matter/main").exists();
@@ -54,14 +54,14 @@ fn in_its_own_network(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// A process of Node.js, and the lines that it has said.
+/// A process of Node.js, and its lines of output.
 struct Node {
     child: Child,
     said: Arc<Mutex<Vec<String>>>,
 }
 
 impl Node {
-    /// One that is ready.
+    /// Starts a process, and waits until it is ready.
     fn start(parts: &Path, script: &str, arguments: &[&str]) -> Self {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("parts");
         let mut node = Command::new("node");
@@ -106,7 +106,7 @@ impl Drop for Node {
     }
 }
 
-/// Waits until it is so; returns how long that took.
+/// Waits for a condition; returns the time that this took.
 fn until(what: &str, mut so: impl FnMut() -> bool) -> Duration {
     let begun = Instant::now();
     while !so() {
@@ -125,7 +125,7 @@ fn light(parts: &Path, dir: &Path) -> Node {
     )
 }
 
-/// What a light is, by its own words.
+/// The state of a light, by its own output.
 fn is(light: &Node) -> String {
     let said = light.said();
     let mut states = said.iter().filter(|it| *it == "on" || *it == "off");
@@ -137,16 +137,16 @@ fn was_told(light: &Node, state: &str) -> bool {
     light.said().contains(&told)
 }
 
-/// What happens to the light.
+/// A fault of the light.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// Its power is cut.
     Cut,
-    /// It stands still, and hears what came meanwhile when it goes on.
+    /// It stands still, and receives the messages from meanwhile when it continues.
     Still,
 }
 
-/// In the middle of `evening`, after so many milliseconds, `light` fails; then it is back.
+/// Lets `light` fail in the middle of `evening`, after this number of milliseconds; then it is back.
 fn fail(hub: &Hub, light: Node, fault: Fault, after: u64, again: impl Fn() -> Node) -> Node {
     let shown = |nth: usize| hub.get("/api/home")["devices"][nth].clone();
     let is_off = || {

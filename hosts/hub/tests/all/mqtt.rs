@@ -13,7 +13,7 @@ use crate::broker::{Listener, Mosquitto, PATIENCE, Relay, a_free_port};
 use crate::program::Hub;
 use crate::support::Dir;
 
-/// Two relays, and what is to be done with them, at this broker.
+/// Two relays, and routines for them, at this broker.
 fn home(mqtt: &str) -> String {
     format!(
         r#"{{
@@ -65,7 +65,7 @@ fn heard(relay: &Relay) -> Vec<String> {
     heard.iter().map(|it| it.0.clone()).collect()
 }
 
-/// Runs with a broker inside of the hub, and with mosquitto if that is there.
+/// Runs with a broker inside of the hub, and with mosquitto if that is installed.
 fn with_each_broker(name: &str, host: &str, test: impl Fn(&Dir, Hub, SocketAddr)) {
     let dir = Dir::new(&format!("{name}-inside"));
     let inside = a_free_port(host);
@@ -91,7 +91,7 @@ fn relays_are_switched_and_what_one_does_not_do_is_undone() {
         let id = hub.run("off");
         hub.wait_for(id, "done");
 
-        // It is there, and does nothing.
+        // It is available, and does nothing.
         relays[1].obeys.store(false, Ordering::SeqCst);
         let id = hub.run("both%2Fon");
         let run = hub.wait_for(id, "undone");
@@ -102,7 +102,7 @@ fn relays_are_switched_and_what_one_does_not_do_is_undone() {
         relays[1].obeys.store(true, Ordering::SeqCst);
         wait_until_all_are_up(&hub);
 
-        // Its power is cut: the broker says so.
+        // Its power is cut: the broker reports that.
         relays[1].pull_out();
         wait_for(&hub, |home| home["devices"][1]["up"] == false);
         let id = hub.run("both%2Fon");
@@ -115,7 +115,7 @@ fn relays_are_switched_and_what_one_does_not_do_is_undone() {
 #[test]
 fn a_relay_that_comes_back_does_nothing_of_what_it_missed() {
     with_each_broker("late", "127.0.0.1", |_, hub, broker| {
-        // It has a session that the broker keeps, which many devices have.
+        // It has a session that the broker keeps, as many devices have.
         let options = |is_clean| {
             let mut it =
                 rumqttc::MqttOptions::new("sleeper", broker.ip().to_string(), broker.port());
@@ -125,7 +125,7 @@ fn a_relay_that_comes_back_does_nothing_of_what_it_missed() {
         let sleeper = Listener::with(options(false), &["cmnd/two/POWER"]);
         let _first = Relay::start("one", broker);
         sleeper.retain("tele/two/LWT", "Online");
-        // The hub may hear it a moment later.
+        // The hub may receive it a moment later.
         let until = Instant::now() + PATIENCE;
         while hub.get("/api/home")["devices"][1]["state"] != "off" {
             assert!(Instant::now() < until, "it is never heard");
@@ -241,10 +241,10 @@ fn home_assistant_discovers_what_there_is_and_what_is_gone_is_taken_back() {
     client.wait_for("it is taken back", |it| {
         it.topic == "homeassistant/button/selvedge/gone/config" && it.payload.is_empty()
     });
-    // Home Assistant starts anew.
+    // Home Assistant starts again.
     client.say("homeassistant/status", "online");
     client.text(button);
-    // What is not the hub's is left.
+    // Messages of other programs are left.
     let later = Listener::new("later", broker.at, &["homeassistant/#"]);
     later.text("homeassistant/button/other/one/config");
 
@@ -284,7 +284,7 @@ fn a_broker_that_goes_and_comes_back_is_gone_to_again() {
     assert!(relays.iter().all(|it| it.is_on.load(Ordering::SeqCst)));
 }
 
-/// It is heard of by what the broker retained, and by nothing that the hub would have to keep.
+/// The hub learns of them by the broker's retained messages, and needs no memory of its own.
 #[test]
 fn what_a_broker_retained_of_devices_and_routines_that_are_gone_is_taken_back() {
     let dir = Dir::new("taken-back");
@@ -343,7 +343,7 @@ fn a_broker_that_has_forgotten_all_is_told_all_again() {
         let mut devices = home["devices"].as_array().unwrap().iter();
         devices.all(|it| it["up"] == false)
     });
-    // It is said to nobody, at once and once more.
+    // It is published without a receiver, at once and once more.
     thread::sleep(Duration::from_millis(600));
     let _broker = Mosquitto::again(dir.path(), at_it).unwrap();
     wait_until_all_are_up(&hub);
@@ -355,7 +355,7 @@ fn a_broker_that_has_forgotten_all_is_told_all_again() {
     listener("selvedge/runs");
 }
 
-/// So many devices, each of which is the next one's namesake but for its number.
+/// A home with this number of devices and of routines.
 pub(crate) fn many(mqtt: &str, devices: usize, routines: usize) -> String {
     let device = |it| {
         format!(
@@ -401,14 +401,14 @@ fn many_devices_are_heard_and_many_routines_are_announced() {
     )
     .unwrap();
     let hub = Hub::start(dir.path());
-    // While all is announced.
+    // While everything is announced.
     let id = hub.run("r0");
     let run = hub.wait_for(id, "undone");
     assert!(
         run["why"].as_str().unwrap().contains("no answer"),
         "it was told: {run}"
     );
-    // The hub takes no state of it while the command may still act.
+    // The hub accepts no state of it while the command may still act.
     let until = Instant::now() + PATIENCE;
     while hub.get("/api/home")["devices"][0]["state"] != "off" {
         assert!(Instant::now() < until, "it is never heard");
@@ -427,7 +427,7 @@ fn what_a_broker_retained_is_no_proof_after_a_restart_either() {
     let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
         return;
     };
-    // It was on once, and lost its power; it does not hear what it is told.
+    // It was on once, and lost its power; it does not receive its commands.
     let device = Listener::new("device", broker.at, &["set/0"]);
     device.retain("is/0", "on");
     device.retain("there/0", "online");

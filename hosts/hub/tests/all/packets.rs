@@ -1,4 +1,4 @@
-//! What is said at a broker, and is long.
+//! Long messages at a broker.
 
 use core::time::Duration;
 use std::{fs, thread};
@@ -23,7 +23,7 @@ fn a_message_of_some_hundred_thousand_bytes_ends_no_link() {
     device.retain("there/1", "online");
     fs::write(dir.path().join("home.json"), many(&at(broker.at), 2, 2)).unwrap();
     let hub = Hub::start(dir.path());
-    // A state of so many bytes is none.
+    // A payload of this length is no state.
     wait_for(&hub, |home| home["devices"][1]["state"] == "off");
     assert_eq!(hub.get("/api/home")["devices"][0]["state"], Value::Null);
     assert_eq!(device.text("selvedge/status"), "online");
@@ -32,7 +32,7 @@ fn a_message_of_some_hundred_thousand_bytes_ends_no_link() {
     assert!(later.is_empty(), "{later:?}");
 }
 
-/// As one of Zigbee2MQTT, which says all its devices in one.
+/// As a message of Zigbee2MQTT, which sends all its devices in one.
 #[test]
 fn a_long_message_goes_through_the_broker_inside() {
     let dir = Dir::new("long-inside");
@@ -50,7 +50,7 @@ fn a_long_message_goes_through_the_broker_inside() {
 
 #[test]
 fn a_long_run_of_devices_with_long_names_is_announced_in_short_and_ends_no_link() {
-    // As many as a routine may have.
+    // The largest number of commands of a routine.
     const STEPS: usize = 256;
     let dir = Dir::new("long-out");
     let Some(broker) = Mosquitto::start(dir.path(), "127.0.0.1") else {
@@ -77,7 +77,7 @@ fn a_long_run_of_devices_with_long_names_is_announced_in_short_and_ends_no_link(
     assert_eq!(said.last().unwrap(), &mark);
     let whole = hub.get(&format!("/api/runs/{id}"));
     assert_eq!(whole["steps"].as_array().unwrap().len(), STEPS);
-    // A link that is lost says all anew.
+    // After a lost link everything would be published again.
     let later = client.all(Duration::from_secs(1));
     assert!(later.iter().all(|it| it.topic != "selvedge/status"));
 }

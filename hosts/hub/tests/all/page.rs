@@ -105,7 +105,7 @@ fn a_routine_is_pressed_and_undone_when_its_plug_loses_its_power() {
     assert_eq!(browser.errors(), "");
 }
 
-/// Answers as a proxy whose server is gone. Returns whether that was asked for events.
+/// Answers as a proxy whose server has failed. Returns true if the request was for events.
 fn is_refused(proxy: &TcpListener) -> bool {
     let Ok((stream, _)) = proxy.accept() else {
         return false;
@@ -122,7 +122,7 @@ fn is_refused(proxy: &TcpListener) -> bool {
         .is_some_and(|it| it.starts_with("GET /api/events "))
 }
 
-/// Between two lives of the hub something else answers at its address, as a proxy would.
+/// Between two lives of the hub another program answers at its address, as a proxy would.
 #[test]
 fn a_page_goes_on_when_the_hub_is_there_again() {
     let Some(program) = chromium() else { return };
@@ -139,7 +139,7 @@ fn a_page_goes_on_when_the_hub_is_there_again() {
     });
     let proxy = TcpListener::bind(&address).unwrap();
     proxy.set_nonblocking(true).unwrap();
-    // Twice: a browser that is refused does not ask again by itself.
+    // Twice: a browser that gets an error does not ask again by itself.
     for _ in 0..2 {
         wait_until("the page asks again", || is_refused(&proxy));
     }

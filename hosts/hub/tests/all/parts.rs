@@ -1,6 +1,6 @@
-//! Plugs that nobody here wrote, which lose their power in the middle of routines.
+//! Independent simulated plugs, which lose their power in the middle of routines.
 //!
-//! `SELVEDGE_HUB_RUNS` says how many runs, `SELVEDGE_HUB_SEED` with which seed.
+//! `SELVEDGE_HUB_RUNS` is the number of runs, `SELVEDGE_HUB_SEED` the seed.
 
 use core::time::Duration;
 use std::io::{BufRead as _, BufReader};
@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::program::Hub;
 use crate::support::Dir;
 
-/// The folder with the simulator; without it, the test says so and is over.
+/// The folder with the simulator; without it, the test prints a message and ends.
 fn parts() -> Option<PathBuf> {
     let parts = env::var_os("SELVEDGE_PARTS").map(|it| PathBuf::from(it).join("hub/node_modules"));
     let is_there = |it: &PathBuf| it.join("tplink-smarthome-simulator").exists();
@@ -93,7 +93,7 @@ impl Drop for Part {
     }
 }
 
-/// The state that is shown of a plug, and whether it is up.
+/// The shown state of a plug, and true if it is up.
 type Shown = (String, bool);
 
 fn shown(home: &Value) -> Vec<Shown> {
@@ -160,7 +160,7 @@ fn plugs_that_are_pulled_out_leave_nothing_half_done() {
             let run = hub.get(&format!("/api/runs/{id}"));
             run["what"] == "done" || run["what"] == "undone"
         });
-        // What is shown is what is.
+        // The view agrees with the plugs.
         wait("all is shown as it is", &mut |it| {
             it.iter()
                 .zip(&plugs)

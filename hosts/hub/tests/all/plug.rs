@@ -1,4 +1,4 @@
-//! A plug that speaks as those of the Kasa family do, in a thread of the test.
+//! A plug that speaks as the Kasa family does, in a thread of the test.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -8,18 +8,18 @@ use std::thread;
 
 use selvedge_hub::device::kasa::{decode, encode};
 
-/// What the plug does with the next command.
+/// The reaction to the next command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mood {
     Obeys,
     Refuses,
-    /// It switches, and does not say so.
+    /// It switches, and does not answer.
     Switches,
-    /// It takes the command and nothing comes of it.
+    /// It takes the command and ignores it.
     Swallows,
-    /// It says that a very long answer comes.
+    /// It announces a very long answer.
     Claims,
-    /// It switches, says nothing, and keeps the connection.
+    /// It switches, does not answer, and keeps the connection.
     Hangs,
     /// It has no power.
     Dead,
@@ -30,7 +30,7 @@ pub(crate) struct Plug {
     pub(crate) is_on: Arc<AtomicBool>,
     pub(crate) mood: Arc<Mutex<Mood>>,
     pub(crate) commands: Arc<AtomicU32>,
-    /// What it was told last.
+    /// The last command.
     pub(crate) told: Arc<Mutex<String>>,
 }
 

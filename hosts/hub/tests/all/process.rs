@@ -35,7 +35,7 @@ fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
     assert_eq!(run["name"], "evening");
     assert_eq!(run["steps"][1], "fan: 3");
     let until = Instant::now() + Duration::from_secs(10);
-    // "light" follows, and what is shown is a moment behind.
+    // "light" follows, and the view is a moment behind.
     while !hub
         .get("/api/home")
         .to_string()
@@ -148,7 +148,7 @@ fn two_hubs_do_not_share_a_folder() {
     assert!(told.contains("another process uses the folder"), "{told}");
 }
 
-/// Nobody asks for the run, which would have it shown anew.
+/// No client asks for the run, which would update the view.
 #[test]
 fn what_ends_by_time_alone_is_shown() {
     let dir = home("time");
@@ -178,7 +178,7 @@ fn a_device_that_is_gone_from_the_file_keeps_its_name_in_what_was_told() {
             .join(", ");
         format!(r#"{{"devices": [{named}], "hub": {{"devices": {{{drivers}}}}}}}"#)
     };
-    // Without the one that came last, and with another one after that.
+    // Without the device that came last, and then with another device.
     for devices in [["lamp", "lock"], ["lamp", "siren"]] {
         fs::write(&path, other(devices)).unwrap();
         let hub = Hub::start(dir.path());
@@ -242,7 +242,7 @@ fn scripts_of_home_assistant_become_a_homes_file() {
     assert!(told.contains("notify.all"), "{told}");
 }
 
-/// The door is still open while the house is stored for the last time.
+/// The page is still served while the house is stored for the last time.
 #[test]
 fn a_hub_that_has_stopped_says_so() {
     let home = Home::read(HOME.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The program, and what it answers.
+//! The program, and its answers.
 
 use core::time::Duration;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -25,16 +25,16 @@ impl Drop for Hub {
 
 impl Hub {
     pub(crate) fn start(dir: &Path) -> Self {
-        // What it says later is not read: it goes on all the same.
+        // Its later output is not read: it runs all the same.
         Self::with(dir, &[]).0
     }
 
-    /// At the address of one that has ended.
+    /// Starts it at the address of a hub that has ended.
     pub(crate) fn start_at(address: &str, dir: &Path) -> Self {
         Self::spawn(dir, address, &[]).0
     }
 
-    /// With more arguments, and with what it says later.
+    /// Starts it with more arguments; returns its later output, too.
     pub(crate) fn with(dir: &Path, arguments: &[&str]) -> (Self, BufReader<ChildStderr>) {
         Self::spawn(dir, "127.0.0.1:0", arguments)
     }
@@ -106,7 +106,7 @@ impl Hub {
     }
 }
 
-/// The status and the body of what is answered there.
+/// The status and the body of the answer to a request at this address.
 pub(crate) fn ask(address: &str, method: &str, path: &str, header: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let request =

@@ -5,7 +5,7 @@ use std::process::Command;
 
 #[test]
 fn a_home_under_load_loses_no_run_and_tells_an_order_that_explains_the_end() {
-    // Beside this program; `cargo test` builds examples, unless it is told which tests to build.
+    // Beside this program; `cargo test` builds examples, unless it is given the tests to build.
     let soak = env::current_exe().unwrap();
     let soak = soak.with_file_name("../examples/soak");
     assert!(soak.exists(), "no soak: cargo build --example soak");

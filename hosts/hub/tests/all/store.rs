@@ -1,4 +1,4 @@
-//! The folder of a home: what is wrong with it is said, and it stays as it is.
+//! The folder of a home: a fault in it is reported, and it stays unchanged.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
         let path = dir.path().join("hub.redb");
         fs::write(&path, &bytes).unwrap();
         match Store::open(dir.path()) {
-            // A byte that belongs to nothing may differ.
+            // A byte without a meaning may differ.
             Ok((_, found)) => {
                 let memory = found.memory.unwrap();
                 assert_eq!(memory.base, *house.saved(), "byte {at}");

@@ -1,4 +1,4 @@
-//! A home of three devices, for all tests; and a folder that goes with its test.
+//! A home of three devices, for all tests; and a folder that is removed with its test.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -18,7 +18,7 @@ pub(crate) const HOME: &str = r#"{
   "hub": {"devices": {"lamp": {"dummy": {}}, "lock": {"dummy": {}}, "fan": {"dummy": {"takes_ms": 100}}}}
 }"#;
 
-/// A folder that goes when the test is over.
+/// A folder that is removed when the test has ended.
 pub(crate) struct Dir(PathBuf);
 
 impl Dir {

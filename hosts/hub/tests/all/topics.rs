@@ -1,4 +1,4 @@
-//! A device that hears and says its state at topics, at a broker that says nothing.
+//! A device that takes commands and reports its state at topics, at a silent broker.
 
 use core::time::Duration;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,8 @@ use selvedge_routine::State;
 use selvedge_safehome::Outcome;
 use tokio::time::{Instant, sleep, timeout};
 
-/// A device at a broker that accepts a connection and says nothing; where what it says is heard; and the broker.
+/// A device at a broker that accepts a connection and sends nothing; the receiver of its messages; and the
+/// broker.
 fn unanswered(question: Option<Question>) -> (Mqtt, Ear, Arc<Link>, TcpListener) {
     let broker = TcpListener::bind("127.0.0.1:0").unwrap();
     let setup = Setup {
@@ -82,7 +83,7 @@ fn what_a_host_slept_over_is_not_sent_when_the_device_is_there_again() {
     assert_eq!(outcome, Outcome::Refused);
 }
 
-/// Announcements fill the queue now and then, and it is emptied soon.
+/// Announcements fill the queue from time to time, and it is emptied soon.
 #[test]
 fn a_command_that_finds_no_room_is_not_refused_at_once() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -160,7 +161,7 @@ async fn an_answer_is_what_it_says_after_the_question() {
     ear.on_published("is", b"off", false);
     let says = async {
         sleep(MOMENT / 4).await;
-        // It is no state.
+        // An empty payload is no state.
         ear.on_published("is", b"", false);
         ear.on_published("is", b"on", false);
     };
@@ -189,7 +190,7 @@ async fn a_command_is_done_when_the_device_says_its_state_afterwards_and_not_bef
             }
         };
         assert_eq!(tokio::join!(set, later).0, outcome, "{says:?}");
-        // Until it is over, a command whose outcome is unknown may act.
+        // Until this time has passed, a command with an unknown outcome may act.
         assert!(device.lateness() > Span::ZERO);
         assert_eq!(device.lateness(), Unlinked::lateness());
     }
@@ -227,7 +228,7 @@ async fn a_device_that_does_not_do_what_it_was_told_is_asked_each_half_second() 
     let (mut device, _ear, link, broker) = unanswered(Some(question));
     let heard = thread::spawn(move || {
         let mut stream = broker.accept().unwrap().0;
-        // It is welcome, which is said to nobody in particular.
+        // The packet that accepts a connection, whatever the request.
         stream.write_all(&[0x20, 2, 0, 0]).unwrap();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).ok();
@@ -240,7 +241,7 @@ async fn a_device_that_does_not_do_what_it_was_told_is_asked_each_half_second() 
     let heard = heard.join().unwrap();
     let count = |what: &[u8]| heard.windows(what.len()).filter(|it| *it == what).count();
     assert_eq!(count(b"set"), 1);
-    // After half of the time, and each half second from then on, until all of it is over.
+    // After half of the time, and each half second from then on, until the time has passed.
     let asked = count(b"how-is-it");
     assert!((1..=3).contains(&asked), "{asked}");
 }

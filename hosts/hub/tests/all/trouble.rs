@@ -1,4 +1,4 @@
-//! What is said of devices that do not answer, and a log that nobody reads.
+//! The reasons why devices do not answer, and a log without a reader.
 
 use core::time::Duration;
 use std::io::{BufRead as _, Read as _};
@@ -29,7 +29,7 @@ fn wait_for(hub: &Hub, so: impl Fn(&Value) -> bool) {
 #[test]
 fn why_a_device_does_not_answer_is_logged_once_and_shown_while_it_is_down() {
     let (locked, open, strip) = (Board::start(true), Board::start(false), Plug::start());
-    // Nobody listens there now.
+    // The port is free now.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = free.local_addr().unwrap();
     drop(free);

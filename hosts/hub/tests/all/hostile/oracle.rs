@@ -1,4 +1,4 @@
-//! What a hub promises, held against what it has stored and what its devices have done.
+//! The promises of a hub, compared with its stored data and with the actions of its devices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use selvedge_safehome::RoutineId;
 use super::sheet::{Faults, NAMES};
 use super::world::{World, number};
 
-/// Whether an end is the one that was told before. What was to be brought back may have been meanwhile.
+/// Returns true if an end agrees with the earlier one. A pending restoration may have happened meanwhile.
 fn goes_on(old: &Option<(u64, End)>, new: &Option<(u64, End)>) -> bool {
     let (
         Some((at, End::Aborted { why, undo })),
@@ -30,7 +30,7 @@ fn goes_on(old: &Option<(u64, End)>, new: &Option<(u64, End)>) -> bool {
 }
 
 impl World {
-    /// What was said of a run before it came is what happened when it came.
+    /// The preview of a run must match the effects when the run is submitted.
     pub(super) fn compare(
         &mut self,
         id: RoutineId,
@@ -46,7 +46,7 @@ impl World {
             self.house.run_view(id, record)
         );
         if !self.sheet.triggers.is_empty() {
-            return; // Others may have come with it.
+            return; // Others may have been submitted with it.
         }
         let mut given_up = BTreeSet::new();
         for it in open {
@@ -57,7 +57,7 @@ impl World {
                 Some((_, End::Committed)) => None,
                 None => record.aborting.as_ref(),
             };
-            // Another one may be undone because of what the new one made known.
+            // Another run may be undone because of news that came with this run.
             if why.is_some_and(|it| it.contains(&format!("routine {id} "))) {
                 given_up.insert(it.0);
             }
@@ -71,7 +71,7 @@ impl World {
         self.tally.at_once += usize::from(is_at_once);
     }
 
-    /// A run as it is stored: what was told of it stays.
+    /// Compares a run as it is stored with its earlier record: reported facts stay.
     pub(super) fn note(&mut self, id: RoutineId, record: &Record) {
         if let Some(old) = self.history.get(&id) {
             assert_eq!(
@@ -100,7 +100,7 @@ impl World {
         self.history.insert(id, record.clone());
     }
 
-    /// Records and hub say the same, and what was answered is there.
+    /// Records and hub agree, and each answered run is there.
     pub(super) fn agree(&self) {
         let hub: BTreeSet<_> = self.house.hub().unfinished().map(|it| it.0).collect();
         let records = self.house.records();
@@ -121,7 +121,7 @@ impl World {
         assert_eq!(self.memory.runs.len(), records.latest().count());
     }
 
-    /// Nothing goes wrong any more. All runs end, and the end is as they say.
+    /// No more faults. All runs end, and the end is as reported.
     pub(super) fn end(&mut self) {
         let faults = self.faults;
         self.faults = Faults {
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// The runs one by one, in the order that was told, end as the devices have ended.
+    /// The runs one by one, in the reported order, lead to the final states of the devices.
     pub(super) fn explain(&mut self) {
         let runs = self.history.values();
         let mut order: Vec<_> = runs.filter_map(|it| Some((it.place?, it))).collect();

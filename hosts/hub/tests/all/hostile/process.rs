@@ -1,4 +1,4 @@
-//! What the process of a hub does, and what ends it.
+//! The process of a hub, and its kills.
 
 use selvedge_core::Span;
 use selvedge_hub::device::Report;
@@ -13,7 +13,7 @@ use super::sheet::{MS, NAMES};
 use super::world::{Next, Thing, World, rng};
 
 impl World {
-    /// Stores what changed; the answers are given.
+    /// Stores the changes; then the answers are given.
     pub(super) fn store(&mut self) {
         let changes = self.house.take_changes();
         for (&id, record) in &changes.runs {
@@ -62,14 +62,14 @@ impl World {
                 *device
             }
         };
-        // Nothing reaches one that is gone from the file.
+        // No order reaches a device that has left the file.
         if self.is_in_file(id) {
             self.things.get_mut(&id).unwrap().orders.push_back(todo);
             self.begin(id);
         }
     }
 
-    /// The next thing that happens; `false` if there is none.
+    /// The next event; `false` if none is left.
     pub(super) fn go_on(&mut self) -> bool {
         if !self.faults.sleeps {
             self.settle();
@@ -114,11 +114,11 @@ impl World {
         true
     }
 
-    /// All acts that are due are done, whether anybody looks or not.
+    /// All acts that are due are done, even if nothing looks.
     pub(super) fn sleep(&mut self, span: u64) {
         let is_told = |it: &Next| matches!(it, Next::Report(_, Report::Observed(_)));
         if self.next.values().any(is_told) {
-            // One that it made before a command would be told after the command was given up.
+            // A report that it made before a command would arrive after the command was given up.
             return;
         }
         self.now += span;
@@ -144,7 +144,7 @@ impl World {
     pub(super) fn kill(&mut self) {
         self.tally.kills += 1;
         match self.dice.below(4) {
-            // Before it had stored what changed.
+            // Before it had stored the changes.
             0 => self.unanswered.clear(),
             1 => self.store(),
             _ => {
@@ -176,7 +176,7 @@ impl World {
             thing.orders.clear();
             thing.told = 0;
             if let Some((_, to)) = thing.acts.filter(|_| thing.lateness == 0) {
-                // What has no lateness acts now, or never.
+                // A command without lateness acts now, or never.
                 if self.dice.one_in(2) {
                     thing.state = to;
                 }
@@ -190,7 +190,7 @@ impl World {
         self.now += self.dice.below(3_000) * MS;
     }
 
-    /// The process begins; `false` if it is killed meanwhile.
+    /// Starts the process; `false` if it is killed meanwhile.
     pub(super) fn live(&mut self) -> bool {
         if self.dice.one_in(2) {
             self.began = self.now;
@@ -220,7 +220,7 @@ impl World {
             }
             self.loose.insert(id);
             if self.house.hub().state(id).is_none() {
-                // It is taken out. If it comes again it is another one.
+                // It is removed. If it returns it is another device.
                 *thing = Thing {
                     is_up: true,
                     ..Thing::default()
@@ -252,7 +252,7 @@ impl World {
         true
     }
 
-    // What is tried, and what is found.
+    // The acts of a trial, and its findings.
 
     pub(super) fn play(&mut self, steps: usize) {
         for _ in 0..steps {
@@ -308,7 +308,7 @@ impl World {
         }
     }
 
-    /// Goes on until nothing more happens, which is soon.
+    /// Continues until nothing more happens, which is soon.
     pub(super) fn rest(&mut self) {
         let mut steps = 0;
         self.settle();

@@ -1,4 +1,4 @@
-//! What goes wrong, and the file of a home.
+//! The faults of a home, and its file.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Dice {
     }
 }
 
-/// What goes wrong in a home.
+/// The faults of a home.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
     pub(super) down: bool,
@@ -37,7 +37,7 @@ pub(super) struct Faults {
     /// The host sleeps for hours.
     pub(super) sleeps: bool,
     pub(super) kills: bool,
-    /// The file is another one when the process begins again.
+    /// The file is another one when the process starts again.
     pub(super) files: bool,
     /// There may be one or two of everything.
     pub(super) limits: bool,
@@ -62,7 +62,7 @@ impl Faults {
         }
     }
 
-    /// Whether nothing is wrong that may end a run.
+    /// Returns true if no fault is on that may end a run.
     pub(super) const fn is_kind(&self) -> bool {
         !(self.down
             || self.refuses
@@ -79,9 +79,9 @@ impl Faults {
 #[derive(Clone)]
 pub(super) struct Sheet {
     pub(super) devices: BTreeMap<&'static str, u64>,
-    /// Those that are not in the file now: one that comes back is no faster than before.
+    /// The devices that are not in the file now. A device that returns is no faster than before.
     pub(super) gone: BTreeMap<&'static str, u64>,
-    /// The device whose state is not known at the start.
+    /// The device with an unknown state at the start.
     pub(super) unknown: &'static str,
     pub(super) routines: Vec<Value>,
     pub(super) triggers: Vec<Value>,
@@ -103,7 +103,7 @@ impl Sheet {
             triggers: Vec::new(),
         };
         if faults.triggers {
-            // A routine that fires itself, and one that fires another.
+            // A routine that triggers itself, and a routine that triggers another.
             let selfish = json!({"RoutineName": "r5", "CommandList": [
                 {"DevID": "lamp", "Action": 7}, {"DevID": "lamp", "Action": 8, "hold_ms": 3_000}]});
             sheet.routines.push(selfish);
@@ -116,7 +116,7 @@ impl Sheet {
         sheet
     }
 
-    /// Another file: a device goes or comes, a routine is another one, commands act late for longer.
+    /// Another file: a device leaves or returns, a routine changes, commands act late for longer.
     pub(super) fn change(&mut self, dice: &mut Dice, faults: Faults) {
         let name = NAMES[dice.below(4) as usize];
         match dice.below(3) {
@@ -133,7 +133,7 @@ impl Sheet {
         }
     }
 
-    /// What a new run of this routine does about earlier ones.
+    /// The mode of a routine: the effect of a new run on earlier ones.
     pub(super) fn mode(&self, name: &str) -> &str {
         let found = self.routines.iter().find(|it| it["RoutineName"] == name);
         found.and_then(|it| it["mode"].as_str()).unwrap_or_default()

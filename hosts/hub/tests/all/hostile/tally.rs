@@ -1,6 +1,6 @@
-//! What a trial has met.
+//! The events that a trial has met.
 
-/// How often what was met.
+/// The number of times that each event was met.
 #[derive(Default, Debug)]
 pub(super) struct Tally {
     pub(super) committed: usize,
@@ -19,7 +19,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// A trial in which nothing good happens finds nothing. About half of what the usual seeds meet.
+    /// A trial in which nothing good happens finds nothing. The limits are about half of the numbers of the
+    /// usual seeds.
     pub(super) fn is_enough(&self) {
         for (what, found, least) in [
             ("committed", self.committed, 1_000),

@@ -1,4 +1,4 @@
-//! A home: its devices, what is on its way to and from them, and the process.
+//! A home: its devices, the messages to and from them, and the process.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
@@ -16,23 +16,23 @@ use selvedge_safehome::{Config, Outcome, RoutineId};
 use super::sheet::{Dice, Faults, MS, Sheet};
 use super::tally::Tally;
 
-/// A device, and what attends to it.
+/// A device, and the task that attends to it.
 #[derive(Default)]
 pub(super) struct Thing {
     pub(super) state: u64,
     pub(super) is_up: bool,
     pub(super) lateness: u64,
-    /// How often it has failed in a row.
+    /// The number of its failures in a row.
     pub(super) fails: u64,
     pub(super) orders: VecDeque<Todo>,
     /// A command that is being carried out, and may still act.
     pub(super) acts: Option<(u64, u64)>,
     pub(super) is_busy: bool,
-    /// Whether it is up and in which state it is, as was told last.
+    /// True if it is up, and its state, as last reported.
     pub(super) seen: (Option<bool>, Option<u64>),
-    /// When the last report arrives.
+    /// The time at which the last report arrives.
     pub(super) told: u64,
-    /// What it does after it was given up.
+    /// The acts after it was given up.
     pub(super) ghosts: Vec<(u64, u64)>,
 }
 
@@ -51,19 +51,19 @@ pub(super) struct World {
     pub(super) house: House,
     pub(super) memory: Memory,
     pub(super) now: u64,
-    /// When the process began.
+    /// The time at which the process began.
     pub(super) began: u64,
     pub(super) things: BTreeMap<NodeId, Thing>,
     pub(super) next: BTreeMap<(u64, u64), Next>,
     pub(super) count: u64,
-    /// Whether time has passed since what is to be done was taken.
+    /// True if time has passed since the orders were taken.
     pub(super) is_late: bool,
-    /// Runs whose answer waits for the disk.
+    /// Runs with an answer that waits for the disk.
     pub(super) unanswered: Vec<RoutineId>,
     pub(super) answered: BTreeSet<RoutineId>,
-    /// All that was ever stored of runs.
+    /// All records of runs that were ever stored.
     pub(super) history: BTreeMap<RoutineId, Record>,
-    /// Devices of which the runs alone do not say how they end.
+    /// Devices with final states that the runs alone do not determine.
     pub(super) loose: BTreeSet<NodeId>,
     pub(super) tally: Tally,
 }
@@ -151,7 +151,7 @@ impl World {
         self.next.insert((when, self.count), next);
     }
 
-    /// A report, which arrives behind those before it.
+    /// Sends a report, which arrives after the earlier ones.
     pub(super) fn tell(&mut self, id: NodeId, when: u64, report: Report) {
         let thing = &self.things[&id];
         let delay = if thing.ghosts.is_empty() {
@@ -164,7 +164,7 @@ impl World {
         self.at(when, Next::Report(id, report));
     }
 
-    // What a person does.
+    // The acts of a person.
 
     pub(super) fn run(&mut self, name: &str) -> Option<RoutineId> {
         let before = self.house.saved().clone();
@@ -198,7 +198,7 @@ impl World {
         }
     }
 
-    /// The runs that are going on, and are not about to be undone.
+    /// The runs that are unfinished, and are not about to be undone.
     pub(super) fn open(&self) -> BTreeSet<RoutineId> {
         let runs = self.house.records().latest();
         let open = runs.filter(|it| it.1.ended.is_none() && it.1.aborting.is_none());
@@ -225,9 +225,9 @@ impl World {
         self.poll(id);
     }
 
-    // What devices do.
+    // The acts of devices.
 
-    /// The device is looked at.
+    /// Looks at the device.
     pub(super) fn poll(&mut self, id: NodeId) {
         let is_double = self.dice.one_in(4);
         let is_in_file = self.is_in_file(id);
@@ -241,7 +241,7 @@ impl World {
         if was.0 != Some(is_up) {
             self.tell(id, self.now, if is_up { Report::Up } else { Report::Down });
         }
-        // A state is told each time that it is looked at.
+        // A state is reported each time that it is looked at.
         for _ in 0..if is_up { 1 + u8::from(is_double) } else { 0 } {
             self.tell(id, self.now, Report::Observed(number(state)));
         }
@@ -258,7 +258,7 @@ impl World {
             .is_some_and(|it| self.sheet.devices.contains_key(it))
     }
 
-    /// Begins the next order of a device that has time.
+    /// Begins the next order of a device that is idle.
     pub(super) fn begin(&mut self, id: NodeId) {
         let now = self.now;
         let faults = self.faults;
@@ -314,7 +314,7 @@ impl World {
                     self.dice.below(2)
                 };
                 let lateness = thing.lateness;
-                // When it acts, when that is over, and what is told of it.
+                // The time at which it acts, the time at which it ends, and the reported outcome.
                 let (acts, over, outcome) = match fate {
                     0 if faults.refuses || !thing.is_up => (None, over, Outcome::Refused),
                     1 if faults.swallows || !thing.is_up => (None, until, Outcome::Unknown),
@@ -346,7 +346,7 @@ impl World {
                     self.at(acts, Next::Act(id, to));
                 }
                 self.at(over, Next::Free(id));
-                // It is told when it is over; what is told before that comes before it.
+                // It is reported when it has ended; earlier reports arrive before it.
                 let when = over.max(self.things[&id].told);
                 self.things.get_mut(&id).unwrap().told = when;
                 self.at(when, Next::Report(id, Report::Outcome { token, outcome }));

@@ -1,4 +1,4 @@
-//! What is shown of a house: runs, devices, and what was counted.
+//! The view of a house: runs, devices, and counters.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn what_happened_is_counted() {
         unknown: 0,
     };
     assert_eq!(world.house.view().counts, counts);
-    // Nobody asked for this any more, nor for that.
+    // Outcomes that the hub does not expect any more.
     for (token, refused) in [(999, 1), (998, 2)] {
         let outcome = Outcome::Done;
         world.report("fan", Report::Outcome { token, outcome });
@@ -95,7 +95,7 @@ fn the_latest_fifty_runs_are_shown_and_all_that_are_not_finished() {
     assert_eq!((shown.what, shown.at), ("runs", Some(0)));
     let record = world.house.records().get(rest).unwrap();
     assert_eq!(world.house.run_view(rest, record), *shown);
-    // A second one waits for the first.
+    // A second run waits for the first.
     let second = world.run_unanswered("rest");
     let third = world.run("light");
     let shown = |id| {
@@ -117,7 +117,7 @@ fn the_latest_fifty_runs_are_shown_and_all_that_are_not_finished() {
     );
 }
 
-/// The process began at 1 s after 1970.
+/// The process began 1 s after the start of 1970.
 #[test]
 fn times_are_those_of_the_clock_on_the_wall() {
     let mut world = World::new();
@@ -258,7 +258,7 @@ fn what_becomes_of_devices_is_told_with_the_run() {
     assert_eq!(notes(&world)[1..], brought("was brought back"));
 }
 
-/// Whoever waits for its end hears of it.
+/// A client that waits for its end receives it.
 #[test]
 fn a_run_that_ends_after_a_thousand_later_ones_is_told_of() {
     let mut world = World::new();
