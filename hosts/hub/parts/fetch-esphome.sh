@@ -1,11 +1,11 @@
 #!/bin/sh
-# Gets what is not ours: a switch with the firmware of ESPHome, built for this machine.
+# Fetches a third-party program: a switch with the firmware of ESPHome, built for this machine.
 #
 #   SELVEDGE_PARTS=~/.cache/selvedge hosts/hub/parts/fetch-esphome.sh
 #
-# SELVEDGE_PARTS names the folder; tests look there by the same variable. What is there already stays.
+# SELVEDGE_PARTS names the folder; tests look there by the same variable. Installed parts stay.
 # It needs Python 3 with venv, and g++ with C++20. ESPHome writes the sources, and then fails to get its build
-# tool where that is not to be had; so g++ builds them here.
+# tool where that is not available; so g++ builds them here.
 set -eu
 : "${SELVEDGE_PARTS:?name the folder for what is fetched}"
 dir=$SELVEDGE_PARTS/hub/esphome

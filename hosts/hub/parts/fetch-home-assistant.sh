@@ -1,6 +1,6 @@
 #!/bin/sh
-# Gets what is not ours: Home Assistant, which `examples/compare` measures beside this hub, and which presses
-# the buttons that it discovered in the tests.
+# Fetches a third-party program: Home Assistant, which `examples/compare` compares with this hub, and which
+# presses the buttons that it discovered in the tests.
 #
 #   SELVEDGE_PARTS=~/.cache/selvedge hosts/hub/parts/fetch-home-assistant.sh
 #
@@ -15,7 +15,7 @@ install() {
     uv pip install --python home-assistant/bin/python "$@" 'josepy<2'
 }
 install homeassistant==2024.3.3
-# What the parts that are used need, and what these need in turn, is named in their manifests.
+# The manifests of the integrations in use name their requirements, and those name theirs.
 home-assistant/bin/python - > home-assistant/requirements.txt <<'END'
 import json
 from pathlib import Path

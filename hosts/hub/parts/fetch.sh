@@ -1,9 +1,9 @@
 #!/bin/sh
-# Gets what is not ours: a simulator of Kasa plugs, and matter.js with a client of MQTT for the bridge.
+# Fetches third-party programs: a simulator of Kasa plugs, and matter.js with a client of MQTT for the bridge.
 #
 #   SELVEDGE_PARTS=~/.cache/selvedge hosts/hub/parts/fetch.sh
 #
-# SELVEDGE_PARTS names the folder; tests look there by the same variable. What is there already stays.
+# SELVEDGE_PARTS names the folder; tests look there by the same variable. Installed parts stay.
 # It needs npm.
 set -eu
 : "${SELVEDGE_PARTS:?name the folder for what is fetched}"

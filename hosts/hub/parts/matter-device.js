@@ -1,9 +1,9 @@
-// One light of Matter in a process of its own: to kill it is to cut its power.
+// A Matter light in a process of its own: killing the process is cutting its power.
 //
 //   NODE_PATH=FOLDER/node_modules node matter-device.js DIR PORT
 //
-// DIR has what it remembers: who commissioned it, and whether it is on. It prints its state ("on"), "ready CODE"
-// with its pairing code, and then what it is told ("told on") and each change of its state.
+// DIR has its memory: its controller, and whether it is on. It prints its state ("on"), "ready CODE" with its
+// pairing code, and then each command ("told on") and each change of its state.
 "use strict";
 const { Environment, ServerNode } = require("@matter/main");
 const { OnOffServer } = require("@matter/main/behaviors/on-off");
@@ -13,7 +13,7 @@ const [dir, port] = process.argv.slice(2);
 const { vars } = Environment.default;
 vars.set("storage.path", dir);
 vars.set("log.level", process.env.MATTER_LOG_LEVEL ?? "fatal");
-// One that waits for "ready" alone does not read on.
+// A parent that waits for "ready" alone does not read on.
 process.stdout.on("error", () => {});
 
 class Relay extends OnOffServer {

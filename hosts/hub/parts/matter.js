@@ -1,28 +1,28 @@
-// A bridge from lights of Matter, and all else that is on or off, to MQTT: a controller, for as long as it runs.
+// A bridge from Matter lights, and all other devices that are on or off, to MQTT: a controller, for as long as it runs.
 //
 //   NODE_PATH=FOLDER/node_modules node matter.js BROKER DIR NAME=CODE ...
 //
-// BROKER is a URL: mqtt://127.0.0.1:1883. DIR has the keys and whom the controller knows. A device that it does not
-// know is commissioned by its pairing CODE: it is on the network, and waits for that. The first endpoint of a device
+// BROKER is a URL: mqtt://127.0.0.1:1883. DIR has the keys and the devices that the controller knows. An unknown device
+// is commissioned by its pairing CODE: it must be on the network, and wait for that. The first endpoint of a device
 // that is on or off counts.
 //
-// | topic | what is said there |
+// | topic | message |
 // |---|---|
 // | matter/NAME/set | to the bridge: "on" or "off" |
-// | matter/NAME/ask | to the bridge: anything, to have the state said |
+// | matter/NAME/ask | to the bridge: anything, to have the state published |
 // | matter/NAME/state | "on" or "off", as the device answered just now |
 // | matter/NAME/there | "online" or "offline", retained; also as a last will |
 //
-// A device does one thing at a time: it is told, then it is asked, and its answer is said. It is asked after each
-// command, when it reports a change, when somebody asks, and each EVERY. Without an answer it is offline.
+// A device does one thing at a time: it is commanded, then it is asked, and its answer is published. It is asked after
+// each command, when it reports a change, on request, and each EVERY. Without an answer it is offline.
 //
-// A command acts within STALL + DEADLINE + WINDOW, 4 s, since the bridge could hear it, or never:
+// A command acts within STALL + DEADLINE + WINDOW, 4 s, since it reached the bridge, or never:
 //
-// - One that came while this process stood still for longer than STALL is left out.
-// - It is told once, as a timed interaction: the device says that it is there, and then takes the command within
-//   WINDOW by its own clock. After DEADLINE it is given up. The session is closed, or matter.js would transmit what
-//   is on its way for many seconds, and nothing else is said to the device until WINDOW is over.
-// - One that waits for its turn gives way to the next one.
+// - A command that came while this process stood still for longer than STALL is dropped.
+// - It is sent once, as a timed interaction: the device answers that it is there, and then takes the command within
+//   WINDOW by its own clock. After DEADLINE it is given up. The session is closed, or matter.js would transmit messages
+//   that are on their way for many seconds, and nothing else is sent to the device until WINDOW has passed.
+// - A command that waits for its turn is replaced by the next one.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
@@ -44,7 +44,7 @@ vars.set("storage.path", dir);
 vars.set("log.level", process.env.MATTER_LOG_LEVEL ?? "fatal");
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-// After this process stood still, what comes may have waited for it.
+// After this process stood still, messages that arrive may have waited for it.
 let [ran, deaf] = [Date.now(), 0];
 const stoodStill = () => Date.now() - ran > STALL;
 setInterval(() => {

@@ -1,4 +1,4 @@
-// One plug of the Kasa family in a process of its own: to kill it is to pull it out.
+// A plug of the Kasa family in a process of its own: killing the process is unplugging it.
 //
 //   NODE_PATH=FOLDER/node_modules node plug.js ADDRESS PORT MODEL
 //
@@ -19,7 +19,7 @@ const device = new Device({
     deviceId: `A100${hex(c)}${hex(d)}`,
   },
 });
-// One that waits for "ready" alone does not read on.
+// A parent that waits for "ready" alone does not read on.
 process.stdout.on("error", () => {});
 device.deviceNetworking.on("data", ({ message }) => {
   if (message.includes("set_relay_state")) console.log(message);

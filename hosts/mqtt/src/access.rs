@@ -1,11 +1,11 @@
-//! Where a broker is, and how it is gone to.
+//! The address of a broker, and the credentials for it.
 
 use core::fmt;
 use core::str::FromStr;
 
 use thiserror::Error;
 
-/// Where a broker is: a name or an address, and a port.
+/// The address of a broker: a name or an address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     /// A name, or an address of IPv4 or IPv6 without brackets.
@@ -14,9 +14,9 @@ pub struct Address {
     pub port: u16,
 }
 
-/// Why a text is no [`Address`].
+/// The error for a text that is no [`Address`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0:?} is no address: say HOST:PORT, as in 127.0.0.1:1883 or [::1]:1883")]
+#[error("{0:?} is no address: write HOST:PORT, as in 127.0.0.1:1883 or [::1]:1883")]
 pub struct AddressError(String);
 
 impl FromStr for Address {
@@ -46,20 +46,20 @@ impl fmt::Display for Address {
     }
 }
 
-/// How a program goes to brokers: with which name and password, and whether by TLS.
+/// The settings for connections to brokers: name, password and TLS.
 #[derive(Clone, Default)]
 pub struct Access {
-    /// The name; without one, nobody asks.
+    /// The name; without it, brokers are expected not to ask for one.
     pub user: Option<String>,
     /// The password.
     pub password: String,
-    /// Which brokers it believes; without it, all is said in the clear.
+    /// The brokers that it trusts; without it, connections are not encrypted.
     #[cfg(feature = "tls")]
     pub tls: Option<crate::tls::Trust>,
 }
 
 impl Access {
-    /// The same, in the clear.
+    /// The same settings, without TLS.
     #[must_use]
     pub fn in_the_clear(&self) -> Self {
         let it = self.clone();

@@ -13,36 +13,38 @@ use crate::front::Front;
 use crate::tls::Identity;
 use crate::users::Users;
 
-/// How many connections there may be at a time.
+/// The largest number of connections at a time.
 const CONNECTIONS: usize = 4_096;
-/// A topic keeps so many bytes for those that are away, and as much again: then the oldest go.
+/// The bytes that a topic keeps for clients that are away, in each of two segments: then the oldest messages
+/// are dropped.
 const SEGMENT: usize = 64 * 1024;
 const SEGMENTS: usize = 2;
 
-/// What a broker is to be.
+/// Settings of a broker.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
-    /// Where it listens.
+    /// The address at which it listens.
     pub listen: SocketAddr,
-    /// How its own process comes. A name there is known to it.
+    /// The credentials of its own process. A name in them is known to the broker.
     pub access: &'a Access,
-    /// Who else may come; without them, nobody but those with the same name; without a name, all.
+    /// The other users. Without them, only clients with the name of its own process may connect; without a
+    /// name, all may.
     pub users: Option<&'a Users>,
-    /// What it shows; without it, it has no TLS.
+    /// The broker's certificate; without it, the broker has no TLS.
     #[cfg(feature = "tls")]
     pub identity: Option<&'a Identity>,
-    /// How many bytes a packet may have.
+    /// The longest packet, in bytes.
     pub packet_max: usize,
-    /// Whether it keeps what is said to a client that is away, where that has asked for it.
+    /// True if it keeps messages for a client that is away and has asked for that.
     pub keeps_sessions: bool,
 }
 
 /// Starts a broker, until the process ends. It keeps everything in memory.
 ///
-/// Returns where it is for this process, if that is elsewhere: there it is in the clear.
+/// Returns the broker's address for this process, if that is another one: there it is not encrypted.
 ///
 /// # Errors
-/// If it cannot listen there.
+/// If it cannot listen at the address.
 pub fn start(settings: Settings<'_>) -> io::Result<Option<Address>> {
     let Settings { listen, .. } = settings;
     #[cfg(feature = "tls")]
@@ -68,12 +70,12 @@ pub fn start(settings: Settings<'_>) -> io::Result<Option<Address>> {
     }))
 }
 
-/// A port for this process alone. Somebody else may take it meanwhile; then the broker does not start.
+/// A free port of loopback. Another process may take it meanwhile; then the broker does not start.
 fn a_free_port() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-/// Names with their passwords; nothing where all may come.
+/// The passwords by name; `None` if all clients may connect.
 fn known(settings: Settings<'_>) -> Option<HashMap<String, String>> {
     let Settings { access, users, .. } = settings;
     let own = access.user.clone();
@@ -85,7 +87,7 @@ fn known(settings: Settings<'_>) -> Option<HashMap<String, String>> {
 }
 
 fn run(listen: SocketAddr, settings: Settings<'_>) -> io::Result<()> {
-    // The broker tells nobody that it could not listen.
+    // The broker does not report that it could not listen.
     drop(TcpListener::bind(listen)?);
     let server = ServerSettings {
         name: "broker".into(),
@@ -98,7 +100,7 @@ fn run(listen: SocketAddr, settings: Settings<'_>) -> io::Result<()> {
             max_inflight_count: 100,
             auth: known(settings),
             external_auth: None,
-            // Without it a message for a node that never was here ends its sender's connection.
+            // Without it a message for an unknown node ends its sender's connection.
             dynamic_filters: true,
         },
     };
@@ -116,7 +118,7 @@ fn run(listen: SocketAddr, settings: Settings<'_>) -> io::Result<()> {
     let mut broker = Broker::new(config);
     thread::Builder::new()
         .name("broker".into())
-        // A broker that stops is missed by the process's own link.
+        // The process's own link notices a broker that stops.
         .spawn(move || broker.start().ok())?;
     #[cfg(target_os = "linux")]
     crate::nodelay::set(listen);

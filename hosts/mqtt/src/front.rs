@@ -1,8 +1,8 @@
-//! What stands before the broker inside: TLS, and that no session is kept.
+//! The front of the broker inside: it adds TLS, and turns kept sessions off.
 //!
-//! The broker has TLS of its own, and greets one client after the other: one that connects and says nothing
-//! keeps all others out. And it keeps what was said to a client that is away whatever the quality of service,
-//! where that client has asked for a session that is kept.
+//! The broker has TLS of its own, and greets one client after the other: a client that connects and sends
+//! nothing keeps all others out. And it keeps messages of any quality of service for a client that is away,
+//! if that client has asked for a kept session.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -15,31 +15,31 @@ use tokio::time::timeout;
 #[cfg(feature = "tls")]
 use tokio_rustls::TlsAcceptor;
 
-/// How many connections there may be at a time; others wait.
+/// The largest number of connections at a time; others wait.
 const CONNECTIONS: usize = 4_096;
-/// How long a client may take to greet, or to say good-bye.
+/// The time that a client has for its greeting, or for closing.
 const GREETING: Duration = Duration::from_secs(5);
 /// The first packet of a client.
 const CONNECT: u8 = 0x10;
-/// The longest name of a protocol: that of MQTT 3.1.
+/// The longest name of a protocol: the name of MQTT 3.1.
 const NAME_MAX: usize = 6;
 /// The flag of a session that is not kept.
 pub(crate) const CLEAN: u8 = 2;
 
-/// What is done with those that come.
+/// The handling of new connections.
 #[derive(Clone)]
 pub(crate) struct Front {
-    /// Where the broker is.
+    /// The address of the broker.
     pub(crate) inside: SocketAddr,
-    /// What they are shown; without it, all is in the clear.
+    /// The certificate for clients; without it, connections are not encrypted.
     #[cfg(feature = "tls")]
     pub(crate) acceptor: Option<TlsAcceptor>,
-    /// Whether the broker keeps a session for one that wants it.
+    /// True if the broker keeps a session for a client that wants it.
     pub(crate) keeps_sessions: bool,
 }
 
 impl Front {
-    /// Listens here until the process ends, and hands on.
+    /// Listens here until the process ends, and hands connections on.
     ///
     /// # Errors
     /// If it cannot listen.
@@ -48,14 +48,14 @@ impl Front {
         accept::start("front", listener, CONNECTIONS, move |stream| {
             let front = self.clone();
             async move {
-                // What is wrong with a connection is its client's.
+                // An error of a connection concerns its client alone.
                 front.take(stream).await.ok();
             }
         })
     }
 
     async fn take(self, stream: TcpStream) -> io::Result<()> {
-        // Each packet is waited for.
+        // Each packet waits for an answer.
         stream.set_nodelay(true)?;
         #[cfg(feature = "tls")]
         if let Some(acceptor) = &self.acceptor {
@@ -65,7 +65,7 @@ impl Front {
         self.hand_on(stream).await
     }
 
-    /// Goes on until either side ends.
+    /// Passes bytes in both directions until either side ends.
     async fn hand_on(self, outer: impl AsyncRead + AsyncWrite) -> io::Result<()> {
         let (mut from_client, mut to_client) = split(outer);
         let greeting = match self.keeps_sessions {
@@ -85,7 +85,7 @@ impl Front {
     }
 }
 
-/// The beginning of a client's first packet, in which it wants no session that is kept.
+/// The beginning of a client's first packet, with the flag of a clean session set.
 pub(crate) async fn begin_anew(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut begin = vec![from.read_u8().await?];
     // The length has up to four bytes.

@@ -1,7 +1,7 @@
 //! Fuzz targets as plain functions: they take bytes, and panic when a promise is broken.
 //!
 //! They run under libFuzzer, from the package in `fuzz/hosts`, and in this package's tests over a committed
-//! corpus and over what the tests make.
+//! corpus and over generated inputs.
 
 use rumqttc::{Packet, Publish, QoS};
 
@@ -11,7 +11,7 @@ use crate::users::Users;
 /// The longest packet, in bytes.
 const PACKET_MAX: usize = 64 * 1024;
 
-/// Bytes as the file of users.
+/// Reads bytes as the file of users.
 ///
 /// # Panics
 /// When a user that is read differs from its line, or an error names no line of the file.
@@ -45,16 +45,16 @@ pub fn users(bytes: &[u8]) -> Option<usize> {
     Some(count)
 }
 
-/// Bytes as the first packet of a client of the broker inside.
+/// Reads bytes as the first packet of a client of the broker inside.
 ///
 /// # Panics
 /// When more changes than the flag of its session.
 ///
-/// Returns whether it is handed on.
+/// Returns true if it is handed on.
 #[cfg(feature = "broker")]
 pub fn greeting(bytes: &[u8]) -> bool {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().build() else {
-        return false; // There is no chance.
+        return false; // The runtime cannot start.
     };
     let mut rest = bytes;
     let Ok(begin) = runtime.block_on(crate::front::begin_anew(&mut rest)) else {
@@ -70,7 +70,7 @@ pub fn greeting(bytes: &[u8]) -> bool {
     true
 }
 
-/// Bytes as packets of a broker. Each published message is one to publish, too.
+/// Reads bytes as packets of a broker. Each published message is encoded again, too.
 ///
 /// # Panics
 /// When a retained message is taken against the settings, or a packet differs from its predicted length.

@@ -1,14 +1,14 @@
-//! How a host speaks MQTT: a link to a broker, a broker inside of the process, names and passwords, TLS.
+//! MQTT for hosts: a link to a broker, a broker inside of the process, names and passwords, TLS.
 //!
-//! | part | what it is |
+//! | part | purpose |
 //! |---|---|
-//! | [`link`] | a connection to a broker, on a thread of its own, that comes up again |
-//! | [`access`] | where a broker is, and with which name, password and certificates it is gone to |
+//! | [`link`] | a connection to a broker, on a thread of its own, that reconnects |
+//! | [`access`] | the address of a broker, and the name, password and certificates for it |
 //! | `broker` | a broker inside of the process (feature `broker`) |
-//! | [`users`] | who may come to that one: a file |
+//! | [`users`] | the users of that broker: a file |
 //! | `tls` | certificates (feature `tls`: rustls with ring, which has a few files in C) |
 //!
-//! Nothing is said late: a link begins with an empty queue each time that it comes up.
+//! Nothing is sent late: a link begins with an empty queue each time that it comes up.
 
 #![forbid(unsafe_code)]
 #![allow(

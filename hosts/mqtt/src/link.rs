@@ -20,106 +20,108 @@ use tokio::time::{Instant, timeout};
 pub use self::lost::{Lost, Unsaid};
 use crate::access::{Access, Address};
 
-/// How many bytes longer a packet may be when a broker hands it on: with the number of a packet that came
-/// without one.
+/// The bytes that a broker may add to a packet when it hands it on: the packet's number, if it came without
+/// one.
 const HANDED_ON: usize = 16;
-/// After how long a broker that says nothing is asked whether it is there.
+/// The time after which a silent broker is asked whether it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// How long a connection may take to come up, in seconds.
+/// The time that a connection has to come up, in seconds.
 const CONNECT_SECS: u64 = 2;
-/// How long a link that is closed may take to say so.
+/// The time that a closed link has to disconnect.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// How long to wait before a broker that was lost is tried again, at first and at most. It is twice as long each
-/// time, until a connection has held for the longest of them.
+/// The wait before a lost broker is tried again, at first and at most. It doubles each time, until a
+/// connection has held for the longest wait.
 const RETRY: Duration = Duration::from_millis(200);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-/// How many messages may wait for the broker, beside what the link wants to hear; and how many that it has to
-/// acknowledge may wait or be under way.
+/// The number of messages that may wait for the broker, beside the subscriptions. Of messages with an
+/// acknowledgement, the ones under way count, too.
 const QUEUE: usize = 1_024;
-/// How many may be under way. The library reads nothing more when there are as many, not even what needs no
-/// acknowledgement: so there are never as many.
+/// The number of messages that may be under way. At this number the library takes nothing more from the
+/// queue, not even messages without an acknowledgement, so it must never be reached.
 const UNDER_WAY: u16 = 1_025;
 const _: () = assert!(UNDER_WAY as usize > QUEUE, "what waits is never held up");
 
-/// What the broker keeps for a client that is away.
+/// The messages that the broker keeps for a client that is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Session {
-    /// Nothing.
+    /// None.
     Clean,
-    /// What comes meanwhile: its mailbox.
+    /// All messages that arrive meanwhile: its mailbox.
     Kept,
-    /// What comes from now on. What a former life, or a former stay, left there is dropped first.
+    /// All messages that arrive from now on. Messages for an earlier life, or an earlier connection, are
+    /// dropped first.
     Emptied,
 }
 
-/// What all links of a program have in common.
+/// The settings that all links of a program have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// How many bytes a packet may have that is said: a payload, its topic and a header.
+    /// The longest packet that is sent, in bytes: a payload, its topic and a header.
     pub packet_max: usize,
-    /// How many bytes a packet may have that comes. What is longer ends the connection.
+    /// The longest packet that is received, in bytes. A longer one ends the connection.
     pub incoming_max: usize,
-    /// Whether something that was published before the link, and comes again at each, is taken: by its topic.
+    /// Returns true for topics at which retained messages are taken, which were published before the link and
+    /// are repeated to each.
     pub takes_retained: fn(&str) -> bool,
-    /// Where the program is told its name and its password, for people.
+    /// The settings for the program's name and password, as error texts name them.
     pub credentials: &'static str,
-    /// Where the program is told which certificates it believes, for people.
+    /// The setting for the certificates that the program trusts, as error texts name it.
     pub certificates: &'static str,
 }
 
-/// What the broker publishes, and retains, when the link is lost without a farewell.
+/// The message that the broker publishes, and retains, when the link is lost without a farewell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Will {
-    /// Where.
+    /// The topic.
     pub topic: String,
-    /// What.
+    /// The payload.
     pub payload: Vec<u8>,
 }
 
-/// What a link is to do.
+/// The settings of a link.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Its name; a broker ends an older link with the same one.
+    /// Its name; a broker ends an older link with the same name.
     pub name: String,
-    /// Where the broker is.
+    /// The broker's address.
     pub address: Address,
-    /// How it goes there.
+    /// The credentials for the broker.
     pub access: Access,
-    /// What the broker keeps for it.
+    /// The messages that the broker keeps for it.
     pub session: Session,
-    /// What it hears.
+    /// The filters of its subscriptions.
     pub filters: Vec<String>,
-    /// What it hears, too, at quality of service 0. It does without what the broker does not hand on.
+    /// More filters, at quality of service 0. The broker may refuse these.
     pub asides: Vec<String>,
-    /// What is said when it is lost.
+    /// The message that the broker publishes when the link is lost.
     pub will: Option<Will>,
-    /// Whether it comes up again by itself when the broker is lost.
+    /// True if it comes up again by itself after the broker was lost.
     pub stays: bool,
-    /// What it has in common with others.
+    /// The settings that it has in common with other links.
     pub dialect: Dialect,
 }
 
-/// What a link tells.
+/// A report of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
     /// It is up.
     Up {
-        /// Whether the broker has kept the session.
+        /// True if the broker has kept the session.
         is_kept: bool,
     },
-    /// It is lost, or does not come up. Told once, until it is up again or the reason is another one. A link that
-    /// does not stay tells nothing more.
+    /// It is lost, or does not come up. Reported once, until it is up again or the reason changes. A link
+    /// that does not stay reports nothing more.
     Down(Lost),
-    /// Something was published.
+    /// A message was published.
     Published {
-        /// Where.
+        /// The topic.
         topic: String,
-        /// What.
+        /// The payload.
         payload: Vec<u8>,
-        /// Whether that was before this link.
+        /// True if it was published before this link.
         is_retained: bool,
     },
-    /// Something that was published before this link, and would come again at each: it is not taken.
+    /// A message that was published before this link, and would be repeated to each: it is not taken.
     Retained,
 }
 
@@ -138,16 +140,16 @@ struct Shared {
     wake: Notify,
 }
 
-/// What is said on one connection.
+/// The messages of one connection.
 #[derive(Debug)]
 struct Line {
     client: AsyncClient,
-    /// How many messages were handed over that the broker has to acknowledge, and has not.
+    /// The number of messages that the broker has to acknowledge, and has not.
     open: usize,
 }
 
 impl Link {
-    /// Opens a link. `tell` is called on its thread, and returns whether anybody listens.
+    /// Opens a link. `tell` is called on its thread, and returns false to end the link.
     ///
     /// # Errors
     /// If a thread does not start.
@@ -169,7 +171,7 @@ impl Link {
         Ok(Self { shared, packet_max })
     }
 
-    /// Publishes at least once. What was handed over may be lost with the broker all the same.
+    /// Publishes at least once. A message that was handed over may still be lost with the broker.
     ///
     /// # Errors
     /// When it is not handed over; the link stays as it is.
@@ -177,7 +179,7 @@ impl Link {
         self.say(topic, payload, QoS::AtLeastOnce, false)
     }
 
-    /// Publishes what is outdated soon.
+    /// Publishes a message that is soon outdated, at most once.
     ///
     /// # Errors
     /// When it is not handed over; the link stays as it is.
@@ -185,7 +187,7 @@ impl Link {
         self.say(topic, payload, QoS::AtMostOnce, false)
     }
 
-    /// Publishes what those that come later are told, too. Nothing that has anything run.
+    /// Publishes a message that later subscribers receive, too. Not for requests.
     ///
     /// # Errors
     /// When it is not handed over; the link stays as it is.
@@ -222,11 +224,11 @@ impl Link {
     }
 }
 
-/// How many bytes a packet has.
+/// The length of a packet in bytes.
 pub(crate) fn packet(topic: &str, payload: &[u8], qos: QoS) -> usize {
     let number = if qos == QoS::AtMostOnce { 0 } else { 2 };
     let rest = 2 + topic.len() + number + payload.len();
-    // Each byte of the length has seven bits of it.
+    // Each byte of the length holds seven bits of it.
     let mut length = 1;
     while length < 4 && rest >> (7 * length) > 0 {
         length += 1;
@@ -237,7 +239,7 @@ pub(crate) fn packet(topic: &str, payload: &[u8], qos: QoS) -> usize {
 impl Drop for Link {
     fn drop(&mut self) {
         self.shared.closes.store(true, Ordering::Release);
-        // A queue that is full is closed without it.
+        // A full queue is closed without a farewell.
         let line = self.shared.line();
         let _goes = line.as_ref().map(|it| it.client.try_disconnect());
         drop(line);
@@ -300,19 +302,19 @@ fn options(setup: &Setup, is_clean: bool) -> MqttOptions {
 
 fn event_loop(options: MqttOptions, queue: usize) -> (AsyncClient, EventLoop) {
     let (client, mut events) = AsyncClient::new(options, queue);
-    // Each packet is waited for: without it, the second of two waits 40 ms.
+    // Each packet waits for an answer: without this, the second of two packets waits 40 ms.
     events.network_options.set_tcp_nodelay(true);
     events.network_options.set_connection_timeout(CONNECT_SECS);
     (client, events)
 }
 
-/// Each connection begins with an empty queue: nothing is said late.
+/// A connection with an empty queue, so that nothing is sent late.
 fn connection(setup: &Setup) -> (AsyncClient, EventLoop) {
     let options = options(setup, setup.session == Session::Clean);
     let (filters, asides) = (&setup.filters, &setup.asides);
     let (client, events) = event_loop(options, QUEUE + filters.len() + asides.len());
     let filters = filters.iter().map(|it| (it, QoS::AtLeastOnce));
-    // Last: a broker may drop what is too much at once.
+    // Last, because a broker may drop messages that are too many at once.
     for (filter, qos) in filters.chain(asides.iter().map(|it| (it, QoS::AtMostOnce))) {
         // The queue is empty, and has room for all of them.
         let _queued = client.try_subscribe(filter, qos);
@@ -326,11 +328,11 @@ async fn run(
     shared: &Shared,
     mut tell: impl FnMut(LinkEvent) -> bool,
 ) {
-    // Why it is down, once that was told.
+    // The reason why it is down, once that was reported.
     let mut told: Option<Lost> = None;
     let mut wait = RETRY;
     loop {
-        // When it came up.
+        // The time at which it came up.
         let mut up = None;
         let mut tell_up = |event| {
             if matches!(event, LinkEvent::Up { .. }) {
@@ -367,7 +369,7 @@ async fn run(
     }
 }
 
-/// Drops what lies in the mailbox, where that is wanted: a clean session takes the place of the kept one.
+/// Empties the mailbox, if the session wants that: a clean session replaces the kept one.
 async fn empty(setup: &Setup) -> Result<(), Lost> {
     if setup.session != Session::Emptied {
         return Ok(());
@@ -390,7 +392,7 @@ async fn empty(setup: &Setup) -> Result<(), Lost> {
     }
 }
 
-/// Runs a connection until it ends. Returns why it did.
+/// Runs a connection until it ends. Returns the reason.
 async fn serve(
     setup: &Setup,
     events: &mut EventLoop,
@@ -398,14 +400,14 @@ async fn serve(
     tell: &mut impl FnMut(LinkEvent) -> bool,
 ) -> Lost {
     let mut is_up = false;
-    // How much it asked to hear, and the numbers of what it can do without.
+    // The number of subscriptions, and the packet numbers of the optional ones.
     let (mut asked, mut asides) = (0, Vec::new());
     loop {
         let event = tokio::select! {
             biased;
             event = events.poll() => event,
-            // What is interrupted then is not gone on with.
-            () = close(shared) => return Lost::by(&"it is closed"),
+            // A step that is interrupted here is not resumed.
+            () = close(shared) => return Lost::by(&"the link is closed"),
         };
         let listens = match event {
             Ok(Event::Incoming(Incoming::ConnAck(it))) => {
@@ -436,12 +438,12 @@ async fn serve(
                 shared.on_acknowledged();
                 true
             }
-            Ok(Event::Outgoing(Outgoing::Disconnect)) => return Lost::by(&"it is closed"),
+            Ok(Event::Outgoing(Outgoing::Disconnect)) => return Lost::by(&"the link is closed"),
             Ok(Event::Incoming(_) | Event::Outgoing(_)) => true,
             Err(why) => return Lost::of(&why, is_up, &setup.dialect),
         };
         if !listens {
-            return Lost::by(&"nobody listens");
+            return Lost::by(&"the receiver has left");
         }
     }
 }
@@ -457,7 +459,7 @@ pub(crate) fn published(it: Publish, takes_retained: fn(&str) -> bool) -> LinkEv
     }
 }
 
-/// The link is closed, and had time to say so.
+/// Waits until the link is closed and has had time to disconnect.
 async fn close(shared: &Shared) {
     shared.closed().await;
     tokio::time::sleep(FAREWELL).await;

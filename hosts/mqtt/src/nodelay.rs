@@ -1,8 +1,8 @@
-//! Has the broker inside send packets at once.
+//! Makes the broker inside send packets at once.
 //!
 //! It leaves Nagle's algorithm on, with which the second of two packets waits for the other side's delayed
-//! acknowledgement, 40 ms, and has no setting for it. A connection inherits the option from the socket that
-//! listened, so it is set there; that socket is found among the files of this process.
+//! acknowledgement, 40 ms, and has no setting for it. A connection inherits the option from the listening
+//! socket, so it is set there; that socket is found among the files of this process.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -12,11 +12,11 @@ use rustix::fd::OwnedFd;
 use rustix::net::{getsockname, sockopt};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-/// How often to look for the socket, a millisecond apart.
+/// The number of looks for the socket, a millisecond apart.
 const LOOKS: u32 = 2_000;
 
-/// Waits until this process listens here, and has all connections that come send at once. Where the system
-/// does not let it, all works, and is slower.
+/// Waits until this process listens here, and makes all new connections send at once. If the system does not
+/// allow that, everything works, and is slower.
 pub(crate) fn set(listen: SocketAddr) {
     for _ in 0..LOOKS {
         if let Ok(true) | Err(_) = look(listen) {
@@ -26,7 +26,7 @@ pub(crate) fn set(listen: SocketAddr) {
     }
 }
 
-/// Whether the socket was found.
+/// Returns true if the socket was found.
 fn look(listen: SocketAddr) -> io::Result<bool> {
     let me = pidfd_open(getpid(), PidfdFlags::empty())?;
     for entry in fs::read_dir("/proc/self/fd")? {
@@ -34,7 +34,7 @@ fn look(listen: SocketAddr) -> io::Result<bool> {
         let Some(number) = name.to_str().and_then(|it| it.parse().ok()) else {
             continue;
         };
-        // One that was closed meanwhile is none of ours.
+        // A file that was closed meanwhile is not the socket.
         let Ok(file) = pidfd_getfd(&me, number, PidfdGetfdFlags::empty()) else {
             continue;
         };

@@ -1,4 +1,5 @@
-//! Connections by TLS: which brokers are believed, and what a broker inside of a process shows.
+//! Connections by TLS: the brokers that a program trusts, and the certificate of a broker inside of a
+//! process.
 
 use core::fmt;
 use std::path::{Path, PathBuf};
@@ -11,21 +12,21 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use thiserror::Error;
 
-/// A certificate and its key: what a broker inside of a process shows to those that come, and what a
-/// program shows to a broker that asks for one.
+/// A certificate and its key, for the clients of a broker inside of a process, and for a broker that asks a
+/// program for one.
 #[derive(Clone)]
 pub struct Identity {
     certificates: Vec<CertificateDer<'static>>,
     key: Arc<PrivateKeyDer<'static>>,
-    #[cfg_attr(not(feature = "broker"), allow(dead_code, reason = "nobody comes"))]
+    #[cfg_attr(not(feature = "broker"), allow(dead_code, reason = "no client connects"))]
     server: Arc<ServerConfig>,
 }
 
-/// Which brokers a program believes.
+/// The brokers that a program trusts.
 #[derive(Clone)]
 pub struct Trust(Arc<ClientConfig>);
 
-/// Why there is no TLS.
+/// An error in the TLS settings.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -34,7 +35,7 @@ pub enum TlsError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// A file has no certificate.
@@ -48,7 +49,7 @@ pub enum TlsError {
     Certificate {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: rustls::Error,
     },
     /// A certificate and a key do not belong together.
@@ -58,7 +59,7 @@ pub enum TlsError {
         certificate: PathBuf,
         /// The file with the key.
         key: PathBuf,
-        /// Why not.
+        /// The reason.
         why: rustls::Error,
     },
     /// The library offers no version of TLS, which is a defect.
@@ -67,7 +68,7 @@ pub enum TlsError {
 }
 
 impl Identity {
-    /// Reads a certificate, followed by those that vouch for it, and its key, both in PEM.
+    /// Reads a certificate, followed by the certificates that vouch for it, and its key, both in PEM.
     ///
     /// # Errors
     /// [`TlsError`], if a file has none, or they do not belong together.
@@ -93,7 +94,7 @@ impl Identity {
         })
     }
 
-    /// Shows it to those that come.
+    /// The acceptor of connections that presents this certificate.
     #[cfg(feature = "broker")]
     pub(crate) fn acceptor(&self) -> tokio_rustls::TlsAcceptor {
         tokio_rustls::TlsAcceptor::from(Arc::clone(&self.server))
@@ -101,8 +102,8 @@ impl Identity {
 }
 
 impl Trust {
-    /// Believes brokers with a certificate that one in this file vouches for, in PEM. Brokers that ask for a
-    /// certificate are shown this one.
+    /// Trusts brokers with a certificate that one in this file vouches for, in PEM. A broker that asks for a
+    /// certificate gets `own`.
     ///
     /// # Errors
     /// [`TlsError`], if the file has none that can be used.
@@ -123,7 +124,7 @@ impl Trust {
             Some(own) => {
                 let own = (own.certificates.clone(), own.key.clone_key());
                 let shown = builder.with_client_auth_cert(own.0, own.1);
-                // It was looked at when it was read.
+                // It was checked when it was read.
                 shown.map_err(TlsError::Version)?
             }
         };
@@ -147,7 +148,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Named, for the process may have several.
+/// The ring provider, named because the process may have several.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

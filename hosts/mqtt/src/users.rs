@@ -1,4 +1,4 @@
-//! Who may come to the broker inside of a process: a file with a name and a password in each line.
+//! The users of the broker inside of a process: a file with a name and a password in each line.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use std::{fs, io};
 
 use thiserror::Error;
 
-/// How many users there may be.
+/// The largest number of users.
 const USERS: usize = 4_096;
-/// How many bytes a name, and a password, may have: as MQTT says.
+/// The longest name, and the longest password, in bytes: the limit of MQTT.
 const LEN_MAX: usize = 65_535;
 
 /// Names with their passwords.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Users(BTreeMap<String, String>);
 
-/// Why a file has no list of users.
+/// An error in a file of users.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UsersError {
@@ -25,7 +25,7 @@ pub enum UsersError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// A line is no user.
@@ -35,16 +35,16 @@ pub enum UsersError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason.
         why: LineError,
     },
 }
 
-/// Why a line is no user.
+/// An error in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// There is no colon.
+    /// The line has no colon.
     #[error("no colon: write NAME:PASSWORD")]
     NoColon,
     /// The name is empty.
@@ -59,8 +59,8 @@ pub enum LineError {
     /// The name has a password already.
     #[error("the name has a password in a line above: name each user once")]
     Twice,
-    /// There are too many.
-    #[error("there may be {USERS} users: leave some out")]
+    /// The file has too many users.
+    #[error("the limit is {USERS} users: remove some")]
     TooMany,
 }
 

@@ -1,4 +1,4 @@
-//! The fuzz targets, over the committed corpus and over inputs that are made here.
+//! The fuzz targets, over the committed corpus and over generated inputs.
 
 #![allow(
     clippy::indexing_slicing,

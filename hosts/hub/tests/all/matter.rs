@@ -20,7 +20,7 @@ use crate::support::Dir;
 const LATENESS: Duration = Duration::from_millis(4_500);
 /// Set in the network of its own.
 const INSIDE: &str = "SELVEDGE_MATTER_INSIDE";
-/// One interface, at which this machine receives its own multicast messages.
+/// The commands for a network interface at which this machine receives its own multicast messages.
 const NETWORK: &str = r#"ip link set lo up &&
 ip link add matter type veth peer name other &&
 ip link set other addrgenmode none up &&

@@ -105,7 +105,7 @@ fn a_routine_is_pressed_and_undone_when_its_plug_loses_its_power() {
     assert_eq!(browser.errors(), "");
 }
 
-/// Answers as a proxy whose server has failed. Returns true if the request was for events.
+/// Answers as a proxy in front of a server that has failed. Returns true if the request was for events.
 fn is_refused(proxy: &TcpListener) -> bool {
     let Ok((stream, _)) = proxy.accept() else {
         return false;

@@ -228,7 +228,7 @@ async fn a_device_that_does_not_do_what_it_was_told_is_asked_each_half_second() 
     let (mut device, _ear, link, broker) = unanswered(Some(question));
     let heard = thread::spawn(move || {
         let mut stream = broker.accept().unwrap().0;
-        // The packet that accepts a connection, whatever the request.
+        // The packet that accepts a connection, without a look at the request.
         stream.write_all(&[0x20, 2, 0, 0]).unwrap();
         let mut all = Vec::new();
         stream.read_to_end(&mut all).ok();

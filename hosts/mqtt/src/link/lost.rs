@@ -1,4 +1,4 @@
-//! Why a link is lost, and why something is not said.
+//! The reasons why a link is lost, and why a message is not sent.
 
 use core::fmt;
 
@@ -7,12 +7,12 @@ use thiserror::Error;
 
 use super::{Dialect, Setup};
 
-/// Why a link was lost, or does not come up.
+/// The reason why a link was lost, or does not come up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// For people, with the mend.
+    /// A text for people, with the remedy.
     pub why: String,
-    /// Whether the broker is there and does not want this program, or this program not the broker.
+    /// True if the broker is there and refuses this program, or this program the broker.
     pub is_refused: bool,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for Lost {
 }
 
 impl Lost {
-    /// Something that has this name.
+    /// A loss for this reason.
     pub fn by(why: &dyn fmt::Display) -> Self {
         Self {
             why: why.to_string(),
@@ -31,19 +31,19 @@ impl Lost {
         }
     }
 
-    /// The broker hands on nothing of this.
+    /// The broker refuses a subscription.
     pub(super) fn unread(setup: &Setup) -> Self {
         let filters = setup.filters.join(" and ");
         Self {
             why: format!(
-                "the broker refuses to hand on {filters}: let its user read them ({})",
+                "the broker refuses a subscription to {filters}: let this program's user read them ({})",
                 setup.dialect.credentials
             ),
             is_refused: true,
         }
     }
 
-    /// What ended a connection; what is said of one that never came up has a mend.
+    /// The reason for the end of a connection; the text has a remedy if the connection never came up.
     pub(super) fn of(error: &ConnectionError, was_up: bool, dialect: &Dialect) -> Self {
         let Dialect {
             credentials,
@@ -57,19 +57,19 @@ impl Lost {
         };
         match error {
             ConnectionError::ConnectionRefused(code) => refused(format!(
-                "the broker refuses it ({code:?}): see {credentials}"
+                "the broker refuses the connection ({code:?}): see {credentials}"
             )),
             #[cfg(feature = "tls")]
             ConnectionError::Tls(why) => refused(format!(
                 "no TLS with the broker ({why}): see whether it has TLS, whether {certificates} vouches for \
                  its certificate, and whether that names the address at which it is"
             )),
-            // The library does not say at which topic.
+            // The library does not report the topic.
             ConnectionError::MqttState(StateError::Deserialization(
                 mqttbytes::Error::PayloadSizeLimitExceeded(bytes),
             )) => Self::by(&format!(
-                "the broker hands on a message of {bytes} bytes, and a link takes {incoming_max}: see what is \
-                 published, or retained, at the topics that it hears, and have less said at once"
+                "the broker sends a message of {bytes} bytes, the limit is {incoming_max}: look for it among the \
+                 messages, also retained ones, for this program, and publish smaller ones"
             )),
             ConnectionError::MqttState(why) if !was_up => refused(format!(
                 "the broker ends the connection at once ({why}): see {credentials}, and whether it \
@@ -80,25 +80,25 @@ impl Lost {
     }
 }
 
-/// Why something was not handed over to be said.
+/// The reason why a message was not handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unsaid {
     /// It is longer than a packet may be.
-    #[error("a packet of {bytes} bytes, and a link says {most}: say less at once")]
+    #[error("the packet has {bytes} bytes, the limit is {most}: send smaller messages")]
     TooLong {
-        /// How many bytes it has, with its topic and its header.
+        /// The length with the topic and the header, in bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The longest packet, in bytes.
         most: usize,
     },
     /// It is empty, or has a character that no topic of a message has.
-    #[error("this is no topic: leave +, # and zeros out of it")]
+    #[error("the topic is empty, or has +, # or a zero in it: choose another topic")]
     NoTopic,
-    /// The broker is not there.
-    #[error("there is no connection to the broker: say it when there is one")]
+    /// The broker is not connected.
+    #[error("no connection to the broker: send it again when there is one")]
     NoBroker,
-    /// Too much waits for the broker.
-    #[error("too much waits for the broker: say it again in a moment")]
+    /// Too many messages wait for the broker.
+    #[error("too many messages wait for the broker: send it again in a moment")]
     NoRoom,
 }

@@ -1,4 +1,4 @@
-//! Tests of a link whose broker says what the test says.
+//! Tests of a link to a broker that sends exactly the bytes of the test.
 
 #![allow(
     clippy::disallowed_methods,
@@ -30,7 +30,7 @@ const DIALECT: Dialect = Dialect {
     certificates: "--tls-ca",
 };
 
-/// A broker that says what the test says.
+/// A broker that sends exactly the bytes of the test.
 struct Broker(TcpListener);
 
 impl Broker {
@@ -53,7 +53,7 @@ impl Broker {
         }
     }
 
-    /// Whether the node that comes wants a clean session.
+    /// Accepts a connection; the flag is true if the node wants a clean session.
     fn accept(&self) -> (Peer, bool) {
         let (stream, _) = self.0.accept().unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -82,7 +82,7 @@ impl Peer {
         self.0.write_all(bytes).unwrap();
     }
 
-    /// What it hears first, but for questions whether it is there.
+    /// The next packet, which must be of this kind.
     fn hears(&mut self, kind: u8) -> Vec<u8> {
         let (found, packet) = self.read();
         assert_eq!(found, kind);
@@ -108,10 +108,10 @@ fn a_broker_that_hands_on_nothing_is_named_and_left() {
     assert!(is_clean);
     peer.say(WELCOME);
     peer.hears(SUBSCRIBE);
-    peer.say(&[0x90, 3, 0, 1, 0x80]); // No, to packet 1.
+    peer.say(&[0x90, 3, 0, 1, 0x80]); // A refusal of packet 1.
     assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
     let lost = Lost::unread(&broker.setup(Session::Clean, false));
-    assert!(lost.why.contains("hand on inbox:"));
+    assert!(lost.why.contains("a subscription to inbox:"));
     assert_eq!(next(&told), LinkEvent::Down(lost));
 }
 
@@ -206,11 +206,11 @@ fn a_packet_that_is_too_long_ends_a_link_before_it_has_come() {
     let LinkEvent::Down(lost) = told.recv_timeout(KEEP_ALIVE / 2).unwrap() else {
         panic!("it is lost");
     };
-    let why = format!("a message of {len} bytes, and a link takes 16384");
+    let why = format!("a message of {len} bytes, the limit is 16384");
     assert!(!lost.is_refused && lost.why.contains(&why), "{lost}");
 }
 
-/// The head of something that is published, with so many bytes behind it.
+/// The header of a published message with this number of bytes after it.
 fn head(len: usize) -> [u8; 4] {
     let of = |shift: usize| (len >> shift & 0x7f) as u8;
     [0x30, of(0) | 0x80, of(7) | 0x80, of(14)]
@@ -224,7 +224,7 @@ fn what_comes_may_be_longer_than_what_is_said_and_what_is_too_long_is_refused() 
     peer.say(WELCOME);
     peer.hears(SUBSCRIBE);
     assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
-    // As long as it may be.
+    // The longest packet that is taken.
     let payload = vec![7; DIALECT.incoming_max + HANDED_ON - 7];
     let parts = [&head(payload.len() + 7)[..], &[0, 5], b"inbox", &payload];
     peer.say(&parts.concat());
@@ -292,7 +292,7 @@ fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
     let broker = Broker::new();
     let (link, told) = open(broker.setup(Session::Clean, true));
     broker.0.set_nonblocking(true).unwrap();
-    // It is there, and drops each that comes.
+    // It is there, and drops each connection.
     let drops_for = |time| {
         let (begun, mut came) = (Instant::now(), 0);
         while begun.elapsed() < time {
@@ -317,7 +317,7 @@ fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
     };
     assert!(second.why.contains("NotAuthorized"), "{second}");
     assert_ne!(first, second);
-    // So is each time that it was up.
+    // So is each loss after it was up.
     for _ in 0..2 {
         let (mut peer, _) = broker.accept();
         peer.say(WELCOME);
@@ -325,7 +325,7 @@ fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
         drop(peer);
         assert!(matches!(next(&told), LinkEvent::Down(_)));
     }
-    // One that is closed meanwhile does not wait.
+    // A link that is closed while it waits ends at once.
     drop(link);
     let more = told.recv_timeout(RETRY_MAX / 4);
     assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
@@ -339,7 +339,7 @@ fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() 
     peer.say(WELCOME);
     peer.hears(SUBSCRIBE);
     assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
-    // As much as may wait. It takes all, answers pings, and acknowledges nothing.
+    // The largest number that may wait. The broker takes all, answers pings, and acknowledges nothing.
     let begun = Instant::now();
     let mut said = 0;
     while said < QUEUE {
@@ -365,7 +365,7 @@ fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() 
     assert_eq!(hear(&mut peer), PUBLISH & !2);
     assert_eq!(numbers.len(), QUEUE);
     assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
-    // As much as is acknowledged finds room again.
+    // Each acknowledgement makes room.
     for [high, low] in &numbers[..2] {
         peer.say(&[0x40, 2, *high, *low]);
     }
@@ -376,7 +376,7 @@ fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() 
         peer.hears(PUBLISH);
     }
     assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
-    // What was under way on a connection that is lost takes no room on the next one.
+    // Messages under way on a lost connection take no room on the next one.
     drop(peer);
     assert!(matches!(next(&told), LinkEvent::Down(_)));
     let (mut peer, _) = broker.accept();
@@ -419,7 +419,7 @@ fn what_a_link_can_do_without_is_asked_for_last_and_may_be_refused() {
         panic!("it is still there");
     };
     assert_eq!(payload, [5]);
-    // What it cannot do without is another matter.
+    // A subscription that is not optional must not be refused.
     peer.say(&[0x90, 3, 0, numbers[0], 0x80]);
     assert!(matches!(next(&told), LinkEvent::Down(it) if it.is_refused));
 }
