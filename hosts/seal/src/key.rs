@@ -16,12 +16,12 @@ pub struct Key([u8; Self::LEN]);
 /// The keys of a mesh: the first one seals, all open. At least one, at most [`Self::LIMIT`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyring {
-    /// Each with its mark.
+    /// Each key with its mark.
     first: (u8, Key),
     others: Vec<(u8, Key)>,
 }
 
-/// Why a text is not a keyring.
+/// The error for a text that is not a keyring.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum KeyError {
     /// A line is not a key.
@@ -30,8 +30,8 @@ pub enum KeyError {
         /// The line, from 1.
         line: usize,
     },
-    /// There is no key.
-    #[error("there is no line with a key of 64 hexadecimal digits")]
+    /// No key in the text.
+    #[error("no line has a key of 64 hexadecimal digits")]
     None,
     /// It is too long for a few keys and comments.
     #[error("it is longer than {limit} bytes")]
@@ -39,7 +39,7 @@ pub enum KeyError {
         /// The largest length.
         limit: u64,
     },
-    /// There are too many.
+    /// Too many keys.
     #[error("there are more than {limit} keys: remove the keys that no node seals with any more")]
     TooMany {
         /// The largest number.
@@ -50,44 +50,44 @@ pub enum KeyError {
 /// A key file that cannot be used.
 #[derive(Debug, Error)]
 pub enum KeyFileError {
-    /// There is no such file.
-    #[error("there is no key file {}: copy the mesh's key file, or make one for a new mesh with `{}`", path.display(), new(path))]
+    /// No file at this path.
+    #[error("no key file {}: copy the mesh's key file, or make one for a new mesh with `{}`", path.display(), new(path))]
     Missing {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
     /// The file exists and cannot be read.
     #[error("cannot read the key file {}: {source}: give a file that the user of this process may read", path.display())]
     Read {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file cannot be made.
     #[error("cannot make the key file {}: {source}: choose a name that is free in a folder of yours, on a disk with room", path.display())]
     Create {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Others than its owner may read or change the file.
     #[error("others may read or change the key file {} (mode {mode:03o}): chmod {allowed:03o} {}{}", path.display(), quoted(path), unless(*mode, *allowed))]
     Permissions {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// Its mode.
         mode: u32,
-        /// The widest mode that is taken.
+        /// The widest mode that is accepted.
         allowed: u32,
     },
     /// The file holds no keys.
     #[error("the key file {} is damaged: {source}: copy the mesh's key file again, or make a new one for all nodes with `mv {} {}.damaged && {}`", path.display(), quoted(path), quoted(path), new(path))]
     Content {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the content.
         source: KeyError,
     },
     /// The system gives no random numbers.
@@ -112,7 +112,7 @@ impl Key {
         &self.0
     }
 
-    /// A byte that tells a few keys apart, and says nothing about the key.
+    /// A byte that distinguishes a few keys, and reveals nothing about the key.
     fn mark(&self) -> u8 {
         let hash = Sha256::new()
             .chain_update(b"selvedge key mark")
@@ -135,8 +135,8 @@ impl fmt::Debug for Key {
 }
 
 impl Keyring {
-    /// The most keys: each costs one try for a datagram that none of them opens and that has the
-    /// mark of all of them.
+    /// The largest number of keys: each costs one try for a datagram that has the mark of all of them and
+    /// that none of them opens.
     pub const LIMIT: usize = 8;
 
     /// A ring of one key.
@@ -148,11 +148,11 @@ impl Keyring {
         }
     }
 
-    /// Reads a ring: a line of 64 hexadecimal digits a key. Empty lines and what follows a `#` are
+    /// Reads a ring: a line of 64 hexadecimal digits for each key. Empty lines, and text after a `#`, are
     /// ignored.
     ///
     /// # Errors
-    /// When a line is not a key, or there is no key or more than [`Self::LIMIT`].
+    /// When a line is not a key, or the text has no key or more than [`Self::LIMIT`].
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let mut keys = Vec::new();
         for (line, number) in text.lines().zip(1..) {
@@ -178,7 +178,7 @@ impl Keyring {
         &self.first
     }
 
-    /// The keys of this mark.
+    /// The keys with this mark.
     pub(super) fn marked(&self, mark: u8) -> impl Iterator<Item = &Key> {
         let all = core::iter::once(&self.first).chain(&self.others);
         all.filter(move |it| it.0 == mark).map(|(_, key)| key)
@@ -201,17 +201,17 @@ pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
 /// as service managers and orchestrators hand out secrets. Each user of that group holds the key.
 ///
 /// # Errors
-/// As there, except that the group may read the file.
+/// As [`read_key_file`], except that the group may read the file.
 pub fn read_group_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
     read(path, GROUP_READS)
 }
 
 /// The widest mode of a file that only its owner may read.
 const OWNER_READS: u32 = 0o600;
-/// The same, where its group may read it.
+/// The widest mode of a file that its group may read, too.
 const GROUP_READS: u32 = 0o640;
 
-/// The other remedy for a file that its group may read, and no other user.
+/// The other remedy, for a file that its group may read and no other user.
 const fn unless(mode: u32, allowed: u32) -> &'static str {
     if allowed == OWNER_READS && mode & 0o077 & !GROUP_READS == 0 {
         ", or let its group read it with --group-reads-key (read_group_key_file)"
@@ -260,10 +260,10 @@ fn read(path: &Path, allowed: u32) -> Result<Keyring, KeyFileError> {
     Keyring::parse(&text).map_err(damaged)
 }
 
-/// Makes a file with one new key that only its owner may read (on Unix).
+/// Creates a file with one new key that only its owner may read (on Unix).
 ///
 /// # Errors
-/// When the file exists already, or cannot be made.
+/// When the file exists already, or cannot be created.
 pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
     let create = |source| KeyFileError::Create {
         path: path.to_owned(),
@@ -292,7 +292,7 @@ pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
     })
 }
 
-/// The command that makes this file, with its folder if there is none.
+/// The command that creates this file, and its folder if that is missing.
 fn new(path: &Path) -> String {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     match folder.filter(|folder| !folder.exists()) {
@@ -305,7 +305,7 @@ fn new(path: &Path) -> String {
     }
 }
 
-/// A path as a shell takes it.
+/// A path in the syntax of a shell.
 fn quoted(path: &Path) -> String {
     let path = path.to_string_lossy();
     let is_plain = |it: char| it.is_alphanumeric() || "/._-+=:@%,".contains(it);

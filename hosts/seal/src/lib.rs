@@ -19,31 +19,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumptions, and how |
+//! | promise | assumptions and means |
 //! |---|---|
-//! | a node that holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; protocol, group, sender, epoch and counter are bound in |
+//! | a node that holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; the tag covers protocol, group, sender, epoch and counter |
 //! | no nonce is used twice with one key | each (key, group, sender, epoch) has a key of its own by HKDF-SHA256, and the nonce is a counter under it. An epoch is the time of a start to the microsecond and 12 random bits, so two nodes with one id do not share it |
-//! | what was opened once is not opened again | as long as the opener lives: a window of 1,024 counters a sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, among those at present and among those that contradict the opener's clock |
+//! | a datagram is opened once | as long as the opener lives: a window of 1,024 counters for each sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, among the present ones and among the ones that contradict the opener's clock |
 //! | memory is bounded | by the number of senders, and only a node that holds a key is a sender |
-//! | keys are changed without a gap | the first key of a ring seals, all open: put the new one last everywhere, then first everywhere, then take the old one out |
+//! | keys are changed without a gap | the first key of a ring seals, all open: put the new key last everywhere, then first everywhere, then remove the old key |
 //!
-//! An opener that starts anew has no memory: until it hears a sender's present epoch, it opens
-//! recorded datagrams of a former one. The protocols treat these as old: membership knows former
-//! lives by their incarnations and old news by their revisions.
+//! An opener that starts has no memory: until it receives a sender's present epoch, it opens recorded
+//! datagrams of an earlier one. The protocols treat these as old: membership recognises earlier lives by
+//! their incarnations, and old news by their revisions.
 //!
-//! If a node's clock ran backwards between two starts, openers that remember the later epoch refuse
-//! the node ([`Unopened::OldEpoch`]) until its clock has passed that epoch and it takes a new one,
-//! as the UDP host does, or until they start anew. If the later epoch contradicts the opener's
-//! clock by more than [`Opener::TOLERANCE`], the node is not refused. An epoch contradicts the
-//! clock when it is ahead of it, or when an earlier start was still heard after it. Such starts are
-//! kept apart from present ones and both are heard, until the sender starts anew at a time that is
-//! right. So a clock that once was wrong mutes no node, also when an attacker without a key replays
-//! datagrams of that time; each recording is opened once at most.
+//! If a node's clock ran backwards between two starts, openers that remember the later epoch refuse the node
+//! ([`Unopened::OldEpoch`]) until its clock has passed that epoch and it takes a new one, as the UDP host
+//! does, or until they restart. If the later epoch contradicts the opener's clock by more than
+//! [`Opener::TOLERANCE`], the node is not refused. An epoch contradicts the clock when it is ahead of it, or
+//! when an earlier start was still received after it. Such starts are kept apart from present ones, and
+//! datagrams of both are opened, until the sender restarts at a right time. So a clock that once was wrong
+//! mutes no node, also when an attacker without a key replays datagrams of that time; each recording is
+//! opened once at most.
 //!
-//! A holder of a key can speak as any sender, and mute it at an opener with an epoch between the
-//! sender's start and now, until that sender starts anew.
+//! A holder of a key can send as any sender, and mute it at an opener with an epoch between the sender's
+//! start and now, until that sender restarts.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -72,34 +72,33 @@ pub use opener::{Opener, Unopened};
 pub use rate::RateLimit;
 pub use sealer::{Exhausted, Sealer};
 
-/// The longest head: first byte, protocol, key, sender, epoch and counter. Sender and counter take
-/// as few bytes as they can, because most are small.
+/// The longest head: first byte, protocol, key, sender, epoch and counter. Sender and counter have a variable
+/// length, because most are small.
 const HEAD_MAX_LEN: usize = 1 + 1 + 1 + 10 + 8 + 10;
 const TAG_LEN: usize = 16;
 
-/// How many bytes sealing adds to a frame at most; 29 bytes where ids and counters are small.
+/// The largest number of bytes that sealing adds to a frame; 29 bytes where ids and counters are small.
 pub const OVERHEAD: usize = HEAD_MAX_LEN + TAG_LEN;
 
-/// How many bytes sealing adds to a frame of this sender after it has sent so many datagrams.
+/// The number of bytes that sealing adds to a frame of this sender after it has sent `sent` datagrams.
 #[must_use]
 pub const fn overhead(sender: NodeId, sent: u64) -> usize {
     3 + varint_len(sender.0) + 8 + varint_len(sent) + TAG_LEN
 }
 
-/// How a host seals its datagrams and opens those of others.
+/// The settings with which a host seals its datagrams and opens others.
 #[derive(Clone, Debug)]
 pub struct Seal {
     /// The keys.
     pub keyring: Keyring,
     /// The mesh: a datagram of one group does not open in another, even with the same keys.
     pub group: String,
-    /// How much each sender may send; `None` is without limit.
+    /// The limit for each sender; `None` is without limit.
     pub rate: Option<RateLimit>,
 }
 
 impl Seal {
-    /// Seals with these keys for the mesh of this name, without a limit of what each sender may
-    /// send.
+    /// Settings with these keys for the mesh of this name, without a limit for senders.
     #[must_use]
     pub fn new(keyring: Keyring, group: impl Into<String>) -> Self {
         Self {
@@ -109,7 +108,7 @@ impl Seal {
         }
     }
 
-    /// Refuses what a sender sends beyond this rate.
+    /// Refuses datagrams of a sender beyond this rate.
     #[must_use]
     pub fn with_rate(self, rate: RateLimit) -> Self {
         Self {
@@ -124,7 +123,7 @@ impl Seal {
 pub struct Epoch(pub u64);
 
 impl Epoch {
-    /// The epoch of a start at so many microseconds since 1970, with 12 random bits, so that two
+    /// The epoch of a start this number of microseconds after 1970 began, with 12 random bits, so that two
     /// starts at one moment differ. Enough until the year 2112.
     #[must_use]
     pub const fn new(since_1970: u64, random: u64) -> Self {
@@ -147,7 +146,7 @@ pub fn since_1970() -> u64 {
     u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The part of a datagram that travels in the clear, and is bound in.
+/// The part of a datagram that is not encrypted, and that the tag covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     kind: u8,
@@ -166,7 +165,7 @@ impl Head {
         put_varint(bytes, self.counter);
     }
 
-    /// Reads it, and returns what follows it.
+    /// Reads it, and returns the rest.
     fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&[first, kind, key], rest) = bytes.split_first_chunk::<3>()?;
         let (sender, rest) = take_varint(rest)?;
@@ -202,8 +201,8 @@ fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Reads a number, and what follows it. `None` where it is cut short or larger than 64 bits. A
-/// number can be written in several ways; this does no harm, because the tag covers the bytes.
+/// Reads a number, and returns the rest. `None` if the number is cut short or larger than 64 bits. A number
+/// can be written in several ways; this does no harm, because the tag covers the bytes.
 fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0;
     for (nth, &byte) in bytes.iter().enumerate().take(10) {
@@ -227,7 +226,7 @@ fn cipher(key: &Key, group: &str, sender: NodeId, epoch: Epoch) -> Aes256Gcm {
     // Everything of fixed length first, so that no group can imitate another pair.
     let (sender, epoch) = (sender.0.to_be_bytes(), epoch.0.to_be_bytes());
     let info: [&[u8]; 3] = [&sender, &epoch, group.as_bytes()];
-    // 32 bytes are within what HKDF gives. If they were not, all ciphers would share a wrong key.
+    // 32 bytes are within the limit of HKDF. If they were not, all ciphers would share a wrong key.
     let _derived = derive.expand_multi_info(&info, derived.as_mut()).is_ok();
     Aes256Gcm::new((&*derived).into())
 }

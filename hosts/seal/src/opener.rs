@@ -11,31 +11,31 @@ use super::rate::Bucket;
 use super::window::{Place, Window};
 use super::{Epoch, Head, Keyring, RateLimit, TAG_LEN, cipher};
 
-/// Why a datagram was not opened.
+/// The reason why a datagram was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unopened {
     /// It is not sealed, is of another protocol, or is cut short.
     #[error("not a sealed datagram of this protocol: check that all nodes have a key")]
     NotSealed,
-    /// No key of this opener opens it: it has another key or group, or is damaged.
+    /// No key of this opener opens it: it was sealed with another key or group, or is damaged.
     #[error("no key opens the datagram: check that all nodes have the same key file and group")]
     WrongKey,
-    /// Its sender has started anew since: two nodes have one id, a clock ran backwards, or the
-    /// datagram is a replay.
-    #[error("node {0} has started anew since: give every node its own id, and set its clock")]
+    /// Its sender has restarted since: two nodes have one id, a clock ran backwards, or the datagram is a
+    /// replay.
+    #[error("node {0} has restarted since: give every node its own id, and set its clock")]
     OldEpoch(NodeId),
     /// It was opened before.
     #[error("replay: a datagram of node {0} was opened before")]
     Replayed(NodeId),
     /// It comes so late that the opener cannot know whether it was opened before.
-    #[error("a datagram of node {0} is too old: more than 1,000 later ones came first")]
+    #[error("a datagram of node {0} is too old: more than 1,000 later ones arrived first")]
     TooLate(NodeId),
     /// Its sender exceeds the rate limit.
     #[error("node {0} sends more than the limit allows")]
     TooMany(NodeId),
 }
 
-/// Opens what arrives at one socket.
+/// The opener of the datagrams that arrive at one socket.
 pub struct Opener {
     keyring: Keyring,
     group: String,
@@ -46,14 +46,14 @@ pub struct Opener {
     forgotten: u64,
 }
 
-/// When a start of a sender is first heard of, the opener's clock decides among which starts it is
-/// kept, so that a start at a wrong time does not mute a start at the right time.
+/// The kind of a start of a sender. The opener's clock decides it when the start is first received, so that a
+/// start at a wrong time does not mute a start at the right time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Start {
     Present,
-    /// The epoch contradicts our clock: it is ahead of it, or an earlier start was heard after it;
-    /// each by more than [`Opener::TOLERANCE`]. A clock is or was wrong, or the datagram is a
-    /// replay from a time when one was.
+    /// The epoch contradicts our clock: it is ahead of it, or an earlier start was received after it; each by
+    /// more than [`Opener::TOLERANCE`]. A clock is or was wrong, or the datagram is a replay from a time when
+    /// a clock was wrong.
     Apart,
 }
 
@@ -72,13 +72,13 @@ impl Clock {
     }
 }
 
-/// What is known of a sender that holds a key.
+/// The knowledge of a sender that holds a key.
 struct Session {
     epoch: Epoch,
-    /// Which key opened the latest datagram, by its mark; none after a rotation.
+    /// The key that opened the latest datagram, by its mark; `None` after a rotation.
     cipher: Option<(u8, Aes256Gcm)>,
     window: Window,
-    /// When this epoch was first heard, and whether its start was at most
+    /// The time at which this epoch was first received, and true if its start was at most
     /// [`Opener::TOLERANCE`] ago then. A recording does not count as such a start for long.
     since: Time,
     is_recent: bool,
@@ -97,7 +97,7 @@ impl core::fmt::Debug for Opener {
 }
 
 impl Opener {
-    /// How far ahead of our clock an epoch counts as present: clocks differ by a little.
+    /// The lead over our clock with which an epoch still counts as present: clocks differ by a little.
     pub const TOLERANCE: Span = Span::secs(60);
 
     /// An opener for this group, with all keys of the ring. It remembers up to `limit` senders, at
@@ -115,9 +115,8 @@ impl Opener {
         }
     }
 
-    /// Sets how many microseconds since 1970 it is at `now`. Call it again whenever the system's
-    /// clock may have been set. Without a clock the latest epoch of a sender is heard, whatever it
-    /// is.
+    /// Sets the number of microseconds since 1970 at `now`. Call it again whenever the system's clock may
+    /// have been set. Without a clock the latest epoch of a sender counts, at any time.
     pub const fn set_clock(&mut self, now: Time, since_1970: u64) {
         self.clock = Some(Clock {
             at: now,
@@ -141,8 +140,8 @@ impl Opener {
         }
     }
 
-    /// The latest present start of a sender, as far as it is remembered; else the one that
-    /// contradicts our clock.
+    /// The latest present start of a sender, as far as it is remembered; else the start that contradicts our
+    /// clock.
     #[must_use]
     pub fn epoch(&self, sender: NodeId) -> Option<Epoch> {
         let starts = [Start::Present, Start::Apart];
@@ -152,21 +151,21 @@ impl Opener {
         sessions.find_map(|it| it.map(|session| session.epoch))
     }
 
-    /// How many senders are remembered. A sender counts twice if it was heard under a present epoch
-    /// and under one that contradicts our clock.
+    /// The number of remembered senders. A sender counts twice if datagrams of a present epoch and of an
+    /// epoch that contradicts our clock were received.
     #[must_use]
     pub fn senders(&self) -> usize {
         self.sessions.len()
     }
 
-    /// How many senders were forgotten to make room for others.
+    /// The number of senders that were forgotten to make room for others.
     #[must_use]
     pub const fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// Writes the frame in `datagram` over what `frame` holds and returns its sender. `now` is for
-    /// rate limits and for choosing which sender to forget.
+    /// Replaces the content of `frame` by the frame in `datagram`, and returns its sender. `now` is for rate
+    /// limits and for choosing the sender to forget.
     ///
     /// # Errors
     /// When it is not opened; `frame` is empty then. Nothing else changed, except that a datagram
@@ -269,10 +268,9 @@ impl Opener {
         Ok(sender)
     }
 
-    /// To which starts of its sender a datagram belongs. A start that was kept apart stays apart
-    /// when our clock has come to it. It is over when the sender has started anew since, at a right
-    /// time. Until then both are heard: an attacker without a key cannot choose which of two
-    /// contradicting starts is mute.
+    /// The kind of the start that a datagram belongs to. A start that was kept apart stays apart when our
+    /// clock has reached it. It ends when the sender has restarted since, at a right time. Until then both
+    /// are received: an attacker without a key cannot choose which of two contradicting starts is mute.
     fn start_of(&self, head: Head, now: Time) -> Result<Start, Unopened> {
         let present = self.sessions.get(&(head.sender, Start::Present));
         let apart = self.sessions.get(&(head.sender, Start::Apart));
@@ -301,7 +299,7 @@ impl Opener {
         })
     }
 
-    /// Whether a start was more than [`Self::TOLERANCE`] before `time`.
+    /// Returns true if a start was more than [`Self::TOLERANCE`] before `time`.
     fn is_before(&self, epoch: Epoch, time: Time) -> bool {
         self.clock.is_some_and(|clock| {
             let earliest = clock.at(time).saturating_sub(Self::TOLERANCE.0);
@@ -309,13 +307,13 @@ impl Opener {
         })
     }
 
-    /// Whether a start was at most [`Self::TOLERANCE`] ago.
+    /// Returns true if a start was at most [`Self::TOLERANCE`] ago.
     fn is_recent(&self, epoch: Epoch, now: Time) -> bool {
         self.clock.is_some() && !self.is_ahead(epoch, now) && !self.is_before(epoch, now)
     }
 
-    /// Forgets the sender that was not heard from for longest, if there are too many. O(senders),
-    /// when a new sender has proved itself.
+    /// Forgets the sender with the oldest latest datagram, if there are too many. O(senders), when a new
+    /// sender has proved itself.
     fn make_room(&mut self) {
         if self.sessions.len() < self.limit {
             return;

@@ -1,9 +1,9 @@
-//! How much one sender may send.
+//! The limit on the datagrams of one sender.
 
 use selvedge_core::Time;
 
-/// A limit for each sender: so many datagrams a second in the long run, and so many at once. Both
-/// are at least 1.
+/// A limit for each sender: the datagrams a second in the long run, and the datagrams at once. Both are at
+/// least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Datagrams a second.
@@ -12,14 +12,14 @@ pub struct RateLimit {
     pub burst: u32,
 }
 
-/// What a sender may still send, in millionths of a datagram.
+/// The allowance of a sender, in millionths of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bucket {
     level: u64,
     at: Time,
 }
 
-/// One datagram.
+/// The value of one datagram.
 const ONE: u64 = 1_000_000;
 
 impl Bucket {
@@ -30,7 +30,7 @@ impl Bucket {
         }
     }
 
-    /// Takes one datagram from the allowance, if there is one.
+    /// Takes one datagram from the allowance; returns false if the allowance is too small.
     pub(super) fn take(&mut self, limit: RateLimit, now: Time) -> bool {
         // Microseconds times datagrams a second are millionths of datagrams.
         let grown = now.since(self.at).0.saturating_mul(limit.per_second.into());

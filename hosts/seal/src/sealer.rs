@@ -7,12 +7,12 @@ use thiserror::Error;
 
 use super::{Epoch, Head, Keyring, OVERHEAD, cipher};
 
-/// All counters of an epoch are used: after 2^64 datagrams.
+/// The error after 2^64 datagrams: all counters of an epoch are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("this node has sealed all datagrams of its epoch: start it again")]
 pub struct Exhausted;
 
-/// Seals what one node sends in one of its lives.
+/// The sealer of the datagrams of one node in one of its lives.
 pub struct Sealer {
     cipher: Aes256Gcm,
     mark: u8,
@@ -33,7 +33,7 @@ impl core::fmt::Debug for Sealer {
 }
 
 impl Sealer {
-    /// Seals with the ring's first key, for a group, as `sender`. An epoch must not be used twice.
+    /// A sealer with the ring's first key, for a group, as `sender`. An epoch must not be used twice.
     #[must_use]
     pub fn new(keyring: &Keyring, group: &str, sender: NodeId, epoch: Epoch) -> Self {
         let (mark, cipher) = Self::first(keyring, group, sender, epoch);
@@ -47,7 +47,7 @@ impl Sealer {
         }
     }
 
-    /// Seals with the first key of another ring from now on; the counter goes on.
+    /// Seals with the first key of another ring from now on; the counter continues.
     pub fn rotate(&mut self, keyring: &Keyring) {
         let (mark, cipher) = Self::first(keyring, &self.group, self.sender, self.epoch);
         self.mark = mark;
@@ -77,7 +77,7 @@ impl Sealer {
             epoch: self.epoch,
             counter: self.counter,
         };
-        // The last one is not used, so that the counter never has to wrap.
+        // The last counter is not used, so that it never has to wrap.
         self.counter = self.counter.checked_add(1).ok_or(Exhausted)?;
         datagram.reserve(frame.len() + OVERHEAD);
         head.write(datagram);

@@ -1,6 +1,6 @@
-//! Which counters of one sender were seen: RFC 6479.
+//! The received counters of one sender: RFC 6479.
 
-/// Words of the ring; the window is all of them but the one that is being filled.
+/// Words of the ring; the window is all of them except the word that is being filled.
 const WORDS: u64 = 17;
 const BITS: u64 = u64::BITS as u64;
 
@@ -8,23 +8,23 @@ const BITS: u64 = u64::BITS as u64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Window {
     seen: [u64; WORDS as usize],
-    /// The highest counter that was seen, plus one: 0 when none was.
+    /// The highest counter that was received, plus one; 0 at the start.
     next: u64,
 }
 
-/// What a counter is to a window.
+/// The place of a counter in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Not seen yet.
+    /// Not received yet.
     New,
-    /// Seen already.
+    /// Received already.
     Replayed,
     /// Further back than the window remembers.
     TooOld,
 }
 
 impl Window {
-    /// How many counters back are remembered at least.
+    /// The number of latest counters that are remembered at least.
     pub(super) const LEN: u64 = (WORDS - 1) * BITS;
 
     pub(super) const fn new() -> Self {
@@ -34,7 +34,7 @@ impl Window {
         }
     }
 
-    /// What `counter` is, without noting it.
+    /// The place of `counter`, without noting it.
     pub(super) fn place(&self, counter: u64) -> Place {
         if counter >= self.next {
             Place::New
@@ -84,7 +84,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Steps forth and back around the window's edges, against a set of all that was seen.
+        /// Steps forth and back around the window's edges, against a set of all received counters.
         #[test]
         fn remembers_what_a_set_remembers(
             steps in proptest::collection::vec(

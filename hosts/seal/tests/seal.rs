@@ -1,4 +1,4 @@
-//! What is sealed is opened once, by who holds a key, and nothing else is.
+//! A sealed datagram is opened once, by a holder of a key, and nothing else is opened.
 
 #![allow(
     clippy::unwrap_used,
@@ -66,7 +66,7 @@ proptest! {
         prop_assert_eq!(opener.senders(), 1);
     }
 
-    /// Each bit of a datagram counts, and none that is changed makes it count as seen.
+    /// Each bit of a datagram counts, and no changed datagram makes the original count as seen.
     #[test]
     fn a_changed_or_cut_datagram_is_not_opened(
         at in any::<proptest::sample::Index>(), flip in 1..=u8::MAX,
@@ -95,16 +95,16 @@ proptest! {
     }
 }
 
-/// What a wire and its listeners can do.
+/// The acts of a network and its nodes.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many datagrams are sealed by one of the senders and are on the wire from now on.
+    /// A sender seals this number of datagrams, which are on the wire from now on.
     Seal(usize, usize),
-    /// One of those on the wire arrives; it stays there to come again.
+    /// A datagram on the wire arrives; it stays there to arrive again.
     Arrive(proptest::sample::Index),
-    /// One of those arrives changed.
+    /// A datagram on the wire arrives changed.
     Forge(proptest::sample::Index, proptest::sample::Index),
-    /// A sender starts anew.
+    /// A sender restarts.
     Restart(usize),
     /// The opener gets another ring.
     Rotate(usize),
@@ -125,7 +125,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever order things come in, the opener opens what a plain model of it allows.
+    /// The opener opens exactly the datagrams that a plain model of it allows, in any order of arrival.
     #[test]
     fn an_opener_opens_what_its_model_allows(steps in proptest::collection::vec(step(), 1..80)) {
         let rings: [&[u8]; 3] = [&[1], &[2, 1], &[2]];
@@ -134,7 +134,7 @@ proptest! {
         let mut sealed = [0_u64; 2];
         // Sender, epoch, counter, bytes.
         let mut wire: Vec<(usize, u64, u64, Vec<u8>)> = Vec::new();
-        // The model: whether key 1 is in the ring, the epoch and the counters of each sender.
+        // The model: true if key 1 is in the ring; the epoch and the counters of each sender.
         let mut has_key = true;
         let mut heard: [Option<(u64, BTreeSet<u64>)>; 2] = [None, None];
         for step in steps {
@@ -204,7 +204,7 @@ fn only_the_same_key_group_and_protocol_open() {
     assert_eq!(open(&mut opener(), &plain), Err(Unopened::NotSealed));
 }
 
-/// Numbers are as short as they can be: what is longer than 64 bits is none.
+/// Numbers are as short as possible: a number longer than 64 bits is invalid.
 #[test]
 fn heads_are_short_and_numbers_that_are_none_are_refused() {
     assert_eq!(overhead(NodeId(5), 0), 29);
@@ -214,7 +214,7 @@ fn heads_are_short_and_numbers_that_are_none_are_refused() {
     let good = seal(&mut sealer(5, 1), b"frame");
     let with_id = |id: &[u8]| [&good[..3], id, &good[4..]].concat();
     assert_eq!(open(&mut opener(), &with_id(&[5])), Ok(NodeId(5)));
-    // 5 written longer is read as 5, and is not what was sealed.
+    // 5 in a longer form is read as 5, and differs from the sealed bytes.
     assert_eq!(
         open(&mut opener(), &with_id(&[0x85, 0])),
         Err(Unopened::WrongKey)
@@ -294,8 +294,8 @@ fn a_later_start_ends_the_former_one() {
     assert_eq!(opener.senders(), 1);
 }
 
-/// A clock that once was a year ahead, or somebody that holds a key and speaks of next year, does not
-/// mute the node that starts at present.
+/// A clock that once was a year ahead, or a holder of a key that sends an epoch of next year, does not mute
+/// the node that starts at present.
 #[test]
 fn an_epoch_ahead_of_time_does_not_mute_its_sender() {
     const NOW: u64 = 1_700_000_000_000_000;
@@ -319,17 +319,17 @@ fn an_epoch_ahead_of_time_does_not_mute_its_sender() {
     );
     let replayed = Err(Unopened::Replayed(NodeId(5)));
     assert_eq!(heard(&mut opener, &first, 4), replayed);
-    // A clock that was put right: the next start is earlier than the one before it.
+    // A clock that was corrected: the next start is earlier than the start before it.
     let mut corrected = start(NOW + 1_000_000);
     let datagram = seal(&mut corrected, b"on time");
     assert_eq!(heard(&mut opener, &datagram, 5), Ok(NodeId(5)));
-    // When our clock has come to the wrong one, that start does not come back.
+    // When our clock has reached the wrong one, that start does not come back.
     let late = seal(&mut ahead, b"recorded, and kept for a month");
     let old = Err(Unopened::OldEpoch(NodeId(5)));
     assert_eq!(heard(&mut opener, &late, 31 * DAY), old);
     let datagram = seal(&mut corrected, b"on time");
     assert_eq!(heard(&mut opener, &datagram, 31 * DAY), Ok(NodeId(5)));
-    // A minute is no error.
+    // A minute is within the tolerance.
     assert_eq!(
         heard(&mut opener, &seal(&mut here, b"of yesterday"), 31 * DAY),
         old
@@ -343,10 +343,9 @@ fn an_epoch_ahead_of_time_does_not_mute_its_sender() {
     assert_eq!(heard(&mut opener, &datagram, 31 * DAY + 1), old);
 }
 
-/// A node starts with a clock that is an hour ahead, is put right and starts again. What was recorded
-/// in that hour reaches a node that joined later, when its epoch is not ahead any more: it does not
-/// mute the node that is there. Nor does it end a start that is ahead when a datagram of a start
-/// before it was held back.
+/// A node starts with a clock that is an hour ahead, is corrected and restarts. A recording of that hour
+/// reaches a node that joined later, when its epoch is not ahead any more: it does not mute the node that is
+/// there. Nor does a datagram of an earlier start that was held back end a start that is ahead.
 #[test]
 fn a_recording_of_a_wrong_clock_does_not_mute_its_sender() {
     const NOW: u64 = 1_700_000_000_000_000;
@@ -390,7 +389,7 @@ fn a_recording_of_a_wrong_clock_does_not_mute_its_sender() {
     assert_eq!(heard(&mut opener, &datagram, 4), ok, "not mute");
 }
 
-/// Where our own clock is behind, everybody is ahead, and heard as without a clock.
+/// If our own clock is behind, all nodes are ahead, and their datagrams are opened as without a clock.
 #[test]
 fn a_node_whose_clock_is_behind_hears_everybody() {
     let mut opener = opener();
@@ -412,7 +411,7 @@ fn a_node_whose_clock_is_behind_hears_everybody() {
     );
 }
 
-/// Two nodes with one id have two epochs, so no nonce is used twice; the later one is heard.
+/// Two nodes with one id have two epochs, so no nonce is used twice; datagrams of the later start are opened.
 #[test]
 fn of_two_nodes_with_one_id_the_later_start_is_heard() {
     let epochs: BTreeSet<Epoch> = (0..4_096)
@@ -431,8 +430,8 @@ fn of_two_nodes_with_one_id_the_later_start_is_heard() {
         one_sealed.push(seal(&mut one, b"the same words"));
         other_sealed.push(seal(&mut other, b"the same words"));
     }
-    // The same counters and words, under keys of their own: with one key, and so one nonce twice,
-    // the secret parts between head and tag would be equal.
+    // The same counters and words, under different keys: with one key, and so one nonce twice, the secret
+    // parts between head and tag would be equal.
     let head = overhead(NodeId(5), 0) - 16;
     let secret = |datagram: &[u8]| datagram[head..datagram.len() - 16].to_vec();
     assert_eq!(secret(&one_sealed[0]).len(), 14);
@@ -449,8 +448,8 @@ fn of_two_nodes_with_one_id_the_later_start_is_heard() {
     }
 }
 
-/// The new key last everywhere, then first everywhere, then the old one out: all along, node by
-/// node, everyone hears everyone.
+/// The new key is put last everywhere, then first everywhere, then the old key is removed: all along, node by
+/// node, each node opens the datagrams of each other.
 #[test]
 fn keys_are_rotated_without_a_gap() {
     let stages: [&[u8]; 4] = [&[1], &[1, 2], &[2, 1], &[2]];
@@ -472,12 +471,12 @@ fn keys_are_rotated_without_a_gap() {
             all_hear_all(&mut nodes);
         }
     }
-    // Who has the old key only is out.
+    // A node that has only the old key is excluded.
     let left_behind = seal(&mut sealer(9, 1), b"hello?");
     assert_eq!(open(&mut nodes[0].1, &left_behind), Err(Unopened::WrongKey));
 }
 
-/// A session that is known goes by the ring as it is now, and what was seen stays seen.
+/// A known session uses the ring as it is now, and counters that were seen stay seen.
 #[test]
 fn a_key_that_was_taken_out_opens_nothing_any_more() {
     let (mut sealer, mut opener) = (sealer(5, 1), opener());

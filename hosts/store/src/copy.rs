@@ -9,10 +9,10 @@ use redb::StorageBackend;
 
 /// A medium with several handles, and two measures that redb 2 needs to survive a crash at any moment.
 ///
-/// A crash while it repairs a database, before it cuts the end of the file, leaves a database that
-/// counts as closed and is longer than in its header. Each later start would panic. A database that was not
-/// closed is repaired, so each looks like that. And redb writes a header that counts on a longer
-/// file before that length is synchronised: a crash may keep the one without the other.
+/// A crash while it repairs a database, before it cuts the end of the file, leaves a database that counts as
+/// closed and is longer than its header states. Each later start would panic. A database that was not closed
+/// is repaired, so each database is presented as not closed. And redb writes a header that counts on a longer
+/// file before that length is synchronised: a crash may keep the header without the length.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared(pub(crate) Arc<dyn StorageBackend>);
 
@@ -62,7 +62,7 @@ pub(crate) struct Copy {
 #[derive(Debug)]
 struct Written {
     len: u64,
-    /// The length of the medium, or less where it was cut: from here on there are zeros.
+    /// The length of the medium, or less if it was cut: from here on there are zeros.
     kept: u64,
     blocks: BTreeMap<u64, Vec<u8>>,
 }
@@ -101,7 +101,7 @@ impl StorageBackend for Copy {
     fn read(&self, offset: u64, len: usize) -> Result<Vec<u8>> {
         let written = self.lock();
         let end = offset.checked_add(len as u64);
-        // Before there is memory for it: a damaged file may name any length.
+        // Checked before memory is allocated: a damaged file may name any length.
         let Some(end) = end.filter(|it| *it <= written.len) else {
             return Err(ErrorKind::UnexpectedEof.into());
         };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use selvedge_core::NodeId;
 use thiserror::Error;
 
-/// Why a store cannot be opened, or cannot store.
+/// The reason why a store cannot be opened, or cannot store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -48,12 +48,12 @@ pub enum StoreError {
         /// The contradiction.
         found: String,
     },
-    /// Nothing is stored, of a node that was started before.
+    /// Nothing is stored, for a node that was started before.
     #[error(
         "nothing is stored here: begin as a node that was never started if that is so, or as one whose memory is lost"
     )]
     Nothing,
-    /// Something is stored, of a node that is to begin without it.
+    /// Data are stored, for a node that was to begin without them.
     #[error("the folder holds the memory of a node: begin with it, or name another folder")]
     Something,
     /// Another node stored it.
@@ -66,7 +66,7 @@ pub enum StoreError {
     },
 }
 
-/// An error of the database, in work on tables of a program's own: by `?` from each of redb's.
+/// An error of the database, in work on tables of a program's own: `?` converts each of redb's errors.
 #[derive(Debug)]
 pub struct Failed(pub(crate) Box<redb::Error>);
 
@@ -76,7 +76,7 @@ impl<E: Into<redb::Error>> From<E> for Failed {
     }
 }
 
-/// Why stored bytes cannot be used. The file was left as it is.
+/// The reason why stored bytes cannot be used. The file was left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Damage {

@@ -96,13 +96,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
 //! | the content of a call is on the disk when the call returns, and survives a crash at any later moment | the disk keeps writes that it reports as synchronised |
 //! | a crash keeps a prefix of the calls, each with its whole content | the disk keeps all synchronised writes, and any part of the others |
-//! | an effect is let out when the facts before it are stored ([`Store::store`]) | it goes through a [`Barrier`] |
+//! | an effect is released when the facts before it are stored ([`Store::store`]) | it goes through a [`Barrier`] |
 //! | a disk that is full or fails is reported ([`StoreError::Database`]); the next start finds all earlier calls | |
 //! | a file that is damaged, of another program or of another version is refused with [`Damage`], and not one byte of it changes | the damage is not in the last write before a crash: it looks like a write that was cut off, and the database goes back by one call |
 //! | no panic: the start catches panics of the database at damaged pages, and reports them as [`Damage`] | panics unwind |
@@ -202,10 +202,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the folder, or makes it. Reads all of the database and compares it with its checksums,
-    /// before anything in it changes.
+    /// Opens the folder, or creates it. Reads the whole database and compares it with its checksums, before
+    /// anything in it changes.
     ///
-    /// Where nothing is found, a base comes first ([`rebase`](Self::rebase)): facts without a base are not
+    /// If nothing is found, a base must come first ([`rebase`](Self::rebase)): facts without a base are not
     /// found again.
     ///
     /// # Errors
@@ -224,15 +224,15 @@ impl Store {
             other => other.map_err(|it| folder(io::Error::other(it))),
         };
         make_folder(dir).map_err(folder)?;
-        // A file of its own: another process may be about to make the database.
+        // A file of its own: another process may be about to create the database.
         let mut lock = OpenOptions::new();
         let lock = lock.write(true).create(true).truncate(false);
         let lock = locked(lock.open(dir.join("lock")).map_err(folder)?)?;
         let file = dir.join(schema.file);
         // A link to a file on an absent disk is no first start.
         if !file.is_symlink() && !file.try_exists().map_err(folder)? {
-            // A half-made database looks like another program's file, so it has another
-            // name until it is whole.
+            // A half-made database looks like another program's file, so it has another name until it is
+            // complete.
             let new = dir.join(format!("{}.new", schema.file));
             fs::remove_file(&new)
                 .or_else(unless_missing)
@@ -243,7 +243,8 @@ impl Store {
         }
         let medium = locked(open(&file).map_err(folder)?)?;
         if medium.len().map_err(folder)? == 0 {
-            // A system that crashed may leave this of a file: it is not one in which nothing was stored.
+            // A crash of the system may leave an empty file: it is not a database in which nothing was
+            // stored.
             return Err(Damage::Foreign(file).into());
         }
         let (mut store, found) = Self::at(file, Shared(Arc::new(medium)), schema)?;
@@ -293,12 +294,12 @@ impl Store {
         Ok((store, found))
     }
 
-    /// Stores the facts that wait in a barrier, in one write, and lets out the effects behind them. After
-    /// [`Schema::limit`] facts `base` takes their place: all that the machine must not forget, after
-    /// these facts. Returns false if no fact waited.
+    /// Stores the facts that wait in a barrier, in one write, and releases the effects behind them. After
+    /// [`Schema::limit`] facts `base` takes their place: the whole durable state of the machine, after these
+    /// facts. Returns false if no fact waited.
     ///
     /// # Errors
-    /// When the disk fails. Nothing is let out then.
+    /// When the disk fails. Nothing is released then.
     pub fn store<M: Durable<Fact: Serialize>, B: Serialize>(
         &mut self,
         barrier: &mut Barrier<Effect<M>>,
@@ -444,8 +445,8 @@ fn make(file: &Path, schema: Schema) -> Result<(), Failed> {
     Ok(txn.commit()?)
 }
 
-/// Makes the folder and those above it, where they are missing. A folder whose name is lost in a crash
-/// would look like a first start.
+/// Creates the folder and its parents, if they are missing. A folder that loses its name in a crash would look
+/// like a first start.
 fn make_folder(dir: &Path) -> io::Result<()> {
     if dir.is_dir() {
         return Ok(());
@@ -460,7 +461,7 @@ fn make_folder(dir: &Path) -> io::Result<()> {
     sync(above)
 }
 
-/// The name of a file is in its folder, which is stored by itself, where the system has such a thing.
+/// The name of a file is in its folder, which is synchronised by itself, if the system supports that.
 fn sync(dir: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(dir)?.sync_all()?;

@@ -12,14 +12,14 @@ use serde::de::DeserializeOwned;
 use crate::{Damage, Found, Schema, Store, StoreError};
 
 /// The content of a node's folder, as its user states it. A node that begins without the memory of its
-/// former lives, and votes as before, breaks promises that it gave; so the statement must be true.
+/// earlier lives, and votes as before, breaks promises that it gave; so the statement must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// That of its former life.
+    /// The memory of its earlier life.
     Kept,
-    /// None: the node was never started.
+    /// No memory: the node was never started.
     None,
-    /// None: it is lost.
+    /// No memory: it is lost.
     Lost,
 }
 
@@ -28,8 +28,8 @@ pub enum Memory {
 pub enum Beginning<B, F> {
     /// The first life, with incarnation 0.
     First(Member),
-    /// A life after forgotten lives. It is later than they are if the node starts less often
-    /// than once a second, and its clock is right.
+    /// A life after forgotten lives. It is later than they are if the node starts less often than once a
+    /// second, and its clock is right.
     Lost(Member),
     /// The life after the life that stored this.
     Later(Member, Found<B, F>),
@@ -81,7 +81,7 @@ impl Memory {
     }
 }
 
-/// Renames the file to the first free name out of `.damaged`, `.damaged-2`, and so on.
+/// Renames the file to the first free name of `.damaged`, `.damaged-2`, and so on.
 fn put_aside(file: &Path) -> io::Result<PathBuf> {
     let mut aside = file.with_extension("damaged");
     let mut nth = 1;
@@ -93,7 +93,7 @@ fn put_aside(file: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-/// Former lives are numbered one by one, from 0 or from a number such as this.
+/// Earlier lives are numbered one by one, from 0 or from a number such as this.
 fn after_a_loss() -> Incarnation {
     let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
     let since_2026 = since_1970.saturating_sub(EPOCH).as_secs();

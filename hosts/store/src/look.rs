@@ -52,7 +52,7 @@ impl Raw {
     }
 }
 
-/// Reads a medium, which does not change.
+/// Reads a medium without changing it.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "nothing follows from the other errors about the stored data"

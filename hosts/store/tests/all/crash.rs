@@ -7,12 +7,12 @@ use selvedge_store::StoreError;
 use crate::disk::Disk;
 use crate::log::{begin, open, write};
 
-/// Lives that end with a power cut, each at any operation. Returns why something that was stored is
-/// not there, or something that was not.
+/// Lives that end with a power cut, each at any operation. Returns an error if a stored number is missing, or
+/// a number is present that was never stored.
 fn lives(disk: &Disk, seed: u64) -> Result<(), String> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut draw = |below: u64| rng.next_u64() % below;
-    // How many were stored, and how many at most.
+    // The number of stored numbers, and the largest possible number.
     let (mut stored, mut most) = (None, None);
     for life in 0..8 {
         if life > 0 {
@@ -21,7 +21,7 @@ fn lives(disk: &Disk, seed: u64) -> Result<(), String> {
         let mut work = || -> Result<(), StoreError> {
             let (mut store, found) = open(disk.clone())?;
             if found < stored || found > most {
-                return Ok(()); // The next life says so.
+                return Ok(()); // The next life reports it.
             }
             let begun = found.unwrap_or_default();
             (stored, most) = (found, Some(begun));

@@ -1,4 +1,4 @@
-//! Files that are damaged.
+//! Damaged files.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
@@ -40,7 +40,7 @@ fn look(bytes: &[u8], what: &str) -> Option<Log> {
     }
 }
 
-/// One byte is wrong, or the end is missing, in each block.
+/// A wrong byte, or a missing end, in each block.
 fn each_block(bytes: &[u8], mut check: impl FnMut(&[u8], &str)) {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for start in (0..bytes.len()).step_by(BLOCK) {
@@ -72,14 +72,14 @@ fn a_closed_database_with_damage_anywhere_is_refused_or_holds_all() {
     let mut refused = 0;
     each_block(&bytes, |damaged, what| match look(damaged, what) {
         None => refused += 1,
-        // Nothing was ever stored on an empty medium; a file that is empty is refused, see `folder`.
+        // Nothing was ever stored on an empty medium; an empty file is refused, see `folder`.
         Some(None) if damaged.is_empty() => {}
         Some(found) => assert_eq!(found, Some(10), "{what}"),
     });
     assert!(refused > 20, "{refused}");
 }
 
-/// A last call that is damaged cannot be told from one that a crash has cut off.
+/// A damaged last call cannot be distinguished from a call that a crash has cut off.
 #[test]
 fn after_a_crash_a_database_with_damage_anywhere_is_refused_or_holds_all_but_the_last_call() {
     let bytes = database(false);

@@ -8,7 +8,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::Rng as _;
 use selvedge_store::redb::StorageBackend;
 
-/// What a disk writes in whole or not at all.
+/// The unit that a disk writes as a whole or not at all.
 const SECTOR: usize = 512;
 
 /// Several handles of one disk.
@@ -19,11 +19,11 @@ pub(crate) struct Disk(Arc<Mutex<Inner>>);
 struct Inner {
     now: Vec<u8>,
     synced: Vec<u8>,
-    /// Since the last synchronisation.
+    /// The writes since the last synchronisation.
     writes: Vec<Write>,
-    /// Operations until the power is cut: none happens after.
+    /// The operations until the power is cut; none happens after.
     power: Option<u64>,
-    /// Writes until the disk is full.
+    /// The writes until the disk is full.
     room: Option<u64>,
     forgets: bool,
 }
@@ -74,7 +74,7 @@ impl Disk {
         self.lock().room = writes;
     }
 
-    /// After a crash: what was synchronised, and of the other writes some sectors.
+    /// Keeps the synchronised writes after a crash, and some sectors of the others.
     pub(crate) fn crash(&self, rng: &mut ChaCha8Rng) {
         let mut disk = self.lock();
         let mut kept = core::mem::take(&mut disk.synced);
@@ -141,7 +141,7 @@ impl StorageBackend for Disk {
     fn sync_data(&self, eventual: bool) -> Result<()> {
         let mut disk = self.lock();
         disk.count()?;
-        // A barrier between writes is none that the power waits for.
+        // An eventual synchronisation only orders writes: a power cut may still lose them.
         if !eventual && !disk.forgets {
             let Inner { synced, writes, .. } = &mut *disk;
             writes.drain(..).for_each(|it| it.apply(synced));

@@ -34,7 +34,7 @@ impl Dir {
         self.0.join(SCHEMA.file)
     }
 
-    /// Where a database is while it is made.
+    /// The place of a database while it is created.
     fn new_file(&self) -> PathBuf {
         self.0.join("test.redb.new")
     }
@@ -78,7 +78,7 @@ fn a_folder_is_used_by_one_at_a_time() {
     let first = dir.open().unwrap();
     let second = dir.open().map(drop).unwrap_err();
     assert!(matches!(second, StoreError::InUse(_)), "{second}");
-    // Without a lock of its own, too, as older versions of some programs are.
+    // Also without the lock file, as with older versions of some programs.
     drop(first);
     let _database = Database::open(dir.file()).unwrap();
     let second = dir.open().map(drop).unwrap_err();
@@ -129,7 +129,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
     let base = "selvedge other: base";
     let other = damage(dir.open_as(Schema { base, ..SCHEMA }));
     assert_eq!(other, Damage::Foreign(dir.file()));
-    // The type of an entry differs from what the program reads.
+    // The type of an entry differs from the program's.
     let other = Store::open::<[u64; 9], u64>(&dir.0, SCHEMA);
     let other = other.map(drop).unwrap_err();
     assert!(
@@ -236,10 +236,10 @@ fn a_folder_that_cannot_be_used_is_named() {
             "{why}"
         );
     };
-    // A folder where the new file is to be.
+    // A folder at the place of the new file.
     fs::create_dir_all(dir.new_file()).unwrap();
     named(dir.open().map(drop).unwrap_err(), &dir.0);
-    // A folder where the file is to be.
+    // A folder at the place of the file.
     fs::create_dir(dir.file()).unwrap();
     named(dir.open().map(drop).unwrap_err(), &dir.0);
     let file = Dir::new();

@@ -1,11 +1,11 @@
-//! A disk that is full.
+//! A full disk.
 
 use selvedge_store::StoreError;
 
 use crate::disk::Disk;
 use crate::log::{begin, open, write};
 
-/// Stores up to 30 numbers, three at a time, and returns how many.
+/// Stores up to 30 numbers, three at a time, and returns the number of them.
 fn fill(disk: &Disk) -> (u64, Option<StoreError>) {
     let mut stored = 0;
     let mut work = || {
@@ -35,7 +35,7 @@ fn a_full_disk_is_reported_and_loses_nothing() {
         assert!(matches!(why, StoreError::Database { .. }), "{why}");
         assert!(why.to_string().contains("see whether the disk is full"));
         reported += 1;
-        // Not fewer, and what was under way may be there.
+        // At least the stored numbers; the last write may be there, too.
         let (_, found) = open(disk.clone()).unwrap();
         let found = found.unwrap_or_default();
         assert!(

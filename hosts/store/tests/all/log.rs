@@ -13,13 +13,13 @@ pub(crate) const SCHEMA: Schema = Schema {
     limit: 7,
 };
 
-/// Beside the facts, and written together with them.
+/// A table beside the facts, written together with them.
 const BESIDE: TableDefinition<'_, u64, u64> = TableDefinition::new("selvedge test: beside");
 
-/// The numbers from 0 that were stored; `None` where no base was.
+/// The number of numbers that were stored, from 0; `None` if no base was.
 pub(crate) type Log = Option<u64>;
 
-/// Opens a store whose facts are the numbers from 0.
+/// Opens a store in which the facts are the numbers from 0.
 pub(crate) fn open(medium: impl StorageBackend) -> Result<(Store, Log), StoreError> {
     let (store, found) = Store::on::<Vec<u64>, u64>(medium, SCHEMA)?;
     let stored = found.map(count);
@@ -27,7 +27,7 @@ pub(crate) fn open(medium: impl StorageBackend) -> Result<(Store, Log), StoreErr
     Ok((store, stored))
 }
 
-/// All numbers in order, and none twice.
+/// The count of all numbers, which must be in order and unique.
 pub(crate) fn count(found: Found<Vec<u64>, u64>) -> u64 {
     let all: Vec<u64> = found.base.into_iter().chain(found.facts).collect();
     let count = all.len() as u64;
@@ -43,7 +43,7 @@ fn beside(store: &Store) -> Result<u64, StoreError> {
     })
 }
 
-/// Stores these numbers, of which those before are stored.
+/// Stores these numbers; the earlier ones are stored already.
 pub(crate) fn write(store: &mut Store, numbers: Range<u64>) -> Result<(), StoreError> {
     let facts: Vec<u64> = numbers.clone().collect();
     let base = || (0..numbers.end).collect::<Vec<_>>();
@@ -53,7 +53,7 @@ pub(crate) fn write(store: &mut Store, numbers: Range<u64>) -> Result<(), StoreE
     })
 }
 
-/// Stores a first base, in which there are so many numbers.
+/// Stores a first base with this number of numbers.
 pub(crate) fn begin(store: &mut Store, count: u64) -> Result<(), StoreError> {
     store.rebase(&(0..count).collect::<Vec<_>>(), |txn| {
         txn.open_table(BESIDE)?.insert(0, count)?;

@@ -1,4 +1,4 @@
-//! Tests of what is stored, on files and on disks that fail.
+//! Tests of stored data, on files and on disks that fail.
 
 #![allow(
     clippy::indexing_slicing,
