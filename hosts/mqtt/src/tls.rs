@@ -18,7 +18,10 @@ use thiserror::Error;
 pub struct Identity {
     certificates: Vec<CertificateDer<'static>>,
     key: Arc<PrivateKeyDer<'static>>,
-    #[cfg_attr(not(feature = "broker"), allow(dead_code, reason = "no client connects"))]
+    #[cfg_attr(
+        not(feature = "broker"),
+        allow(dead_code, reason = "no client connects")
+    )]
     server: Arc<ServerConfig>,
 }
 

@@ -65,7 +65,10 @@ fn why_a_device_does_not_answer_is_logged_once_and_shown_while_it_is_down() {
         ("b", "no connection with this key (Handshake MAC failure)"),
         ("c", "the device does not encrypt: remove "),
         ("d", "the device has no switch and no light "),
-        ("e", "the strip has no outlet 7: outlets are numbered from 0"),
+        (
+            "e",
+            "the strip has no outlet 7: outlets are numbered from 0",
+        ),
         ("f", "no connection (Connection refused"),
     ];
     wait_for(&hub, |devices| {
