@@ -21,7 +21,7 @@ use tokio::time::{self, sleep_until, timeout_at};
 /// Each implementation defines the messages that it sends, the proof that a command was carried out, and the
 /// time for which an unproven command may still take effect. It sends absolute states, never a toggle.
 pub trait Device: Send + 'static {
-    /// The time for which a command may still take effect after its outcome was unknown.
+    /// The time for which a command may still take effect after its outcome was reported as unknown.
     fn lateness(&self) -> Span;
 
     /// Brings the device into a state, and returns the proven outcome. A command that was sent once and not

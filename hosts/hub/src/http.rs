@@ -188,6 +188,6 @@ async fn nothing() -> Response {
 }
 
 async fn not_so() -> Response {
-    let error = "runs are asked for with POST, and all else with GET".into();
+    let error = "method not allowed: run and cancel with POST, read with GET".into();
     json(StatusCode::METHOD_NOT_ALLOWED, &Error { error })
 }

@@ -50,7 +50,7 @@ pub enum Request {
     Preview(String, oneshot::Sender<Result<PreviewView, Refusal>>),
     /// A person asks to see a run.
     Show(RoutineId, oneshot::Sender<Option<RunView>>),
-    /// The process shall end.
+    /// A request to end the process.
     Stop,
 }
 

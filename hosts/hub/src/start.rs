@@ -18,7 +18,8 @@ use selvedge_routine::State;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
-/// The time for which a command of a device may still take effect after its outcome was unknown.
+/// The time for which a command of a device may still take effect after its outcome was reported as
+/// unknown.
 pub(crate) fn lateness(driver: &DriverShape) -> Span {
     match driver {
         DriverShape::Dummy(it) => Dummy::new(0.into(), it.takes()).lateness(),

@@ -25,7 +25,7 @@
 //! |---|---|
 //! | a node that holds no key reads nothing, and nothing that it wrote is opened | AES-256-GCM; the tag covers protocol, group, sender, epoch and counter |
 //! | no nonce is used twice with one key | each (key, group, sender, epoch) has a key of its own by HKDF-SHA256, and the nonce is a counter under it. An epoch is the time of a start to the microsecond and 12 random bits, so two nodes with one id do not share it |
-//! | a datagram is opened once | as long as the opener lives: a window of 1,024 counters for each sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, among the present ones and among the ones that contradict the opener's clock |
+//! | a datagram is opened at most once | as long as the opener lives: a window of 1,024 counters for each sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, among the present ones and among the ones that contradict the opener's clock |
 //! | memory is bounded | by the number of senders, and only a node that holds a key is a sender |
 //! | keys are changed without a gap | the first key of a ring seals, all open: put the new key last everywhere, then first everywhere, then remove the old key |
 //!
@@ -118,7 +118,7 @@ impl Seal {
     }
 }
 
-/// One start of a node: later starts have larger epochs.
+/// A start of a node: later starts have larger epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epoch(pub u64);
 

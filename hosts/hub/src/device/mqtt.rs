@@ -169,7 +169,7 @@ impl Unlinked {
         (Self { how, known }, ear)
     }
 
-    /// The time for which a command may still take effect after its outcome was unknown.
+    /// The time for which a command may still take effect after its outcome was reported as unknown.
     #[must_use]
     pub const fn lateness() -> Span {
         LATENESS

@@ -116,7 +116,7 @@ const fn words(undone: Undone) -> &'static str {
     match undone {
         Undone::NotNeeded => "needs no undoing",
         Undone::Begun => "is brought back",
-        Undone::Pending => "is brought back when it is there again",
+        Undone::Pending => "is brought back when it is up again",
         Undone::Restored => "was brought back",
         Undone::Stuck => "refuses to be brought back",
         Undone::Impossible => "stays as it is: its state before is unknown",

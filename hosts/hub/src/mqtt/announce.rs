@@ -15,7 +15,7 @@ pub const OFFLINE: &[u8] = b"offline";
 pub const PRESS: &[u8] = b"PRESS";
 /// The answer to a request that a broker retained.
 pub(super) const RETAINED: &str =
-    "the broker retained this request, which would come again each time: send it without that flag";
+    "the broker retained this request, and would repeat it: send it without the retain flag";
 
 type Message = (String, Vec<u8>);
 

@@ -128,7 +128,7 @@ impl Hearing {
                 let asked = String::from(name);
                 return self.ask(name, |to| Request::Run(asked, to));
             }
-            _ => "a routine takes no payload but PRESS: send that, or nothing",
+            _ => "unknown payload: send PRESS, or an empty payload",
         };
         self.answer(name, Err(&Refusal::Hub(why.into())));
     }
@@ -146,7 +146,7 @@ impl Hearing {
                 let asked = String::from(name);
                 return self.ask(name, |to| Request::CancelOf(asked, Some(id), to));
             }
-            _ => "a run is a number: send that, or nothing for the latest",
+            _ => "unknown payload: send the number of a run, or an empty payload for the latest",
         };
         self.answer(name, Err(&Refusal::Hub(why.into())));
     }

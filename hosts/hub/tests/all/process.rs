@@ -73,7 +73,7 @@ fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
             "/api/routines/evening/run",
             "",
             405,
-            "asked for with POST",
+            "run and cancel with POST",
         ),
         (
             "POST",
