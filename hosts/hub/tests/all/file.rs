@@ -108,7 +108,7 @@ hub: {devices: {pump: {esphome: {address: "127.0.0.1:6053", entity: pump, key: "
     for wrong in ["", "BwcH", "no key"] {
         let why = read(wrong).unwrap_err().to_string();
         assert!(why.contains("hub.devices.pump.esphome"), "{why}");
-        assert!(why.contains("write the 44 letters and digits"), "{why}");
+        assert!(why.contains("copy the 44 characters"), "{why}");
     }
 }
 
