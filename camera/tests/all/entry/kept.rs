@@ -150,7 +150,8 @@ fn permissions_of_lives_that_are_over_let_two_in_unless_they_are_given_back() {
     }
 }
 
-/// The node at `failed` said OK to an earlier request and was declared failed; the third sends nothing.
+/// The node `failed` said OK to an earlier request and was declared failed; the third one sends
+/// nothing.
 fn with_one_kept(place: usize, failed: usize, config: Config) -> First {
     let mut node = First::at(place, 3, config.with_eager(true));
     node.command(Command::Enter);
