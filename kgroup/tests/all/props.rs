@@ -1,22 +1,13 @@
 //! Random lists of operations: every promise in each.
 
-use std::env;
-use std::ops::Range;
-
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_kgroup::check::operations::{Summary, run};
+use selvedge_sim::histories;
+use selvedge_sim::histories::seeds;
 
 /// So many are run where nobody asks for others.
 const LISTS: u64 = 250;
-
-/// The seeds that `SELVEDGE_HISTORIES` asks for: so many from 0, or `5000..9000`.
-fn wanted(otherwise: u64) -> Range<u64> {
-    let text = env::var("SELVEDGE_HISTORIES").unwrap_or_default();
-    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
-    let parse = |it: &str, otherwise| it.parse().unwrap_or(otherwise);
-    parse(first, 0)..parse(end, otherwise)
-}
 
 fn list(seed: u64) -> Vec<u8> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -28,7 +19,7 @@ fn list(seed: u64) -> Vec<u8> {
 #[test]
 fn random_lists_keep_every_promise() {
     let mut all = Summary::default();
-    let ran = selvedge_sim::histories(wanted(LISTS), |seed| {
+    let ran = histories(seeds(LISTS), |seed| {
         let summary = run(&list(seed)).unwrap_or_else(|broken| panic!("{broken}"));
         all.add(&summary);
     });

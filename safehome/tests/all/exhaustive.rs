@@ -3,8 +3,8 @@
 //!
 //! Three routines with two commands each on three devices: 6 ways to choose the two devices of each
 //! (6^3 = 216), 3 lengths of each command (3^6 = 729), and 2 moments at which the second and the third
-//! routine come (2^2 = 4) make 629,856 homes. `SELVEDGE_HISTORIES` says how many of them are run; at
-//! least so many is all of them.
+//! routine come (2^2 = 4) make 629,856 homes. `SELVEDGE_HISTORIES` is how many of them are run, or a range
+//! of seeds; as many seeds as homes, or more, are all homes.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,15 +17,17 @@
 
 use crate::home;
 
-use std::env;
-
 use home::{DELAY, Home, MODELS, planned};
 use selvedge_core::{Span, Time};
 use selvedge_safehome::{Config, Placed, RoutineId, Scheduler, Step, Visibility};
+use selvedge_sim::histories::seeds;
 
-const HOMES: usize = 629_856;
-/// How many of them a test runs unless it is told.
-const FEW: usize = 6_000;
+const HOMES: u64 = 629_856;
+/// How many of them a test runs by default.
+const FEW: u64 = 6_000;
+/// From the home of one seed to that of the next: without a factor in common with the number of homes
+/// (2^5 * 3^9), so each home has a seed below that number.
+const STRIDE: u64 = 389_273;
 const LENGTHS: [u64; 3] = [100, 300, 1_000];
 const PAIRS: [(u64, u64); 6] = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)];
 
@@ -38,13 +40,6 @@ impl Digits {
         self.0 /= base;
         digit
     }
-}
-
-fn many() -> usize {
-    let many = env::var("SELVEDGE_HISTORIES").map_or(FEW, |text| {
-        text.parse().expect("SELVEDGE_HISTORIES: expected a number")
-    });
-    many.min(HOMES)
 }
 
 /// Whether these routines one by one, in some order, leave the devices so. `None` is a device that
@@ -127,10 +122,10 @@ fn strong(scheduler: Scheduler, visibility: Visibility) -> Config {
         .with_scheduler(scheduler)
 }
 
-/// Numbers spread over all homes.
+/// The homes of the seeds, spread over all homes.
 fn numbers() -> impl Iterator<Item = usize> {
-    let many = many();
-    (0..many).map(move |nth| nth * (HOMES / many))
+    let home = |seed: u64| seed % HOMES * STRIDE % HOMES;
+    (seeds(FEW).map(home).take(HOMES as usize)).map(|number| number as usize)
 }
 
 fn all_are_explained(config: Config) {

@@ -12,7 +12,6 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -25,6 +24,8 @@ use selvedge_groups::{
 use selvedge_kgroup as kgroup;
 use selvedge_kgroup::Site;
 use selvedge_membership as membership;
+use selvedge_sim::histories;
+use selvedge_sim::histories::seeds;
 use selvedge_sim::network::Link;
 
 use crate::coordination::{Building, LAMPS, NODES, map};
@@ -245,11 +246,8 @@ impl Story {
 
 #[test]
 fn k_groups_keep_what_they_promise_beside_membership() {
-    let count = env::var("SELVEDGE_HISTORIES")
-        .ok()
-        .and_then(|it| it.parse().ok());
     let mut changes = 0;
-    let ran = selvedge_sim::histories(0..count.unwrap_or(50), |seed| {
+    let ran = histories(seeds(50), |seed| {
         let mut story = Story::new(seed);
         story.change();
         story.faults();

@@ -1,6 +1,6 @@
 //! Permissions that are kept, and what they rest on.
 
-use selvedge_camera::{Camera, Command, Config, Event, Message, Reject};
+use selvedge_camera::{Camera, Command, Config, Event, Message, Reject, Timer};
 use selvedge_core::{Delta, Input, Member, Span};
 use selvedge_sim::network::{CallError, Network};
 
@@ -148,4 +148,38 @@ fn permissions_of_lives_that_are_over_let_two_in_unless_they_are_given_back() {
         let inside = entered(&mut mesh).len();
         assert_eq!(inside, if gives_back { 1 } else { 2 });
     }
+}
+
+/// The node `failed` said OK to an earlier request and was declared failed; the third one sends
+/// nothing.
+fn with_one_kept(place: usize, failed: usize, config: Config) -> First {
+    let mut node = First::at(place, 3, config.with_eager(true));
+    node.command(Command::Enter);
+    node.hears(failed, ok(1, 0));
+    assert_eq!(node.number(), Some(1));
+    node.command(Command::Exit);
+    assert!(node.driver.machine().kept().eq([member(failed)]));
+    node.step(Input::Membership(Delta::Failed(member(failed))));
+    node.command(Command::Enter);
+    assert_eq!(node.number(), None);
+    node
+}
+
+/// The request names a rival whose permission is kept, and with it there is a quorum.
+#[test]
+fn a_request_of_another_node_may_be_all_that_was_missing() {
+    let mut node = with_one_kept(0, 1, keeping(3));
+    node.hears(1, request(5, 5));
+    assert_eq!(node.number(), Some(2));
+}
+
+/// It was declared failed while its permission was kept, and membership says that once.
+#[test]
+fn a_failed_node_whose_permission_ends_is_awaited_for_the_time_of_a_takeover() {
+    let takeover = Some(Span::secs(3));
+    let mut node = with_one_kept(2, 0, keeping(3).with_takeover(takeover));
+    node.hears(0, request(1, 5));
+    assert!(node.waits_for().contains(&member(0)));
+    let timers: Vec<Timer> = node.driver.timers().map(|it| it.0).collect();
+    assert!(timers.contains(&Timer::Takeover(member(0))), "{timers:?}");
 }

@@ -1,6 +1,6 @@
 //! Holders that are passed over.
 
-use selvedge_camera::{Camera, Command, Config, Event, Message, Token};
+use selvedge_camera::{Camera, Command, Config, Event, Message, Timer, Token};
 use selvedge_core::{Delta, Effect, Input, Member, Span};
 use selvedge_sim::network::Network;
 
@@ -281,4 +281,30 @@ fn two_that_hold_each_other_for_failed_do_not_ask_in_turn() {
     }
     assert_eq!(arrived, 1);
     assert!(nodes.iter().all(|it| it.waits_for() == [member(2)]));
+}
+
+/// Node 2 wanted to enter, had no room for our request, and failed. A request that it sent before
+/// that comes late.
+#[test]
+fn a_failed_node_that_abstained_before_is_passed_over_as_well() {
+    let config = Config::new(3).with_takeover(Some(Span::secs(5)));
+    let mut node = First::new(3, config);
+    node.command(Command::Enter);
+    node.hears(1, request(5, 5));
+    let abstains = Message::Abstain {
+        life: 0,
+        number: 1,
+        over: 5,
+        floor: Token {
+            number: 0,
+            by: member(1),
+        },
+    };
+    node.hears(1, abstains);
+    assert_eq!(node.waits_for(), [member(2)]);
+    node.step(Input::Membership(Delta::Failed(member(1))));
+    node.hears(1, request(9, 9));
+    assert_eq!(node.waits_for(), [member(1), member(2)]);
+    let timers: Vec<Timer> = node.driver.timers().map(|it| it.0).collect();
+    assert!(timers.contains(&Timer::Takeover(member(1))), "{timers:?}");
 }

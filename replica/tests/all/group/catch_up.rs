@@ -451,3 +451,31 @@ fn a_member_that_becomes_a_witness_while_it_fetches_gets_no_page_of_another_stat
     assert_eq!(group.node(3).version(), group.node(1).version());
     assert!(group.node(3).votes());
 }
+
+/// The leader has as many entries on their way as fit into a frame, and others wait for room.
+#[test]
+fn a_leader_that_learns_from_others_what_is_committed_sends_what_waits() {
+    let mut first = Configuration::of([1, 2, 3].map(member));
+    first.frame_budget = 127;
+    let mut group = Group::new(&first, &[1, 2, 3]);
+    group.command(1, Command::Propose(0));
+    group.deliver();
+    for update in 1..=64 {
+        group.command(1, Command::Propose(update));
+    }
+    let is_accept =
+        |body: &Body<u16>| matches!(body, Body::Accept { entries, .. } if !entries.is_empty());
+    let entries: Vec<Entry<u16>> = (group.taken().into_iter())
+        .filter_map(|(to, body)| match body {
+            Body::Accept { entries, .. } if to == 2 => Some(entries.into_iter()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert!((1..64).contains(&entries.len()), "{}", entries.len());
+    let entries = entries.into_iter().take(5).collect();
+    let said = group.say(1, member(2), Body::Learn { after: 1, entries });
+    assert!(group.node(1).leads());
+    assert_eq!(group.node(1).version(), 6);
+    assert!(said.iter().any(|(_, body)| is_accept(body)), "{said:?}");
+}

@@ -1,7 +1,7 @@
 //! In which lives a member votes: names that stand for its memory, founders, and marks.
 
 use super::*;
-use selvedge_replica::{Configuration, ConfigurationError};
+use selvedge_replica::{Configuration, ConfigurationError, Fact};
 
 const HALF: u32 = 1 << 31;
 
@@ -131,8 +131,7 @@ fn votes(began: u32, present: u32, named: u32, is_founder: bool) -> Option<bool>
             ..lives(&[named])
         };
         let entries = [Entry::Configure(next.into())].into_iter().collect();
-        node.fold(&selvedge_replica::Fact::Learned { after: 0, entries })
-            .unwrap();
+        node.fold(&Fact::Learned { after: 0, entries }).unwrap();
     }
     Some(node.votes())
 }
@@ -491,4 +490,66 @@ fn a_liar_cannot_replace_committed_versions_in_the_facts_of_a_member() {
     let held = group.state(1).to_vec();
     group.restart_with_storage(1, &first);
     assert_eq!((group.state(1), group.node(1).version()), (&*held, 2));
+}
+
+/// A former life was no witness yet, and holds a state. What it accepted as a witness has no updates.
+#[test]
+fn a_state_that_lacks_an_update_is_given_up_when_a_witness_comes_back() {
+    for lacks_update in [false, true] {
+        let first = Configuration::of([1, 2, 3].map(member));
+        let node = Replica::new(member(3), Config::new(), first.clone(), Journal::default());
+        let stored = node.unwrap().stored();
+        let mut node = Node::restore(Member::new(3, 2), Config::new(), stored).unwrap();
+        let mut next = first;
+        next.number += 1;
+        for voter in next.voters.iter_mut().filter(|it| it.member == member(3)) {
+            voter.is_witness = true;
+        }
+        let entries = [Entry::Configure(next.into())].into_iter().collect();
+        node.fold(&Fact::Learned { after: 0, entries }).unwrap();
+        let elided = Fact::Accepted {
+            ballot: ballot(1, 1),
+            after: 1,
+            committed: 1,
+            commit: 2,
+            entries: [Entry::Elided].into_iter().collect(),
+        };
+        if lacks_update {
+            node.fold(&elided).unwrap();
+        }
+        let mut group = Group::of(&[3]);
+        group.nodes = vec![Driver::new(node)];
+        let asks = Body::Lacking {
+            committed: 0,
+            wants: selvedge_replica::Wants::State,
+        };
+        let said = group.say(3, member(1), asks);
+        let is_page = |it: &(u64, Body<u16>)| matches!(it.1, Body::Page { .. });
+        assert_eq!(said.iter().any(is_page), !lacks_update, "{said:?}");
+    }
+}
+
+/// Such a state would not be taken, so it is not asked for.
+#[test]
+fn a_configuration_up_to_the_mark_causes_no_question() {
+    for (number, is_asked) in [(3, false), (4, false), (5, true)] {
+        let mut group = Group::of(&[1]);
+        let behind = Node::newcomer_behind(member(2), Config::new(), 4).unwrap();
+        group.nodes = vec![Driver::new(behind)];
+        let of = Configuration {
+            number,
+            ..lives(&[1, 1])
+        };
+        let body = Body::Current {
+            configuration: of.into(),
+            is_active: true,
+        };
+        group.judged(2, member(1), number, body).unwrap();
+        let said = group.taken();
+        assert_eq!(
+            !said.is_empty(),
+            is_asked,
+            "configuration {number}: {said:?}"
+        );
+    }
 }
