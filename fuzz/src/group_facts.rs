@@ -213,23 +213,22 @@ impl Run {
     }
 
     fn on_event(&mut self, event: kgroup::Event) {
-        match event {
-            kgroup::Event::Groups(selvedge_groups::Event::Fact(fact)) => self.facts.push(fact),
-            kgroup::Event::Leader {
-                event: kgroup::LeaderEvent::Devices(event),
-                ..
-            } => match event {
-                kgroup::devices::Event::Ping { device } => {
-                    let value = Some("off".into());
-                    self.command(kgroup::Command::Reported { device, value });
-                }
-                kgroup::devices::Event::Act { ticket, .. } => {
-                    let outcome = Outcome::Done;
-                    self.command(kgroup::Command::Acted { ticket, outcome });
-                }
-                _ => {}
-            },
-            _ => {}
+        if let kgroup::Event::Groups(selvedge_groups::Event::Fact(fact)) = &event {
+            self.facts.push(fact.clone());
+        }
+        let kgroup::Event::Leader {
+            event: kgroup::LeaderEvent::Devices(event),
+            ..
+        } = event
+        else {
+            return;
+        };
+        if let kgroup::devices::Event::Ping { device } = event {
+            let value = Some("off".into());
+            self.command(kgroup::Command::Reported { device, value });
+        } else if let kgroup::devices::Event::Act { ticket, .. } = event {
+            let outcome = Outcome::Done;
+            self.command(kgroup::Command::Acted { ticket, outcome });
         }
     }
 }
