@@ -15,9 +15,13 @@ use selvedge_udp::{Datagrams, Host, Setup, TrafficReport, Transport, address};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 
+use crate::group_facts::{LAST_DEVICE, coordination};
+
 /// The limits of members in the list, and of bytes in a datagram.
 const MEMBERS: u32 = 8;
 const BUDGET: u16 = 1_400;
+/// The bit of the first byte that makes the node take part in k-groups.
+pub(crate) const WITH_GROUPS: u8 = 128;
 /// The address of sender 254.
 const ME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254)), 7_002);
 
@@ -101,7 +105,8 @@ impl Datagrams for Socket {
 }
 
 /// Gives a node the datagrams in `data`: a byte for the sender, two for the length, and the datagram. With
-/// an odd first byte the mesh is sealed, and most datagrams are sealed by their sender.
+/// an odd first byte the mesh is sealed, and most datagrams are sealed by their sender. With one from 128 the
+/// node takes part in k-groups, of which it founds some.
 ///
 /// Whatever they are, each is counted, the node lists a bounded number of members at addresses that it can
 /// send to, keeps to its settings in what it sends, and answers its application. And `data` as the metadata
@@ -131,7 +136,7 @@ fn metadata(data: &[u8]) {
 
 async fn deliver(data: &[u8]) -> Option<TrafficReport> {
     let (mode, mut rest) = data.split_first()?;
-    let is_sealed = mode % 2 == 1;
+    let (is_sealed, has_groups) = (mode % 2 == 1, mode & WITH_GROUPS != 0);
     let keyring = Keyring::parse(&"07".repeat(32)).ok().filter(|_| is_sealed);
     let socket = Socket::default();
     let mut config = Config::default();
@@ -144,6 +149,9 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
         .membership(config)
         .locks(4)
         .election(Election::paced(Span::secs(1), 2, 1));
+    if has_groups {
+        setup = setup.coordination(coordination()?, Span::ZERO);
+    }
     let mut sealers = Vec::new();
     if let (Some(keyring), Ok(epoch)) = (keyring, Epoch::now()) {
         setup = setup.seal(Seal::new(keyring.clone(), "mesh"));
@@ -186,6 +194,10 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
         assert!(address::reachable(address), "{address}");
     }
     assert_eq!(node.bound(2).await.is_ok(), node.bound(3).await.is_ok());
+    for device in (1_000..=LAST_DEVICE).map(NodeId) {
+        let reported = node.reported(device, Some("on".into())).await;
+        assert!(reported.is_err() || has_groups, "a cluster without groups");
+    }
     node.kill().await;
     Some(report)
 }
@@ -193,17 +205,21 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seeds;
+    use crate::{Seed, seeds};
 
     /// Datagrams that no machine takes test little.
     #[test]
     fn machines_take_most_of_the_seeds() {
-        let seeds = seeds().filter(|it| it.target == "datagrams");
-        let all = seeds.filter_map(|it| run(&it.bytes)).reduce(|a, b| a + b);
-        let all = all.unwrap_or_default();
-        let dropped = all.malformed + all.wrong_kind + all.wrong_key + all.wrong_sender;
-        assert!(all.received > 150 && dropped < all.received / 4, "{all:?}");
-        // A node that measures sent more; no program has it measure.
-        assert!(all.sent > 5, "{all:?}");
+        for (mode, come, least) in [(0, 150, 5), (WITH_GROUPS, 80, 20)] {
+            let is_of_mode =
+                |it: &Seed| it.bytes.first().is_some_and(|it| it & WITH_GROUPS == mode);
+            let seeds = seeds().filter(|it| it.target == "datagrams" && is_of_mode(it));
+            let all = seeds.filter_map(|it| run(&it.bytes)).reduce(|a, b| a + b);
+            let all = all.unwrap_or_default();
+            let dropped = all.malformed + all.wrong_kind + all.wrong_key + all.wrong_sender;
+            assert!(all.received > come && dropped < all.received / 4, "{all:?}");
+            // A node that measures sent more; no program has it measure.
+            assert!(all.sent > least, "{all:?}");
+        }
     }
 }

@@ -20,6 +20,7 @@ mod celect_operations;
 mod database;
 mod datagrams;
 mod decode;
+mod group_facts;
 mod home_assistant;
 mod home_file;
 mod home_file_yaml;
@@ -39,6 +40,7 @@ pub use celect_operations::celect_operations;
 pub use database::database;
 pub use datagrams::datagrams;
 pub use decode::decode;
+pub use group_facts::group_facts;
 pub use home_assistant::home_assistant;
 pub use home_file::home_file;
 pub use home_file_yaml::home_file_yaml;
@@ -83,6 +85,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "decode",
         run: decode,
+    },
+    Target {
+        name: "group_facts",
+        run: group_facts,
     },
     Target {
         name: "home_assistant",

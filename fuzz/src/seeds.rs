@@ -14,6 +14,13 @@ mod pcm_operations;
 mod replica;
 mod stored;
 
+pub(crate) use kgroup::{operation, requests};
+
+use selvedge_core::Member;
+
+use crate::datagrams::WITH_GROUPS;
+use crate::group_facts::{coordination, maps};
+
 /// One input of one target's corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seed {
@@ -25,7 +32,8 @@ pub struct Seed {
     pub bytes: Vec<u8>,
 }
 
-/// Frames of the node's protocols, each from another sender, in the clear and sealed.
+/// Frames of the node's protocols, each from another sender, in the clear and sealed, to a node without
+/// k-groups and to one with them.
 fn datagram_seeds() -> Vec<Seed> {
     let frames = membership::decode_seeds().into_iter();
     let frames = frames
@@ -34,27 +42,48 @@ fn datagram_seeds() -> Vec<Seed> {
     // A node of a mesh takes part in many sections, and no program has it measure.
     let of_others = [selvedge_camera::KIND, selvedge_camera::estimate::KIND].map(Some);
     let is_taken = |it: &Seed| !of_others.contains(&it.bytes.get(1).copied());
-    let frames: Vec<Seed> = frames.filter(is_taken).collect();
-    let seed = |(nth, frames): (usize, &[Seed])| {
-        let mut bytes = vec![nth as u8];
+    let frames = frames.filter(is_taken).map(|it| it.bytes);
+    let without = datagram_seeds_of(0, "", &frames.collect::<Vec<_>>());
+    let with = datagram_seeds_of(WITH_GROUPS, "groups-", &group_frames());
+    without.into_iter().chain(with).collect()
+}
+
+fn datagram_seeds_of(mode: u8, name: &str, frames: &[Vec<u8>]) -> Vec<Seed> {
+    let seed = |(nth, frames): (usize, &[Vec<u8>])| {
+        let mut bytes = vec![mode | nth as u8];
         for frame in frames {
             // The id of the sender, in one byte: a frame of another node is dropped where it is sealed.
-            bytes.push(frame.bytes.get(2).copied().unwrap_or_default());
-            bytes.extend((frame.bytes.len() as u16).to_be_bytes());
-            bytes.extend(&frame.bytes);
+            bytes.push(frame.get(2).copied().unwrap_or_default());
+            bytes.extend((frame.len() as u16).to_be_bytes());
+            bytes.extend(frame);
         }
         Seed {
             target: "datagrams",
-            name: nth.to_string(),
+            name: format!("{name}{nth}"),
             bytes,
         }
     };
-    let in_the_clear = frames.chunks(6).enumerate().map(|(nth, it)| (2 * nth, it));
-    let sealed = frames
-        .chunks(6)
-        .enumerate()
-        .map(|(nth, it)| (2 * nth + 1, it));
-    in_the_clear.chain(sealed).map(seed).collect()
+    let of_parity = |parity| {
+        let few = frames.chunks(6).enumerate();
+        few.map(move |(nth, it)| (2 * nth + parity, it))
+    };
+    of_parity(0).chain(of_parity(1)).map(seed).collect()
+}
+
+/// Each message of k-groups to each group of the site, among news of members.
+fn group_frames() -> Vec<Vec<u8>> {
+    let Some(site) = coordination().map(|it| it.site) else {
+        return Vec::new();
+    };
+    let plan = site.plan().map_or(0, |it| it.digest());
+    let of_groups = kgroup::frames(plan, site.groups().chain(maps()));
+    let others = [2, 3].map(|id| Member::new(id, 0));
+    let news: Vec<_> = others
+        .into_iter()
+        .flat_map(membership::frames_from)
+        .collect();
+    let pairs = news.into_iter().cycle().zip(of_groups);
+    pairs.flat_map(|(one, other)| [one, other]).collect()
 }
 
 /// All seeds of all targets. `cargo run -p selvedge-fuzz --example seeds` writes them.

@@ -10,8 +10,8 @@ use crate::GroupId;
 /// How many questions to one group are kept until the leader is known.
 const QUESTIONS: usize = 16;
 
-/// After so many questions that nobody answered all likely members are asked, and after twice as many
-/// the founders.
+/// After this number of rounds of questions without an answer all likely members are asked, and after
+/// twice as many the founders.
 pub(crate) const UNHEARD: u8 = 2;
 
 /// What a node knows of where a group is, from others.
@@ -23,13 +23,13 @@ pub(crate) struct Hint<P> {
     pub(crate) members: Vec<NodeId>,
     /// An epoch began since it was told.
     is_old: bool,
-    /// How many questions were asked since anything was heard of the group, up to [`LOST`].
+    /// The number of rounds of questions since an answer from the group, up to [`LOST`].
     unheard: u8,
     /// The last questions that were not answered.
     asked: VecDeque<P>,
 }
 
-/// After so many questions without an answer a hint leads nowhere.
+/// After this number of rounds without an answer a hint leads nowhere.
 const LOST: u8 = 2 * UNHEARD + 1;
 
 impl<P> Hint<P> {
@@ -44,9 +44,9 @@ impl<P> Hint<P> {
         }
     }
 
-    /// A question is asked.
-    pub(crate) fn ask(&mut self, parcel: P) {
-        self.unheard = self.unheard.saturating_add(1).min(LOST);
+    /// Keeps a question that is asked now, perhaps as the first one of a round.
+    pub(crate) fn ask(&mut self, parcel: P, is_new_round: bool) {
+        self.unheard = (self.unheard + u8::from(is_new_round)).min(LOST);
         if self.asked.len() >= QUESTIONS {
             self.asked.pop_front();
         }
@@ -99,7 +99,7 @@ impl<P> Hint<P> {
         self.number > number
     }
 
-    /// How many questions were asked since anything was heard of the group.
+    /// The number of rounds of questions since an answer from the group.
     pub(crate) const fn unheard(&self) -> u8 {
         self.unheard
     }
@@ -252,7 +252,7 @@ mod tests {
                 match operation {
                     0 => hints.renew(group),
                     1 => {
-                        hints.used(group).ask(1);
+                        hints.used(group).ask(1, true);
                     }
                     _ => prop_assert_eq!(hints.get_mut(group).is_some(), was_there),
                 }

@@ -11,7 +11,7 @@ use selvedge_replica::{Configuration, Replica};
 
 use crate::GroupId;
 use crate::hints::{Hint, UNHEARD};
-use crate::state::Carried;
+use crate::state::{Carried, Posted};
 use crate::{Begins, Event, Groups, Item};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
@@ -29,7 +29,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 parcel,
             });
         }
-        self.hints.used(group).ask(parcel.clone());
+        // Questions of one step are one round: none can be answered before the others are sent.
+        let is_asked =
+            |(_, it): &Posted<S, P>| matches!(it, Item::Ask { group: of, .. } if *of == group);
+        let is_new_round = !self.posted.0.iter().rev().any(is_asked);
+        self.hints.used(group).ask(parcel.clone(), is_new_round);
         for to in self.likely(group) {
             let asked = parcel.clone();
             self.posted

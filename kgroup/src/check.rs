@@ -19,8 +19,6 @@ mod show;
 mod sound;
 mod world;
 
-use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_sim::check::Scenario;
@@ -53,29 +51,4 @@ pub fn routines() -> Vec<Scenario> {
     all.extend(sound::deep().into_iter().map(Scenario::deep));
     all.extend(errata::pairs());
     all
-}
-
-/// A scenario under our rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(full(name), states, move || setup.model())
-}
-
-/// A scenario under rules that break a promise after so many steps.
-fn breaks(
-    name: &str,
-    steps: usize,
-    setup: Setup,
-    rules: &'static [Rule],
-    promise: Promise,
-) -> Scenario {
-    let setup = Setup {
-        rules,
-        only: Some(promise),
-        ..setup
-    };
-    Scenario::breaks(full(name), steps, move || setup.model())
-}
-
-fn full(name: &str) -> String {
-    format!("kgroup/{name}")
 }

@@ -24,7 +24,7 @@ const CLAIM: Claim = Claim {
     attempt: 2,
 };
 
-fn operation() -> Operation {
+pub(crate) fn operation() -> Operation {
     Operation {
         key: "front".into(),
         expected: Expected::Version(300),
@@ -47,7 +47,7 @@ fn status() -> Status {
     }
 }
 
-fn requests() -> Vec<Request> {
+pub(crate) fn requests() -> Vec<Request> {
     let (device, claim, routine, step) = (DEVICE, CLAIM, ROUTINE, 1);
     let key = || "front".into();
     vec![
@@ -258,8 +258,8 @@ fn accept(update: Update) -> Item<Update, Parcel> {
     }
 }
 
-pub(super) fn decode_seeds() -> Vec<Seed> {
-    let group = Site::cluster(2);
+/// Each item, to a group.
+fn items(group: GroupId) -> Vec<Item<Update, Parcel>> {
     let ask = |request| Item::Ask {
         group,
         asked: Parcel::Request(request),
@@ -284,10 +284,30 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
     let known = tell(Answer::Store(StoreAnswer::Known));
     let all = requests().into_iter().map(ask);
     let all = all.chain(answers().into_iter().map(tell));
-    let all: Vec<_> = all
-        .chain(updates().into_iter().map(accept))
+    all.chain(updates().into_iter().map(accept))
         .chain([at, inquire, here, known])
-        .collect();
+        .collect()
+}
+
+fn frame(from: Member, plan: u32, items: &[Item<Update, Parcel>]) -> Vec<u8> {
+    let items = items.iter().cloned().collect();
+    let message = Message { plan, items };
+    seal(&Envelope { from, message })
+}
+
+/// All items to these groups, from node 2.
+pub(super) fn frames(plan: u32, groups: impl Iterator<Item = GroupId>) -> Vec<Vec<u8>> {
+    let of_group = |group| {
+        let items = items(group);
+        let few = items.chunks(24);
+        let frames = few.map(|it| frame(Member::new(2, 0), plan, it));
+        frames.collect::<Vec<_>>()
+    };
+    groups.flat_map(of_group).collect()
+}
+
+pub(super) fn decode_seeds() -> Vec<Seed> {
+    let all = items(Site::cluster(2));
     let one = all.iter().enumerate();
     let one = one.map(|(number, item)| (number.to_string(), vec![item.clone()]));
     let few = all.iter().step_by(4).cloned().collect();
@@ -295,13 +315,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
     let seed = |(name, items): (String, Vec<_>)| Seed {
         target: "decode",
         name: format!("kgroup-{name}"),
-        bytes: seal(&Envelope {
-            from: Member::new(300, 7),
-            message: Message {
-                plan: 0x1234_5678,
-                items: items.into_iter().collect(),
-            },
-        }),
+        bytes: frame(Member::new(300, 7), 0x1234_5678, &items),
     };
     frames.map(seed).collect()
 }

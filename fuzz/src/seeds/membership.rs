@@ -113,6 +113,17 @@ fn frame(from: Member, message: Message) -> Vec<u8> {
     seal(&Envelope { from, message })
 }
 
+/// A frame with each body from this member, with records and broadcasts.
+pub(super) fn frames_from(member: Member) -> impl Iterator<Item = Vec<u8>> {
+    let loaded = |body| Message {
+        records: records(),
+        broadcasts: broadcasts(),
+        ..Message::bare(body)
+    };
+    let bodies = bodies().into_iter().map(loaded);
+    bodies.map(move |it| frame(member, it))
+}
+
 /// One body of every kind, and both forms of optional fields.
 fn bodies() -> Vec<Body> {
     let member = Member::new(300, 2);

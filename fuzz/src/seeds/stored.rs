@@ -6,6 +6,7 @@ use selvedge_core::{Driver, Effect, Input, Time};
 use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, Stored};
 
 use super::Seed;
+use crate::group_facts::Run;
 use crate::stored_facts::{FIRST, Sum};
 
 pub(super) fn seeds() -> Vec<Seed> {
@@ -17,6 +18,20 @@ pub(super) fn seeds() -> Vec<Seed> {
         let facts = facts.get(..kept).unwrap_or_default();
         let bytes = postcard::to_allocvec(&(&base, facts)).unwrap_or_default();
         seeds.push(seed("stored_facts", name, bytes));
+    }
+    if let Some(node) = Run::first() {
+        let node = node.take_part();
+        let (stored, facts) = (node.stored(), node.facts);
+        let some = facts.get(..facts.len() / 2).unwrap_or_default();
+        for (name, facts) in [
+            ("none", &[][..]),
+            ("some", some),
+            ("all", &facts),
+            ("base", &stored),
+        ] {
+            let bytes = postcard::to_allocvec(facts).unwrap_or_default();
+            seeds.push(seed("group_facts", name, bytes));
+        }
     }
     // Each operation, at each datagram.
     let all = (0..48_u8).flat_map(|it| [it / 12, it % 12, it.wrapping_mul(7), it]);

@@ -2,33 +2,17 @@
 
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Erratum, Scenario};
 
 use super::setup::{Network, Plan, Promise, Setup, Who};
-use super::{Rule, breaks, holds};
+use crate::Rule;
 use crate::devices::Published as OfDevices;
 use crate::routines::{Locking, Published, Retrigger};
 
-/// A setup in which rules are tried.
-struct Case {
-    name: &'static str,
-    setup: Setup,
-    /// States under our rules.
-    states: usize,
-    rules: &'static [Rule],
-    promise: Promise,
-    /// Steps until it breaks.
-    steps: usize,
-}
+type Case = Erratum<Setup>;
 
 pub(super) fn pairs() -> Vec<Scenario> {
-    let both = |it: Case| {
-        [
-            holds(it.name, it.states, it.setup),
-            breaks(it.name, it.steps, it.setup, it.rules, it.promise),
-        ]
-    };
-    cases().into_iter().flat_map(both).collect()
+    cases().into_iter().flat_map(Case::pair).collect()
 }
 
 /// One that is triggered twice, and another one.

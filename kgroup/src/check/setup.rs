@@ -1,9 +1,11 @@
 //! What is checked: routines, devices, what happens to them, and what may go wrong.
 
+use alloc::string::String;
+
 use selvedge_core::{Member, NodeId};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
-use selvedge_sim::check::{Bounds, Model};
+use selvedge_sim::check::{Bounds, Expected, Model, Scenario, Trial};
 
 use super::show::show;
 use super::world::World;
@@ -188,5 +190,24 @@ impl Setup {
             })
             .show(show);
         self.with_properties(model)
+    }
+}
+
+impl Trial for Setup {
+    const PROTOCOL: &'static str = "kgroup";
+
+    type Rule = Rule;
+    type Promise = Promise;
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Rule], promise: Promise) -> Self {
+        Self {
+            rules,
+            only: Some(promise),
+            ..self
+        }
     }
 }

@@ -3,9 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Scenario, holds};
 
-use super::holds;
 use super::setup::{Network, Plan, Setup, Who};
 use crate::Delivery;
 use crate::routines::{Locking, Retrigger};

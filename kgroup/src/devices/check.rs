@@ -15,13 +15,12 @@ mod script;
 mod sound;
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId, Span};
-use selvedge_sim::check::{Bounds, Model, Scenario, State};
+use selvedge_sim::check::{Bounds, Expected, Model, Scenario, State, Trial};
 
 use self::cluster::{Cluster, Ways};
 use self::party::Role;
@@ -157,14 +156,24 @@ const fn faults(drops: u32, duplicates: u32) -> Bounds {
     }
 }
 
-/// A scenario under our rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
-    Scenario::holds(full(name), states, move || setup.model())
-}
+impl Trial for Setup {
+    const PROTOCOL: &'static str = "kgroup";
 
-/// The name in a list with scenarios of other crates.
-fn full(name: &str) -> String {
-    format!("kgroup/{name}")
+    type Rule = Published;
+    type Promise = &'static [Promise];
+
+    fn scenario(self, name: String, expected: Expected) -> Scenario {
+        Scenario::new(name, expected, move || self.model())
+    }
+
+    fn under(self, rules: &'static [Published], promises: &'static [Promise]) -> Self {
+        Self {
+            rules,
+            promises,
+            sees: &[],
+            ..self
+        }
+    }
 }
 
 impl Setup {

@@ -154,7 +154,38 @@ fn a_map_is_there_for_all_nodes_once_one_asks() {
     assert!(found, "{told:?}");
 }
 
-/// Power domains of two nodes each, one after another dark and back without its memory.
+/// A watch is renewed with the leader that is known, in every eighth tick.
+#[test]
+fn a_renewal_of_watches_goes_to_the_leader_however_many_there_are() {
+    let map = GroupId::map("doors", &Sha256Sortition);
+    let period = Config::new().maps.resend * 8;
+    let sent = [1, 3, 10].map(|watches| {
+        let mut house = Building::new(11, 20, 2, 1, Link::default(), []);
+        house.run(Span::secs(3));
+        let members = |house: &Building| {
+            let leader = house.leader(map);
+            let node = house.net.machine(*leader.first()?)?;
+            let configuration = node.groups().replica(map)?.configuration();
+            let members = configuration.members().map(|it| it.member.id);
+            Some(members.collect::<Vec<_>>())
+        };
+        let watcher = 19;
+        for number in 0..watches {
+            let command = StoreCommand::Watch(format!("door {number}"));
+            let command = Command::Map { map, command };
+            house.net.command(watcher, command).unwrap();
+        }
+        house.run(Span::secs(10));
+        let me = house.member(watcher).id;
+        assert!(!members(&house).unwrap().contains(&me));
+        let count = |house: &Building| house.net.node_counters(watcher).sent;
+        let before = count(&house);
+        house.run(period * 5);
+        count(&house) - before
+    });
+    assert_eq!(sent, [5, 5, 5], "a frame for each of five renewals");
+}
+
 #[test]
 fn a_building_of_one_node_has_maps() {
     let map = GroupId::map("doors", &Sha256Sortition);
@@ -173,6 +204,7 @@ fn a_building_of_one_node_has_maps() {
     assert_eq!(house.leader(map), [0]);
 }
 
+/// Power domains of two nodes each, one after another dark and back without its memory.
 #[test]
 fn a_power_domain_that_goes_dark_stops_nothing() {
     let routines = [

@@ -3,43 +3,17 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Erratum, Scenario};
 
 use super::script::Play;
 use super::sound::{BOTH_AT_ONCE, RIVALS};
-use super::{Fate, LOCKS, PATIENT, Promise, Setup, Sight, WATCHER, faults, full, holds};
+use super::{Fate, LOCKS, PATIENT, Promise, Setup, Sight, WATCHER, faults};
 use crate::devices::Published;
+
+type Case = Erratum<Setup>;
 
 pub(super) fn pairs() -> Vec<Scenario> {
     cases().into_iter().flat_map(Case::pair).collect()
-}
-
-/// A setup in which a published rule is tried.
-struct Case {
-    name: &'static str,
-    setup: Setup,
-    /// States under our rules.
-    states: usize,
-    rules: &'static [Published],
-    /// The promise that it breaks.
-    breaks: &'static [Promise],
-    /// Steps until it breaks.
-    steps: usize,
-}
-
-impl Case {
-    fn pair(self) -> [Scenario; 2] {
-        let published = Setup {
-            rules: self.rules,
-            promises: self.breaks,
-            sees: &[],
-            ..self.setup
-        };
-        [
-            holds(self.name, self.states, self.setup),
-            Scenario::breaks(full(self.name), self.steps, move || published.model()),
-        ]
-    }
 }
 
 fn cases() -> Vec<Case> {
@@ -52,7 +26,7 @@ fn cases() -> Vec<Case> {
             },
             states: 60,
             rules: &[Published::Unnumbered],
-            breaks: &[Promise::Progress],
+            promise: &[Promise::Progress],
             steps: 11,
         },
         Case {
@@ -64,7 +38,7 @@ fn cases() -> Vec<Case> {
             },
             states: 8_735,
             rules: &[Published::Unnumbered],
-            breaks: &[Promise::Exclusion],
+            promise: &[Promise::Exclusion],
             steps: 16,
         },
         Case {
@@ -83,7 +57,7 @@ fn cases() -> Vec<Case> {
             },
             states: 9_316,
             rules: &[Published::Unlabelled],
-            breaks: &[Promise::Progress],
+            promise: &[Promise::Progress],
             steps: 18,
         },
         Case {
@@ -105,7 +79,7 @@ fn cases() -> Vec<Case> {
             },
             states: 36_930,
             rules: &[Published::Unlabelled],
-            breaks: &[Promise::Exclusion],
+            promise: &[Promise::Exclusion],
             steps: 19,
         },
         Case {
@@ -119,7 +93,7 @@ fn cases() -> Vec<Case> {
             },
             states: 351,
             rules: &[Published::ToldOnce],
-            breaks: &[Promise::Seen],
+            promise: &[Promise::Seen],
             steps: 7,
         },
         Case {
@@ -134,7 +108,7 @@ fn cases() -> Vec<Case> {
             },
             states: 121,
             rules: &[Published::ToldOnce],
-            breaks: &[Promise::Seen],
+            promise: &[Promise::Seen],
             steps: 8,
         },
     ]

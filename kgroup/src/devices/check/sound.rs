@@ -3,10 +3,10 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use selvedge_sim::check::Scenario;
+use selvedge_sim::check::{Scenario, holds};
 
 use super::script::Play;
-use super::{Fate, HASTY, LOCKS, PATIENT, Promise, Setup, Sight, WATCHER, faults, holds};
+use super::{Fate, HASTY, LOCKS, PATIENT, Promise, Setup, Sight, WATCHER, faults};
 use crate::Delivery;
 
 /// Two routines want the same.
