@@ -19,6 +19,8 @@ impl World {
         let most = self.patience();
         self.wait("after faults", most, Self::is_well);
         all.slowest = all.slowest.max((self.now - began) / SECOND);
+        // What was given to units while it lasted is over.
+        self.former_period = 0;
         self.fall_apart();
         let right = self.ask_again();
         if right {
@@ -145,7 +147,8 @@ impl World {
             Role::Follower { config, .. } => Some(config.duty.period().0),
             _ => None,
         });
-        let most = periods.max().unwrap_or(0).max(SECOND);
+        let most = periods.chain([self.former_period, SECOND]).max();
+        let most = most.unwrap_or(SECOND);
         match self.forged > 0 && self.habits.hostile {
             true => most.max(DutyCycle::PERIOD_MAX.0),
             false => most,
