@@ -41,6 +41,7 @@ use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Broken, Mesh, Operation, Seat};
 
 use self::hosts::{value, wrong};
+pub use self::limits::sketch;
 pub use self::node::{Ask, Node, Refused, Told};
 use self::settings::Settings;
 pub use self::summary::Summary;

@@ -41,7 +41,8 @@ pub struct Config {
     /// Q8). No follower is purged within a second.
     pub purge_after: u16,
     /// After how many tenths of the longest period among its followers a unit is taken not to answer, on
-    /// top of the time that its functions may run: from 10. Default 40.
+    /// top of the time that its functions may run: from 10. Default 40. The periods are those that the
+    /// followers have when the unit gets the task.
     pub offload_after: u16,
     /// For how long a function may run at any follower: above zero. Default 5 s, as that of
     /// [followers](crate::follower::Config::time). A unit has so long for each task that it was given.

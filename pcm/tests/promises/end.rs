@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use selvedge_core::{Delta, Input, Member, NodeId};
+use selvedge_pcm::check::operations;
 use selvedge_pcm::follower::Phase;
 use selvedge_pcm::gateway::{Gateway, Voting};
 use selvedge_pcm::{Answer, DutyCycle, Function};
@@ -19,6 +20,8 @@ impl World {
         let most = self.patience();
         self.wait("after faults", most, Self::is_well);
         all.slowest = all.slowest.max((self.now - began) / SECOND);
+        // What was given to units while it lasted is over.
+        self.former_period = 0;
         self.fall_apart();
         let right = self.ask_again();
         if right {
@@ -145,7 +148,8 @@ impl World {
             Role::Follower { config, .. } => Some(config.duty.period().0),
             _ => None,
         });
-        let most = periods.max().unwrap_or(0).max(SECOND);
+        let most = periods.chain([self.former_period, SECOND]).max();
+        let most = most.unwrap_or(SECOND);
         match self.forged > 0 && self.habits.hostile {
             true => most.max(DutyCycle::PERIOD_MAX.0),
             false => most,
@@ -160,21 +164,9 @@ impl World {
                 return;
             }
             if self.now >= end {
-                let gateways = self.nodes.values().filter_map(|it| it.gateway());
-                let gateways = gateways.map(|it| {
-                    let replica = it.replica();
-                    let gone: Vec<_> = it.gateways().filter(|it| !it.1).map(|it| it.0).collect();
-                    let number = replica.configuration().number;
-                    format!(
-                        "{:?} of {number}, votes: {}, leader {:?}, gone {gone:?}, at {}",
-                        it.me(),
-                        replica.votes(),
-                        replica.leader(),
-                        replica.version()
-                    )
-                });
-                let gateways: Vec<String> = gateways.collect();
-                panic!("{when}, {} s: {last:?}: {gateways:#?}", most / SECOND);
+                let nodes = self.nodes.values().filter_map(|it| it.machine());
+                let nodes: String = nodes.map(operations::sketch).collect();
+                panic!("{when}, {} s: {last:?}: {nodes}", most / SECOND);
             }
             self.run_for(2 * SECOND);
             let most = 3_000_000;

@@ -44,3 +44,12 @@ fn what_the_page_promises_is_so() {
         assert!(count("accused") > ran / 4, "those that lie are found out");
     }
 }
+
+/// The oracle once waited for the periods that followers have in the end. A follower of this history shortens
+/// its own from 120 s to 1 s after its unit got a task, which is tried again after eight of the former ones.
+#[test]
+fn a_unit_has_the_periods_that_its_followers_had_when_it_got_a_task() {
+    random(22_253..22_254, |choices| {
+        story::tell(choices, &mut Totals::default());
+    });
+}

@@ -292,6 +292,7 @@ pub(crate) fn begin(mut choices: Choices) -> World {
         next_function: 0,
         next_run: 0,
         asked_last: 0,
+        former_period: 0,
         apart: None,
         highest: 1,
         hops,

@@ -294,10 +294,13 @@ impl World {
         let mut duty = selvedge_pcm::DutyCycle::always();
         duty.active_ms = self.pick(&[500, 1_000, 4_000]) as u32;
         duty.asleep_ms = self.pick(&[0, 500, 2_000]) as u32;
+        let mut former = 0;
         if let Role::Follower { config, .. } = &mut self.nodes.get_mut(&id).unwrap().own.role {
+            former = config.duty.period().0;
             // A later life begins with it, too.
             config.duty = duty;
         }
+        self.former_period = self.former_period.max(former);
         self.input(id, to_follower(follower::Command::Duty(duty)));
     }
 }

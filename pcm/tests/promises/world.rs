@@ -83,6 +83,9 @@ pub(crate) struct World {
     pub(crate) next_run: u64,
     /// The last function before those that were asked for last.
     pub(crate) asked_last: u64,
+    /// The longest period that a follower had before it had another one. A unit that got a task then has
+    /// that time for it.
+    pub(crate) former_period: Real,
     /// A gateway that is cut off for as long as it takes.
     pub(crate) apart: Option<u64>,
     /// The number of the last configuration that was on its way.

@@ -4,7 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use selvedge_core::{Choose, Ratio, Span, Time, Weights};
+use selvedge_core::{Span, Time};
+use selvedge_sim::histories::Choices;
 use selvedge_sim::operations::{Operation, Seat};
 
 use super::World;
@@ -24,7 +25,8 @@ const LAST: [u8; 3] = [101, 102, 103];
 impl World {
     /// All nodes are here, hosts do what they should, and messages arrive in time.
     pub(super) fn end(&mut self) -> Result<(), String> {
-        let mut rng = Xorshift(0x5e1f_ed6e);
+        // The bytes have run out, and gateways that back off by chance must differ.
+        let mut rng = Choices::seed(0x5e1f_ed6e);
         self.watch.settings.is_prompt = true;
         let seats = 0..self.mesh.seats().len();
         for seat in seats {
@@ -47,7 +49,7 @@ impl World {
         Ok(())
     }
 
-    fn settle(&mut self, rng: &mut Xorshift) -> Result<(), String> {
+    fn settle(&mut self, rng: &mut Choices) -> Result<(), String> {
         let end = Time(self.mesh.now().0 + PATIENCE.0);
         loop {
             self.rounds(4, rng)?;
@@ -55,8 +57,7 @@ impl World {
                 return Ok(());
             };
             if self.mesh.now() > end {
-                let sent = self.sent(rng)?;
-                return Err(format!("{why}: {}\n sent{sent}", self.sketch()));
+                return Err(format!("{why}: {}", self.sketch()));
             }
         }
     }
@@ -64,7 +65,7 @@ impl World {
     /// A client wants one function more. Where nobody lied it returns its value: at the latest when
     /// followers that were full have heard what is over, or have said it as often as they may. Of a
     /// client that is forgotten they never hear it.
-    fn run_last(&mut self, rng: &mut Xorshift) -> Result<(), String> {
+    fn run_last(&mut self, rng: &mut Choices) -> Result<(), String> {
         let seat = self.watch.settings.first_client();
         for code in LAST {
             let function = Function::new(&[code]);
@@ -138,47 +139,5 @@ impl World {
     fn sketch(&self) -> String {
         let machines = self.mesh.seats().iter().filter_map(Seat::machine);
         machines.map(sketch).collect()
-    }
-
-    /// What nodes send in a few rounds, for a report.
-    fn sent(&mut self, rng: &mut Xorshift) -> Result<String, String> {
-        let mut sent = String::new();
-        for _ in 0..12 {
-            sent += &format!("\n    {:?}", self.mesh.now());
-            for _ in 0..4 {
-                for it in self.mesh.in_flight() {
-                    sent += &format!("\n    {:?} to {:?}: {:?}", it.from, it.to, it.message);
-                }
-                sent += "\n";
-                self.play(Operation::DeliverAll, rng)?;
-                self.serve_all(rng)?;
-            }
-            self.play(Operation::Wait(self.next_due()), rng)?;
-        }
-        Ok(sent)
-    }
-}
-
-/// A generator (G. Marsaglia, "Xorshift RNGs", 2003): the bytes have run out, and gateways that back off
-/// by chance must differ.
-struct Xorshift(u64);
-
-impl Choose for Xorshift {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.checked_rem(bound).unwrap_or_default()
-    }
-
-    fn chance(&mut self, ratio: Ratio) -> bool {
-        self.below(ratio.denominator.into()) < ratio.numerator.into()
-    }
-
-    fn weighted(&mut self, weights: &dyn Weights) -> Option<usize> {
-        match weights.total() {
-            0 => None,
-            total => Some(weights.locate(self.below(total))),
-        }
     }
 }

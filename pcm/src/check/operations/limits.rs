@@ -40,8 +40,9 @@ pub(super) fn check_limits(node: &Node, settings: &Settings) -> Result<(), Strin
     }
 }
 
-/// A node in a few lines.
-pub(super) fn sketch(node: &Node) -> String {
+/// The state of a node in a few lines.
+#[must_use]
+pub fn sketch(node: &Node) -> String {
     match node {
         Node::Gateway(it) => {
             let it = it.machine();
