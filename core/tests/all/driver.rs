@@ -1,4 +1,4 @@
-//! What a host may rely on: time, timers, refusals and the order of effects.
+//! Promises of the driver to its host: time, timers, refusals and the order of effects.
 
 #![allow(
     clippy::indexing_slicing,
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use rand_core::SeedableRng;
 use selvedge_core::{Context, Driver, Effect, Input, Machine, Member, Span, Time};
 
-/// What the puppet does when it is told to, or when a timer ticks.
+/// An action of the puppet, on a command or when a timer ticks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Act {
     Arm(u8, u64),
@@ -33,7 +33,7 @@ enum Order {
     Do(Vec<Act>),
     /// Do this whenever that timer ticks.
     OnTick(u8, Vec<Act>),
-    /// Refuse this, as the contract says.
+    /// Refuse this, as the contract demands.
     Refuse,
     /// Refuse this, but change something before.
     ChangeAndRefuse,
@@ -43,7 +43,7 @@ enum Order {
     RefuseTicks(u8),
 }
 
-/// Does as it is told.
+/// A machine that carries out the actions in its commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Puppet {
     on_tick: BTreeMap<u8, Vec<Act>>,
@@ -112,7 +112,7 @@ fn rng() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(0)
 }
 
-/// The timers of a driver in the plainest way: a list.
+/// A simple model of the timers of a driver: a list.
 #[derive(Default)]
 struct Reference {
     now: u64,
@@ -336,7 +336,7 @@ mod lies {
     }
 }
 
-/// Release builds do not look, but they do not let the effects out either.
+/// Release builds do not compare, but they do not release the effects either.
 #[cfg(not(debug_assertions))]
 #[test]
 fn effects_behind_a_refusal_are_thrown_away() {
