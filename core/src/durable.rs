@@ -9,18 +9,15 @@
 //!
 //! | promise of a [`Barrier`] | assumption |
 //! |---|---|
-//! | an effect is released when all facts before it are stored, and not earlier | the host calls
-//! [`Barrier::stored`] for facts that are safe on its storage |
-//! | effects are released in the order in which the machine emitted them; none is lost or doubled |
-//! the process does not stop |
+//! | an effect is released when all facts before it are stored, and not earlier | the host calls [`Barrier::stored`] for facts that are safe on its storage |
+//! | effects are released in the order in which the machine emitted them; none is lost or doubled | the process does not stop |
 //! | an effect with no unstored fact before it is released at once, without allocation | |
-//! | after a crash the machine has all facts of which a later effect was carried out | after a
-//! crash, storage holds a prefix of the facts that it was given |
+//! | after a crash the machine has all facts of which a later effect was carried out | after a crash, storage holds a prefix of the facts that it was given |
 //! | at most `limit` effects wait, and those of one call of [`Driver::step`](crate::Driver::step) or [`Driver::expire`](crate::Driver::expire) | the host asks [`Barrier::ready`] before each call |
+//!
 //! State that a host reads from the machine itself may depend on facts that are not stored yet. An
 //! answer to a command goes through the barrier as the effects do, or waits until the mark of the
 //! last fact ([`Barrier::last`]) [is stored](Barrier::is_stored).
-//! fact ([`Barrier::last`]) [is stored](Barrier::is_stored).
 //!
 //! # A counter that must not forget, and a host with group commit
 //!

@@ -26,6 +26,7 @@ impl<M: Service, S> Handle<M, S> {
 
     /// Submits a command at once. Await the outcome, or wait for it.
     ///
+    /// # Errors
     /// When too many commands wait or the host has closed. The command is returned.
     pub fn try_submit(
         &self,

@@ -3,7 +3,6 @@
 //! A [`Driver`](crate::Driver) has one owner: the host's loop. [`channel`] gives that loop a
 //! [`Port`] to keep beside its driver, and the application a [`Handle`] to clone into as many
 //! threads and tasks as it likes. Through it they submit commands, read a snapshot, and subscribe
-//! threads and tasks as it likes. Through it they submit commands, read a snapshot, and subscribe
 //! to events. Every wait exists as a future, which runs on any executor, and as a call that blocks
 //! its thread.
 //!
@@ -11,18 +10,14 @@
 //!
 //! | promise | assumption |
 //! |---|---|
-//! | every command that was submitted gets one outcome, never two, even if the host stops | the
-//! host answers or drops each [`Request`] that it took |
+//! | every command that was submitted gets one outcome, never two, even if the host stops | the host answers or drops each [`Request`] that it took |
 //! | commands are taken in the order in which they got into the queue | none |
-//! | no reader holds a lock while it reads: a [snapshot](Handle::snapshot) never changes; a new
-//! snapshot replaces it | none |
+//! | no reader holds a lock while it reads: a [snapshot](Handle::snapshot) never changes; a new snapshot replaces it | none |
 //! | a reader that saw an event reads a snapshot that reflects it | the host hands both to [`Port::publish`] |
 //! | a caller that got an outcome reads a snapshot that reflects the command | the host publishes before it answers |
-//! | a wait for a snapshot ([`Handle::wait_for`]) ends with the first snapshot that the caller
-//! accepts, or when the host stops | the snapshot is still the latest one when the caller looks |
+//! | a wait for a snapshot ([`Handle::wait_for`]) ends with the first snapshot that the caller accepts, or when the host stops | the snapshot is still the latest one when the caller looks |
 //! | a subscriber gets every event in order, or the number of events that it missed | none |
-//! | memory is bounded by [`Limits`], however slow readers are | the limits hold for commands and
-//! events; each waiting thread or task adds a waker |
+//! | memory is bounded by [`Limits`], however slow readers are | the limits hold for commands and events; each waiting thread or task adds a waker |
 //! | when the port or the last handle is dropped, no call waits for it any more | none |
 //!
 //! Where the machine as a whole is inside or outside, as with a lock, threads and tasks queue for

@@ -51,7 +51,7 @@ impl<A, R> Outcome<A, R> {
     /// Blocks this thread until the host has answered. Not on the host's own thread, nor in a task
     /// of an async runtime that runs the host: it would wait for itself.
     ///
-    /// See [`Error`].
+    /// # Errors
     /// See [`Error`].
     pub fn wait(self) -> Result<A, Error<R>> {
         block_on(self)

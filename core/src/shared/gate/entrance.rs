@@ -58,8 +58,8 @@ impl<T: Copy, R> Gate<T, R> {
     /// Does as [`enter`](Self::enter) and blocks this thread meanwhile. Not on the host's own
     /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
     ///
+    /// # Errors
     /// The errors of [`enter`](Self::enter).
-    /// As there.
     pub fn blocking_enter(&self) -> Result<Guard<T, R>, EnterError<R>> {
         block_on(self.enter())
     }

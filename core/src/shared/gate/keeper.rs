@@ -17,8 +17,7 @@ use super::{Closed, Gate, OutOfTurn, Shared, wake};
 /// | wish taken | report, once |
 /// |---|---|
 /// | [`Enter`](Wish::Enter) | [`entered`](Self::entered), or [`refused`](Self::refused), at once or later |
-/// | [`Cancel`](Wish::Cancel) | [`released`](Self::released) when no Enter is pending any more; or
-/// [`entered`](Self::entered), if that came first |
+/// | [`Cancel`](Wish::Cancel) | [`released`](Self::released) when no Enter is pending any more; or [`entered`](Self::entered), if that came first |
 /// | [`Exit`](Wish::Exit) | [`released`](Self::released) when it is outside |
 /// | none | [`fenced`](Self::fenced) when the node is; [`released`](Self::released) when the machine has left the section by itself |
 ///

@@ -11,17 +11,14 @@
 //!
 //! | promise | assumption |
 //! |---|---|
-//! | at most one guard of a gate exists, and while it is not [fenced](Guard::is_fenced) the node is
-//! inside | the host reports each change of the node; a guard is not notified sooner than the host
-//! |
+//! | at most one guard of a gate exists, and while it is not [fenced](Guard::is_fenced) the node is inside | the host reports each change of the node; a guard is not notified sooner than the host |
 //! | users get their turn in the order in which they began to wait | they poll when they are woken |
 //! | the machine is commanded in turns: Enter, then Cancel or Exit, and nothing until that has ended | the host carries out each wish that it took |
 //! | a user that stops waiting leaves no trace: a turn that comes in that moment goes to the next one, or the node exits or cancels | the future is dropped, not forgotten |
 //! | between two users the node exits, unless [`Limits::handovers`] lets it hand over; a fenced entry is never handed over | none |
 //! | the reason of a refused Enter goes to the user for which it was made, and to no other | none |
 //! | when the keeper is closed or dropped, no user waits for it any more | none |
-//! | when all gates were dropped, the keeper is notified once the node is outside | guards leave,
-//! and the host reports |
+//! | when all gates were dropped, the keeper is notified once the node is outside | guards leave, and the host reports |
 //! | memory is bounded by [`Limits`] | each thread or task that waits for [`Guard::fenced`] adds a waker |
 //!
 //! It does **not** promise that no other node is inside: a guard may be fenced, and be notified
