@@ -396,7 +396,7 @@ fn holds(name: &str, states: usize, start: Start) -> Scenario {
     Scenario::holds(full(name), states, move || promised(mesh(&start)))
 }
 
-/// As [`holds`], without the promise that no life is used twice, which depends on a number that the
+/// A scenario as in [`holds`], without the promise that no life is used twice, which depends on a number that the
 /// node never had.
 fn unnoticed(name: &str, states: usize, start: Start) -> Scenario {
     Scenario::holds(full(name), states, move || {
@@ -404,7 +404,7 @@ fn unnoticed(name: &str, states: usize, start: Start) -> Scenario {
     })
 }
 
-/// As [`holds`], with commands for the second node.
+/// A scenario as in [`holds`], with commands for the second node.
 fn commanded(name: &str, states: usize, start: Start, commands: Vec<Command>) -> Scenario {
     Scenario::holds(full(name), states, move || {
         promised(mesh(&start).commands(1, commands.clone()))

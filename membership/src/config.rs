@@ -126,10 +126,11 @@ pub enum Selection {
     /// The thesis' bag: draw by weight, subtract the smallest weight from the drawn member, refill
     /// when all weights are used up. Its bound is of little use in practice: thousands of periods.
     TimeBounded,
-    /// One probe in `every` goes through the list in turn, the others are drawn by weight: every
-    /// pinger probes every member within N times `every` periods. `every` is from 1 (round robin).
+    /// A mix: one probe in `every` goes through the list in turn, the others are drawn by weight.
+    /// Every pinger probes every member within N times `every` periods. `every` is from 1 (round
+    /// robin).
     BoundedMix {
-        /// One of this many probes is taken in turn.
+        /// The number of probes, of which one is taken in turn.
         every: u16,
     },
 }

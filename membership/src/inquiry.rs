@@ -92,7 +92,7 @@ impl Membership {
                 }
             }
             _ if !self.presence.is_joined() => return Err(Reject::NotJoined),
-            // The later life already told the other nodes that this one is over.
+            // The other nodes learn from the later life that this one is over.
             Some((_, known, _)) if known.supersedes(member) => {}
             Some((slot, known, standing)) if member.supersedes(known) => {
                 self.supersede(slot, known, standing, gone(member), cx);

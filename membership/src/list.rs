@@ -170,8 +170,8 @@ impl MemberList {
         self.forget(id)
     }
 
-    /// Forgets the dead member that is least useful, for want of room, and returns its id. The cost
-    /// is that of [`forget_overdue`](Self::forget_overdue).
+    /// Forgets the dead member that is least useful, for want of room, and returns its id. Cost as
+    /// for [`forget_overdue`](Self::forget_overdue).
     pub(crate) fn forget_first(&mut self) -> Option<NodeId> {
         let id = self.tombstones.first_to_go()?;
         self.forget(id)

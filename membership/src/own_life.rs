@@ -81,7 +81,7 @@ impl OwnLife {
         self.member.incarnation
     }
 
-    /// Returns true if `life` is ahead of this life of ours, as in [`is_beyond`].
+    /// Returns true if `life` is ahead of our present life, as in [`is_beyond`].
     pub(crate) const fn is_behind(&self, life: Incarnation) -> bool {
         is_beyond(life.0, self.member.incarnation.0)
     }

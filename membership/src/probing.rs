@@ -90,7 +90,7 @@ impl Probing {
         self.probe
     }
 
-    /// One of this node's own timeouts, at its present length.
+    /// This node's own timeout `timeout`, stretched to its present length.
     pub(crate) fn stretched(&self, timeout: Span) -> Span {
         timeout * (u64::from(self.stretch) + 1)
     }

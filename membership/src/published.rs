@@ -1,6 +1,6 @@
 //! Rules of the literature that do not hold, to the letter: for tests and comparison only.
 //!
-//! Each is named after its effect. `docs/errata.md` quotes it and describes what breaks.
+//! Each is named after its effect. `docs/errata.md` quotes it and describes the promise that breaks.
 
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]

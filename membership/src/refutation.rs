@@ -1,4 +1,4 @@
-//! Claims of others about this node: it refutes them in a new revision, or gives way in a new life.
+//! Claims of other nodes about this node: it refutes them in a new revision, or gives way in a new life.
 
 use selvedge_core::{Context, Incarnation, Member, serial_newer};
 
@@ -53,7 +53,7 @@ impl Membership {
         }
     }
 
-    /// Takes in that a node knows a later life of ours than this one.
+    /// Takes in that a node knows a later life of this node.
     pub(crate) fn on_id_taken(&mut self, life: Member, cx: &mut Context<'_, Self>) {
         let is_ours = life.id == self.own.id();
         if self.presence.is_joined() && is_ours && self.own.is_behind(life.incarnation) {

@@ -19,7 +19,7 @@ use crate::self_monitor::{Reports, SelfMonitor};
 use crate::target::weight;
 use crate::{Config, ConfigError, Counters, MemberView, Metadata};
 
-/// One node of Medley-F. Its promises are in the [crate's documentation](crate).
+/// A node of Medley-F. Its promises are in the [crate's documentation](crate).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
     pub(crate) config: Box<Config>,

@@ -1,4 +1,4 @@
-//! Suspicion and failure of others.
+//! Suspicion and failure of other members.
 
 use selvedge_core::{Context, Delta, Member, NodeId, Span};
 
