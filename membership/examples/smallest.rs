@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect::<Result<_, _>>()?;
     let (&listen, seeds) = addresses
         .split_first()
-                .ok_or("the address to listen on is missing: run smallest ADDRESS [SEED..]")?;
+        .ok_or("the address to listen on is missing: run smallest ADDRESS [SEED..]")?;
     let socket = UdpSocket::bind(listen)?;
 
     // A life that this node never had before, even if it restarts at once.

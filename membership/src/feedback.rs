@@ -78,7 +78,7 @@ impl Membership {
         let mut given = 0;
         for nth in 0..self.list.len() {
             let Some(slot) = self.list.nth(nth) else {
-                debug_assert!(false, "the list has so many members");
+                debug_assert!(false, "the list has the members that were counted");
                 continue;
             };
             let weight = self.list.weights().weight(slot);

@@ -44,7 +44,7 @@ pub enum FrameError {
         expected: u8,
     },
     /// Other bytes: cut short, followed by more, or no frame at all.
-    #[error("not a frame, or a damaged one: check what sends to this port")]
+    #[error("not a frame, or a damaged one: find the program that sends to this port")]
     Malformed,
 }
 

@@ -23,7 +23,7 @@ pub enum Error<R> {
     Closed,
     /// The host took the command and dropped it without an answer. It may have been carried out.
     #[error(
-            "the host took the command and did not answer: read a snapshot to see if it was carried out"
+        "the host took the command and did not answer: read a snapshot to see if it was carried out"
     )]
     Unanswered,
 }

@@ -93,14 +93,14 @@ impl Machine for Puppet {
                 self.on_tick.insert(timer, acts);
             }
             Input::Command(Order::RefuseTicks(timer)) => self.refuses = Some(timer),
-            Input::Command(Order::Refuse) => return Err("as told"),
+            Input::Command(Order::Refuse) => return Err("as commanded"),
             Input::Command(Order::ChangeAndRefuse) => {
                 self.lies += 1;
-                return Err("as told");
+                return Err("as commanded");
             }
             Input::Command(Order::SendAndRefuse) => {
                 cx.send(Member::new(9, 0), 0);
-                return Err("as told");
+                return Err("as commanded");
             }
             Input::Message { .. } | Input::Membership(_) => {}
         }
@@ -254,7 +254,7 @@ fn a_refused_input_changes_nothing() {
     let outcome = driver.step(Time(4), &mut rng(), Input::Command(Order::Refuse), |_| {
         effects += 1;
     });
-    assert_eq!((outcome, effects), (Err("as told"), 0));
+    assert_eq!((outcome, effects), (Err("as commanded"), 0));
     assert_eq!(driver.machine(), &before);
     assert_eq!(driver.timers().collect::<Vec<_>>(), timers);
 }
@@ -279,7 +279,7 @@ fn effects_come_in_the_order_in_which_they_were_asked_for() {
                 seen.push(match effect {
                     Effect::Send { message, .. } => message,
                     Effect::Event(Told::Number(number)) => number,
-                    other => panic!("nobody asked for {other:?}"),
+                    other => panic!("no input asked for {other:?}"),
                 });
             },
         )

@@ -86,7 +86,7 @@ fn a_cluster_under_loss_keeps_all_its_members() {
                 _ => {}
             }
         }
-        println!("seed {seed}: {suspected} suspicions were told, all refuted");
+        println!("seed {seed}: {suspected} suspicions were sent, all refuted");
         assert!(suspected > 0, "seed {seed}: nothing was put to the test");
         assert!(
             network.machines().all(|(_, machine)| machine.live() == 49),

@@ -204,7 +204,7 @@ fn a_revision_far_ahead_does_not_keep_lists_apart() {
         lie(&mut ring, 5, [record(5, 7, far, claim.clone())]);
         ring.periods(60, |_, _, _| true);
         agree(&ring);
-        assert_eq!(lives_begun(&ring), 1, "of the one that it was told");
+        assert_eq!(lives_begun(&ring), 1, "of the member that got the lie");
     }
 }
 

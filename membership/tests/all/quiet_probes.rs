@@ -171,7 +171,7 @@ fn agreement_with_a_neighbour_does_not_hide_a_difference() {
     assert_eq!(comparisons(&lone), 0);
     agreeing(&mut lone);
     lone.hear(Member::new(2, 0), ping());
-    assert_eq!(comparisons(&lone), 1, "one probe says so after a long rest");
+    assert_eq!(comparisons(&lone), 1, "one probe is enough after a long rest");
     // The next comparison takes a rest, or a row, again.
     agreeing(&mut lone);
     lone.hear(Member::new(2, 0), ping());
@@ -179,5 +179,5 @@ fn agreement_with_a_neighbour_does_not_hide_a_difference() {
     for _ in 0..3 {
         lone.hear(Member::new(2, 0), ping());
     }
-    assert_eq!(comparisons(&lone), 2, "four in a row say so");
+    assert_eq!(comparisons(&lone), 2, "four in a row are enough");
 }

@@ -213,14 +213,14 @@ fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
     };
     assert!(ring.wire.iter().any(is_asked));
     ring.step(0, ping(neighbour)).unwrap();
-    assert!(!names(&ring, 20), "nobody else hears of it");
+    assert!(!names(&ring, 20), "no other node learns of it");
     ring.step(0, ping(Member::new(23, 0))).unwrap();
     ring.wire.clear();
     ring.step(0, ping(neighbour)).unwrap();
     assert!(names(&ring, 23), "it has answered");
     ring.periods(2, |_, to, _| to.0 < 2);
     assert_eq!(ring.status(0, 20), Some(Status::Failed), "it was silent");
-    assert_eq!(ring.status(1, 20), None, "and nobody was told");
+    assert_eq!(ring.status(1, 20), None, "and no node was notified");
     // Node 23 fails meanwhile, for which one more gives way; then a tombstone's time passes.
     ring.periods(70, |_, to, _| to.0 < 2);
     ring.wire.clear();

@@ -115,7 +115,7 @@ fn a_closed_keeper_takes_nobody_in_and_sees_the_last_one_out() {
     keeper.fenced();
     assert!(
         guard.is_fenced(),
-        "it is told as long as the keeper is there"
+        "the keeper still reports the fence"
     );
     assert_eq!(guard.blocking_fenced(), Ok(()));
     drop(guard);

@@ -129,7 +129,7 @@ impl Told {
         }
         if machine.phase() != Phase::Idle && live != self.live {
             return Err(format!(
-                "the list is {live:?}, and the application was told {:?}",
+                "the list is {live:?}, and the events of the application give {:?}",
                 self.live
             ));
         }

@@ -78,7 +78,7 @@ impl Ledger {
         {
             assert!(
                 !before.newer_than(incarnation),
-                "node {node} was told of {before:?} of node {id}, and then of {incarnation:?}"
+                "node {node} learned of {before:?} of node {id}, and then of {incarnation:?}"
             );
         }
         if matches!(
