@@ -57,7 +57,11 @@ impl Presence {
 
     /// Counts one more good-bye. Returns true if one was left.
     pub(crate) fn take_farewell(&mut self) -> bool {
-        debug_assert_eq!(self.phase, Phase::Leaving, "only a leaving node says good-bye");
+        debug_assert_eq!(
+            self.phase,
+            Phase::Leaving,
+            "only a leaving node says good-bye"
+        );
         let Some(left) = self.farewells.checked_sub(1) else {
             return false;
         };

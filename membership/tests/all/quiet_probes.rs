@@ -171,7 +171,11 @@ fn agreement_with_a_neighbour_does_not_hide_a_difference() {
     assert_eq!(comparisons(&lone), 0);
     agreeing(&mut lone);
     lone.hear(Member::new(2, 0), ping());
-    assert_eq!(comparisons(&lone), 1, "one probe is enough after a long rest");
+    assert_eq!(
+        comparisons(&lone),
+        1,
+        "one probe is enough after a long rest"
+    );
     // The next comparison takes a rest, or a row, again.
     agreeing(&mut lone);
     lone.hear(Member::new(2, 0), ping());

@@ -113,10 +113,7 @@ fn a_closed_keeper_takes_nobody_in_and_sees_the_last_one_out() {
     assert_eq!(closed, Poll::Ready(EnterError::Closed));
     assert_eq!(keeper.try_recv(), Ok(None));
     keeper.fenced();
-    assert!(
-        guard.is_fenced(),
-        "the keeper still reports the fence"
-    );
+    assert!(guard.is_fenced(), "the keeper still reports the fence");
     assert_eq!(guard.blocking_fenced(), Ok(()));
     drop(guard);
     exits(&mut keeper);
