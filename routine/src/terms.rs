@@ -14,7 +14,7 @@ pub const LONGEST_KEY: usize = 255;
 pub struct Terms {
     /// The series of runs to which it belongs; `None` if it stands alone.
     pub series: Option<Series>,
-    /// The urgency, which decides what runs it may preempt.
+    /// The urgency: it may preempt runs of lower urgency.
     pub urgency: Urgency,
 }
 
