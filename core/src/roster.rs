@@ -112,9 +112,9 @@ impl<T: Default> Roster<T> {
     }
 
     /// A roster for at most `places` nodes on the list, and `apart` nodes beside it. No node on the
-    /// list is forgotten, and no node beside it makes room for the list. Of the nodes beside it,
-    /// failed nodes and ended lives are forgotten first, then met nodes; among equals, the node
-    /// without news for the longest time.
+    /// list is forgotten, and no node beside it is forgotten to make room on the list. Of the nodes
+    /// beside it, failed nodes and ended lives are forgotten first, then met nodes; among equals,
+    /// the node without news for the longest time.
     #[must_use]
     pub const fn split(me: Member, places: usize, apart: usize) -> Self {
         Self::with_room(me, Room::Split, places, apart)

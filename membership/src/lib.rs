@@ -24,7 +24,7 @@
 //! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts, and the node has not forgotten the member meanwhile: its tombstone has neither ended nor given way |
 //! | a restarted node is never taken for its former life | the node starts under an incarnation that it never had; a number that is too low is noticed; an equal one only while some node remembers the former life, and is asked to let the restarted node in or knows a higher revision of it |
 //! | every list ends with the metadata that a live member set last, even if the member restarts under a number that it had | lists are compared ([`Config::sync_after`] is not 0), and messages arrive in both directions infinitely often |
-//! | parts that were cut off from each other, and nodes that lost every other node, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
+//! | parts that were cut off from each other, and nodes that lost every other node, find the mesh again | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
 //! | no frame is longer than [`Config::frame_budget`] | |
 //! | memory is bounded, whatever peers send; no input causes a panic | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
 //! | handling a message takes O(log N) and the number of records that are piggybacked; the first record about a member moves up to 16 bytes for each other one on the list | |
@@ -41,7 +41,7 @@
 //!   ┌───────┐ ───────────────> ┌─────────┐ ───────────────> ┌─────────┐ ─────────> ┌────────┐
 //!   │ alive │                  │ doubted │                  │ suspect │            │ failed │
 //!   └───────┘ <─────────────── └─────────┘                  └─────────┘            └────────┘
-//!       ^    any sign of life (only this node knows)             │  sent to all         │
+//!       ^    any sign of life (only this node knows)             │  sent to all          │
 //!       └────────────────────────────────────────────────────────┴───────────────────────┘
 //!                       its own message, with a higher revision
 //!
