@@ -58,7 +58,7 @@
 //! # Differences
 //! - A device is an entity, by its id, and has one state. A state that is a number is one: Home
 //!   Assistant writes `"21"`, here it is 21.
-//! - A condition is asked when the turn of a command comes, and in the order of routines.
+//! - A condition is evaluated when the turn of a command comes, in the order of routines.
 //! - A script stops where a step fails; a routine is undone.
 //! - With `mode: restart` the run before is undone, and not left where it was. Without a mode it is
 //!   `single`, and `queued` runs are up to 10 (`max`), as there. Runs in `parallel` have no limit
