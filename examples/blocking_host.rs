@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for address in std::env::args().skip(1) {
         addresses.push(address.parse::<SocketAddrV4>()?);
     }
-    let usage = "say where to listen, and then through which nodes to join";
+    let usage = "an argument is missing: give the address to listen on, and then the nodes to join";
     let (&listen, seeds) = addresses.split_first().ok_or(usage)?;
     let (node, host) = start(UdpSocket::bind(listen)?, Config::default())?;
 
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     node.blocking_submit(Command::Join { seeds })?;
     for line in io::stdin().lines() {
         let metadata = Metadata(line?.into_bytes().into());
-        // The machine refuses what is too long, and says so.
+        // The machine refuses metadata that is too long, and the error names the limit.
         if let Err(error) = node.blocking_submit(Command::SetMetadata(metadata)) {
             println!("{error}");
         }
@@ -97,7 +97,7 @@ struct Host {
     counted: Counted,
 }
 
-/// What went wrong, without being anything to stop for.
+/// Problems that are counted, and that do not stop the host.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     /// Datagrams that are no frames of membership.
@@ -114,7 +114,7 @@ fn start(socket: UdpSocket, config: Config) -> Result<(Node, JoinHandle<Counted>
     let SocketAddr::V4(address) = socket.local_addr()? else {
         return Err("give an IPv4 address: it is the node's id".into());
     };
-    // A life that this node never had before, however soon after its last one it starts.
+    // A life that this node never had before, even if it restarts at once.
     let (incarnation, wait) = Incarnation::from_clock(UNIX_EPOCH.elapsed()?.into());
     thread::sleep(wait.into());
     let me = Member {
@@ -158,7 +158,7 @@ impl Wake for Bell {
 
 impl Host {
     // ANCHOR: loop
-    /// Runs until the node has left, or its last handle is gone.
+    /// Runs until the node has left, or its last handle was dropped.
     fn run(mut self) -> Counted {
         // One byte more than a frame may have shows that a datagram is too long.
         let mut buffer = vec![0; self.budget() + 1];
@@ -206,7 +206,7 @@ impl Host {
     // ANCHOR_END: loop
 
     // ANCHOR: frames
-    /// Takes a datagram. Any bytes may come.
+    /// Takes a datagram. Any bytes may arrive.
     fn receive(&mut self, datagram: &[u8]) {
         if datagram.is_empty() {
             return; // The bell.
@@ -222,7 +222,7 @@ impl Host {
         }
     }
 
-    /// Sends what is to be sent, in order, and returns the events.
+    /// Sends the messages of the machine, in order, and returns the events.
     fn send(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         let budget = self.budget();
@@ -239,7 +239,7 @@ impl Host {
                     }
                 }
                 Effect::Event(event) => events.push(event),
-                // Membership uses none.
+                // Not used by membership.
                 Effect::Multicast { .. } => {}
             }
         }
@@ -248,9 +248,9 @@ impl Host {
     // ANCHOR_END: frames
 
     // ANCHOR: errors
-    /// An earlier datagram had no receiver, a cable is out, an interface is down: the protocol makes
-    /// up for what is lost, and the network may come back. The pause keeps an error that stays from
-    /// taking the whole processor.
+    /// An earlier datagram had no receiver, a cable is unplugged, an interface is down: the
+    /// protocol makes up for lost messages, and the network may recover. The pause keeps a lasting
+    /// error from taking the whole processor.
     fn on_network_error(&mut self) {
         self.counted.network_errors += 1;
         thread::sleep(Duration::from_millis(1));
@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Waits until that is so of the list of `node`.
+    /// Waits until `is_so` holds for the list of `node`.
     #[allow(clippy::disallowed_methods, reason = "a test gives up after some time")]
     fn until(node: &Node, is_so: impl Fn(&[Entry]) -> bool) {
         let begun = Instant::now();
@@ -362,7 +362,7 @@ mod tests {
         assert!(says(&two.node.snapshot()));
         until(&one.node, says);
 
-        // What is no frame is counted, and does no harm.
+        // A datagram that is no frame is counted, and does no harm.
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
         stranger.send_to(b"no frame", one.address).unwrap();
         two.node.blocking_submit(Command::Leave).unwrap();

@@ -31,7 +31,7 @@ use selvedge_udp::selvedge::core::shared::gate::EnterError;
 use selvedge_udp::selvedge::lock::sections::Name;
 use selvedge_udp::{FencingToken, Handle, Host, LockError, NodeId, Seed, Setup};
 
-/// At most so many nodes are here at a time, with those that restart.
+/// The largest number of nodes at one time, including nodes that restart.
 const MOST_NODES: u32 = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,7 +1,7 @@
-//! A web service that answers "who is here". Its requests and its host share one machine through
-//! [`selvedge_core::shared`].
+//! A web service that answers the question "who is here?". Its requests and its host share one
+//! machine through [`selvedge_core::shared`].
 //!
-//! Type it into two terminals; first where to serve HTTP, then where to meet the others:
+//! Type it into two terminals; first the address to serve HTTP on, then the address for the mesh:
 //!
 //! ```text
 //! cargo run -p selvedge-examples --example who_is_here -- 127.0.0.1:8001 127.0.0.1:7001
@@ -54,7 +54,7 @@ type Mesh = Handle<Membership, Vec<Line>>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let usage = "say where to serve, where to meet, and through which nodes to join: who_is_here HTTP UDP [SEED..]";
+    let usage = "arguments: who_is_here HTTP UDP [SEED..] (the address to serve on, the address for the mesh, and the nodes to join)";
     let mut addresses = std::env::args().skip(1);
     let http = TcpListener::bind(addresses.next().ok_or(usage)?).await?;
     let udp = UdpSocket::bind(addresses.next().ok_or(usage)?).await?;
@@ -99,12 +99,12 @@ async fn serve(
         .await?)
 }
 
-/// Reads the list. However many ask at once, the host does not notice.
+/// Reads the list. It does not delay the host, even with many requests at once.
 async fn members(State(mesh): State<Mesh>) -> Response {
     Json(&*mesh.snapshot()).into_response()
 }
 
-/// Tells what happens from now on, a line each, until the node has left or the reader goes.
+/// Reports events from now on, a line each, until the node has left or the reader closes.
 async fn events(State(mesh): State<Mesh>) -> Body {
     let lines = stream::unfold(mesh.subscribe(), |mut events| async {
         let line = match events.recv().await {
@@ -117,7 +117,7 @@ async fn events(State(mesh): State<Mesh>) -> Body {
     Body::from_stream(lines)
 }
 
-/// Says something about this node to all others.
+/// Replaces the metadata of this node, which all others receive.
 async fn metadata(State(mesh): State<Mesh>, bytes: Bytes) -> (StatusCode, String) {
     let metadata = Metadata(bytes.to_vec().into());
     answer(mesh.submit(Command::SetMetadata(metadata)).await)
@@ -158,7 +158,7 @@ impl Host {
         let SocketAddr::V4(address) = socket.local_addr()? else {
             return Err("give an IPv4 address to meet at: it is the node's id".into());
         };
-        // A life that this node never had before, however soon after its last one it starts.
+        // A life that this node never had before, even if it restarts at once.
         let (incarnation, wait) = Incarnation::from_clock(UNIX_EPOCH.elapsed()?.into());
         sleep(wait.into()).await;
         let id = to_id(address);
@@ -183,12 +183,13 @@ impl Host {
                 Ok(Request { command, reply }) = self.port.recv() => {
                     request = Some((reply, self.step(Input::Command(command))));
                 }
-                // What a socket reports here is that an earlier datagram had no receiver.
+                // An error of the socket means that an earlier datagram had no receiver.
                 Ok((len, _)) = self.socket.recv_from(&mut buffer) => {
                     let datagram = buffer.get(..len).unwrap_or_default();
                     if let Ok(envelope) = frame::decode::<Message>(datagram, self.budget()) {
                         let (from, message) = (envelope.from, envelope.message);
-                        // A peer that misbehaves is refused, and that is that.
+                        // The machine refuses a peer that misbehaves. This host ignores the
+                        // refusal.
                         self.step(Input::Message { from, message }).ok();
                     }
                 }
@@ -217,7 +218,7 @@ impl Host {
             .step(now, &mut self.rng, input, |effect| effects.push(effect))
     }
 
-    /// Sends what is to be sent, in order, and returns the events.
+    /// Sends the messages of the machine, in order, and returns the events.
     async fn send(&mut self) -> Vec<Event> {
         let (mut events, mut datagram) = (Vec::new(), Vec::new());
         let budget = self.budget();
@@ -227,7 +228,7 @@ impl Host {
                     let from = self.driver.machine().me();
                     // A machine keeps to its frame budget.
                     if frame::encode(from, &message, budget, &mut datagram).is_ok() {
-                        // Best effort: what gets lost, the protocol makes up for.
+                        // Best effort: the protocol makes up for lost messages.
                         self.socket.send_to(&datagram, to_address(to.id)).await.ok();
                     }
                 }
@@ -395,7 +396,7 @@ mod tests {
         wait_for(&mut events, "Membership(Left(").await;
         let gone = first.line(second.udp).await;
         assert!(gone.is_none_or(|line| line["status"] == "left"));
-        // The second service ends by itself though somebody listened; the first one goes on.
+        // The second service ends by itself though a reader is connected; the first one goes on.
         let ended = timeout(PATIENCE, second.task).await;
         assert_eq!(ended.unwrap().unwrap(), Ok(()));
         assert!(!first.task.is_finished());

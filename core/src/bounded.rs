@@ -1,17 +1,17 @@
-//! Collections that a peer cannot make grow for ever.
+//! Collections with a limit, for data that comes from peers.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use thiserror::Error;
 
-/// A collection is at its limit and refused what was new.
+/// The error of a collection that is at its limit: the new entry was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
     "the limit of {limit} entries is reached: raise it in the config, or remove an entry first"
 )]
 pub struct Full {
-    /// How many entries are allowed.
+    /// The limit, in entries.
     pub limit: usize,
 }
 
@@ -32,7 +32,7 @@ impl<K: Ord, V> BoundedMap<K, V> {
         }
     }
 
-    /// Puts `value` at `key` and returns what was there.
+    /// Inserts `value` at `key` and returns the former value.
     ///
     /// # Errors
     /// [`Full`] when `key` is new and the limit is reached; nothing changed.
@@ -50,31 +50,31 @@ impl<K: Ord, V> BoundedMap<K, V> {
         }
     }
 
-    /// Takes out what is at `key`.
+    /// Removes the entry at `key` and returns its value.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let at = self.position(key).ok()?;
         Some(self.entries.remove(at).1)
     }
 
-    /// Removes the entries that `keep` does not want.
+    /// Removes the entries for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         self.entries.retain_mut(|(key, value)| keep(key, value));
     }
 
-    /// What is at `key`.
+    /// The value at `key`.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&V> {
         let at = self.position(key).ok()?;
         self.entries.get(at).map(|(_, value)| value)
     }
 
-    /// What is at `key`, to change.
+    /// The value at `key`, mutable.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = self.position(key).ok()?;
         self.entries.get_mut(at).map(|(_, value)| value)
     }
 
-    /// Whether there is something at `key`.
+    /// Returns true if the map has an entry at `key`.
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
         self.position(key).is_ok()
@@ -91,19 +91,19 @@ impl<K: Ord, V> BoundedMap<K, V> {
         self.entries.get(place).map(|(key, value)| (key, value))
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the map is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many there may be.
+    /// The largest number of entries.
     #[must_use]
     pub const fn limit(&self) -> usize {
         self.limit
@@ -148,8 +148,8 @@ impl<T> BoundedQueue<T> {
         Ok(())
     }
 
-    /// Appends `item`, and drops the oldest item where there is no room. Returns what was dropped:
-    /// the oldest item, or `item` itself when the limit is 0.
+    /// Appends `item`, and drops the oldest item when the queue is full. Returns the dropped item:
+    /// the oldest one, or `item` itself when the limit is 0.
     pub fn push_over(&mut self, item: T) -> Option<T> {
         if self.limit == 0 {
             return Some(item);
@@ -163,12 +163,12 @@ impl<T> BoundedQueue<T> {
         oldest
     }
 
-    /// Takes out the oldest item.
+    /// Removes the oldest item and returns it.
     pub fn pop(&mut self) -> Option<T> {
         self.items.pop_front()
     }
 
-    /// Removes the items that `keep` does not want.
+    /// Removes the items for which `keep` returns false.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.items.retain(keep);
     }
@@ -178,13 +178,13 @@ impl<T> BoundedQueue<T> {
         self.items.iter()
     }
 
-    /// How many items there are.
+    /// The number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()

@@ -1,24 +1,25 @@
-//! Chance, lent by what runs a machine: a generator in production, an odometer in a check.
+//! Random choices, from a source that the caller lends: a generator in production, an odometer in a
+//! model check.
 
 use rand_core::Rng;
 
 /// A probability: `numerator` in `denominator`.
 ///
-/// A denominator of 0 counts as never; a numerator of at least the denominator as always.
+/// A denominator of 0 means never; a numerator of at least the denominator means always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Ratio {
-    /// How many outcomes count.
+    /// The number of outcomes in which the event happens.
     pub numerator: u32,
-    /// Of how many.
+    /// The number of all outcomes.
     pub denominator: u32,
 }
 
 impl Ratio {
-    /// It never happens.
+    /// Probability 0.
     pub const NEVER: Self = Self::new(0, 1);
-    /// It always happens.
+    /// Probability 1.
     pub const ALWAYS: Self = Self::new(1, 1);
 
     /// `numerator` in `denominator`.
@@ -33,9 +34,9 @@ impl Ratio {
 
 /// Integer weights to draw from.
 pub trait Weights {
-    /// How many outcomes there are, those of weight 0 included.
+    /// The number of outcomes, including outcomes of weight 0.
     fn len(&self) -> usize;
-    /// Whether there are no outcomes.
+    /// Returns true if there are no outcomes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -43,24 +44,25 @@ pub trait Weights {
     fn total(&self) -> u64;
     /// The weight of one outcome; 0 beyond the end.
     fn weight(&self, outcome: usize) -> u64;
-    /// The outcome that covers `point`, counting weights from the first one on. `point` is below
-    /// [`total`](Self::total).
+    /// The outcome that covers `point`, where the weights lie one after another from the first
+    /// outcome on. `point` is below [`total`](Self::total).
     fn locate(&self, point: u64) -> usize;
 }
 
 /// A source of choices.
 ///
 /// Machines never see random bits, only the outcome of a choice among few, so that a checker can
-/// explore every outcome. Every [`rand_core::Rng`] is such a source; what it draws depends on its
-/// stream alone and is the same on every platform.
+/// explore every outcome. Every [`rand_core::Rng`] is such a source; its choices depend on its
+/// stream alone and are the same on every platform.
 pub trait Choose {
     /// A number below `bound`, all equally likely; 0 without a draw when `bound` is 0 or 1.
     fn below(&mut self, bound: u64) -> u64;
 
-    /// Whether something of this probability happens.
+    /// Returns true with this probability.
     fn chance(&mut self, ratio: Ratio) -> bool;
 
-    /// An outcome, each as likely as its weight says; `None` when all weights are 0.
+    /// An outcome, drawn with probabilities in proportion to the weights; `None` when all weights
+    /// are 0.
     fn weighted(&mut self, weights: &dyn Weights) -> Option<usize>;
 }
 

@@ -1,12 +1,12 @@
-//! What a machine can use in one step.
+//! The interface that a machine uses in one step.
 
 use alloc::vec::{Drain, Vec};
 use core::fmt;
 
 use crate::{Choose, Effect, Machine, Member, Ratio, Span, Time, Weights};
 
-/// Where a step's effects gather. The caller owns it and reuses it, so that a step allocates
-/// nothing once it has grown.
+/// The collected effects and timers of a step. The caller owns the outbox and reuses it, so that a
+/// step allocates nothing once the outbox has grown.
 pub struct Outbox<M: Machine> {
     effects: Vec<Effect<M>>,
     timers: Vec<(M::Timer, Option<Span>)>,
@@ -22,8 +22,8 @@ impl<M: Machine> Outbox<M> {
         }
     }
 
-    /// After a step with `used` effects: gives back most of the memory that an earlier, much larger
-    /// step took. Steps of similar size keep theirs.
+    /// Frees most of the memory that an earlier, much larger step took, after a step with `used`
+    /// effects. Steps of similar size keep theirs.
     pub(crate) fn give_back(&mut self, used: usize) {
         const KEPT: usize = 16;
         if self.effects.capacity() <= 2 * KEPT {
@@ -40,31 +40,31 @@ impl<M: Machine> Outbox<M> {
         self.effects.capacity()
     }
 
-    /// The effects in the order in which they were asked for.
+    /// The effects, in the order of the calls.
     #[must_use]
     pub fn effects(&self) -> &[Effect<M>] {
         &self.effects
     }
 
-    /// The timers in the order in which they were armed (with how long from now) or disarmed
+    /// The timers, in the order in which they were armed (with the time from now) or disarmed
     /// (`None`). The last entry for a tag counts.
     #[must_use]
     pub fn timers(&self) -> &[(M::Timer, Option<Span>)] {
         &self.timers
     }
 
-    /// Whether nothing was asked for.
+    /// Returns true if there are no effects and no timers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.effects.is_empty() && self.timers.is_empty()
     }
 
-    /// Takes the effects out.
+    /// Removes the effects and returns them.
     pub fn drain_effects(&mut self) -> Drain<'_, Effect<M>> {
         self.effects.drain(..)
     }
 
-    /// Takes the timers out.
+    /// Removes the timers and returns them.
     pub fn drain_timers(&mut self) -> Drain<'_, (M::Timer, Option<Span>)> {
         self.timers.drain(..)
     }
@@ -73,7 +73,7 @@ impl<M: Machine> Outbox<M> {
         self.timers.clear();
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Clears the outbox and keeps its memory.
     pub fn clear(&mut self) {
         self.effects.clear();
         self.timers.clear();
@@ -95,7 +95,7 @@ impl<M: Machine> fmt::Debug for Outbox<M> {
     }
 }
 
-/// One step's time, choices and outbox.
+/// The time, the choices and the outbox of one step.
 pub struct Context<'a, M: Machine> {
     now: Time,
     choices: &'a mut dyn Choose,
@@ -123,7 +123,7 @@ impl<'a, M: Machine> Context<'a, M> {
         self.choices.below(bound)
     }
 
-    /// A choice: whether something of this probability happens.
+    /// A choice: returns true with this probability.
     pub fn chance(&mut self, ratio: Ratio) -> bool {
         self.choices.chance(ratio)
     }
@@ -143,13 +143,13 @@ impl<'a, M: Machine> Context<'a, M> {
         self.outbox.effects.push(Effect::Multicast { message });
     }
 
-    /// Tells the application. What must survive a crash is told before the effects that depend on
-    /// it ([`durable`](crate::durable)).
+    /// Reports an event to the application. A fact that must survive a crash is reported before the
+    /// effects that depend on it ([`durable`](crate::durable)).
     pub fn event(&mut self, event: M::Event) {
         self.outbox.effects.push(Effect::Event(event));
     }
 
-    /// Arms `timer` to tick `after` this step; an armed one is moved.
+    /// Arms `timer` to tick `after` this step; a timer that is armed already is moved.
     pub fn arm(&mut self, timer: M::Timer, after: Span) {
         self.outbox.timers.push((timer, Some(after)));
     }
@@ -159,8 +159,8 @@ impl<'a, M: Machine> Context<'a, M> {
         self.outbox.timers.push((timer, None));
     }
 
-    /// The same step for a machine inside the one that steps, with an outbox of its own. [`Nested`](crate::Nested)
-    /// does this where each effect of the inner machine is one of the outer.
+    /// A context of the same step for a machine inside this one, with an outbox of its own.
+    /// [`Nested`](crate::Nested) does this where each effect of the inner machine is one of the outer.
     pub fn inner<'b, I: Machine>(&'b mut self, outbox: &'b mut Outbox<I>) -> Context<'b, I> {
         Context {
             now: self.now,
@@ -185,7 +185,7 @@ mod tests {
     use crate::{Driver, Input};
     use rand_core::SeedableRng;
 
-    /// Tells as often as it is commanded.
+    /// A machine that emits as many events as its command asks for.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     struct Teller;
 
@@ -219,7 +219,7 @@ mod tests {
         let small = step(3);
         assert!(small < 40 && step(3) == small);
 
-        // The driver asks for it.
+        // The driver calls `give_back`.
         let mut driver = Driver::new(Teller);
         let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
         for times in [1_000, 3] {

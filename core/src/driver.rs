@@ -3,19 +3,20 @@
 use crate::timers::Timers;
 use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
 
-/// Owns a machine, its outbox and its timers: all that a host touches.
+/// The owner of a machine, its outbox and its timers: the only type that a host calls.
 ///
 /// A host has three duties:
 /// 1. on a message, a membership change or a command, call [`step`](Self::step);
 /// 2. when [`deadline`](Self::deadline) has come, call [`expire`](Self::expire);
 /// 3. carry out the effects that both hand over, in order.
 ///
-/// A host of a [`Durable`](crate::durable::Durable) machine hands them to a
-/// [`Barrier`](crate::durable::Barrier) instead, and carries out what that lets out.
+/// A host of a [`Durable`](crate::durable::Durable) machine passes them to a
+/// [`Barrier`](crate::durable::Barrier) instead, and carries out the effects that the barrier
+/// releases.
 ///
-/// Time never steps back: a `now` that lies before an earlier one counts as the earlier one.
-/// Steps allocate nothing once the outbox and the timers have grown to their working sizes. What a
-/// rare, much larger step took of memory in the outbox is given back by the next one.
+/// Time never steps back: a `now` that lies before an earlier one counts as the earlier one. Steps
+/// allocate nothing once the outbox and the timers have grown to their working sizes. When a rare,
+/// much larger step has grown the outbox, the next step frees that memory.
 #[derive(Debug)]
 pub struct Driver<M: Machine> {
     machine: M,
@@ -31,7 +32,7 @@ pub struct Driver<M: Machine> {
 }
 
 impl<M: Machine> Driver<M> {
-    /// Runs `machine`, with no timer armed.
+    /// Creates a driver for `machine`, with no timer armed.
     #[must_use]
     pub const fn new(machine: M) -> Self {
         Self {
@@ -88,8 +89,8 @@ impl<M: Machine> Driver<M> {
     /// Ticks every timer that is due, earliest first, and hands the effects to `carry_out`.
     /// Returns how many ticked.
     ///
-    /// A timer that a tick arms anew waits for the next call even when it is due already, so a
-    /// call always ends. A tick that the machine refuses is counted, see
+    /// A timer that is armed again during this call waits for the next call even when it is due
+    /// already, so that a call always ends. A tick that the machine refuses is counted, see
     /// [`refused_ticks`](Self::refused_ticks).
     pub fn expire<C: Choose>(
         &mut self,
@@ -110,13 +111,13 @@ impl<M: Machine> Driver<M> {
         ticked
     }
 
-    /// When the next timer is due; `None` when none is armed.
+    /// The time at which the next timer is due; `None` when none is armed.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         self.timers.earliest()
     }
 
-    /// How long from `now` until the next timer is due.
+    /// The time from `now` until the next timer is due.
     #[must_use]
     pub fn wait(&self, now: Time) -> Option<Span> {
         self.deadline().map(|at| at.since(now))
@@ -133,7 +134,7 @@ impl<M: Machine> Driver<M> {
         self.timers.tags()
     }
 
-    /// How many ticks the machine has refused: 0 unless it has a defect.
+    /// The number of ticks that the machine has refused: 0 unless it has a defect.
     #[must_use]
     pub const fn refused_ticks(&self) -> u64 {
         self.refused_ticks
@@ -144,13 +145,14 @@ impl<M: Machine> Driver<M> {
         self.outbox.capacity()
     }
 
-    /// Gives the machine back, for instance to save it. The timers are lost.
+    /// Returns the machine, for instance to save it. The timers are lost.
     #[must_use]
     pub fn into_machine(self) -> M {
         self.machine
     }
 
-    /// A step. Not generic in what carries its effects out: a device has it once for both ways in.
+    /// Takes one step. Not generic in `carry_out`, so that a device has this code once for `step`
+    /// and `expire`.
     fn take(
         &mut self,
         now: Time,
@@ -209,12 +211,13 @@ impl<M: Machine> Driver<M> {
         outcome
     }
 
-    /// Whether a refusal of the next step is held against a copy of the machine.
+    /// Returns true if a refusal of the next step is compared with a copy of the machine.
     #[cfg(debug_assertions)]
     const fn is_compared(&mut self) -> bool {
         self.steps += 1;
-        // The copies would take up to half of a fuzzer's time. It shifts what happens by a step as
-        // often as it likes, but not the beginning of a life, and it must find again what it found.
+        // The copies would take up to half of a fuzzer's time. Skipping steps is safe there: a
+        // fuzzer can shift an input by a step as often as it likes (except at the beginning of a
+        // life), and the same bytes must give the same result.
         !cfg!(fuzzing) || self.steps <= 16 || self.steps.is_multiple_of(8)
     }
 }

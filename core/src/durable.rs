@@ -1,23 +1,23 @@
-//! What must survive a crash: facts, and the order in which a host stores them and carries out
-//! what depends on them.
+//! Facts, which must survive a crash, and the order in which a host stores them and carries out the
+//! effects that depend on them.
 //!
 //! A *fact* is an event that the host stores before it carries out any effect that comes after it.
 //! So a machine that promises something emits the fact first and sends the promise behind it, in
-//! the same step, and waits for nothing: no token travels, and nothing that waits is in its state.
-//! A machine that is made anew and folds the stored facts of its former lives ([`Durable::fold`])
-//! keeps every promise of which a peer can have heard.
+//! the same step, and waits for nothing: no token travels, and no waiting effect is part of its
+//! state. A new machine that folds the stored facts of its former lives ([`Durable::fold`]) keeps
+//! every promise that a peer can have received.
 //!
-//! | promise of a [`Barrier`] | under which assumption |
+//! | promise of a [`Barrier`] | assumption |
 //! |---|---|
-//! | an effect is let out when all facts before it are stored, and not earlier | the host calls [`Barrier::stored`] for what is safe on its storage |
-//! | effects are let out in the order in which the machine asked for them, none is lost or doubled | the process does not stop |
-//! | an effect with no unstored fact before it is let out at once, without allocation | |
-//! | after a crash the machine has all facts whose later effects were seen | storage keeps a prefix of what it was handed |
+//! | an effect is released when all facts before it are stored, and not earlier | the host calls [`Barrier::stored`] for facts that are safe on its storage |
+//! | effects are released in the order in which the machine emitted them; none is lost or doubled | the process does not stop |
+//! | an effect with no unstored fact before it is released at once, without allocation | |
+//! | after a crash the machine has all facts of which a later effect was carried out | after a crash, storage holds a prefix of the facts that it was given |
 //! | at most `limit` effects wait, and those of one call of [`Driver::step`](crate::Driver::step) or [`Driver::expire`](crate::Driver::expire) | the host asks [`Barrier::ready`] before each call |
 //!
-//! What a host reads from the machine itself may rest on facts that are not stored yet. An answer
-//! to a command goes through the barrier as the effects do, or waits until the mark of the last
-//! fact ([`Barrier::last`]) [is stored](Barrier::is_stored).
+//! State that a host reads from the machine itself may depend on facts that are not stored yet. An
+//! answer to a command goes through the barrier as the effects do, or waits until the mark of the
+//! last fact ([`Barrier::last`]) [is stored](Barrier::is_stored).
 //!
 //! # A counter that must not forget, and a host with group commit
 //!
@@ -41,8 +41,8 @@
 //!     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), ()> {
 //!         let Input::Command(asker) = input else { return Err(()) };
 //!         self.last += 1;
-//!         cx.event(self.last); // the fact, and behind it
-//!         cx.send(asker, self.last); // what depends on it
+//!         cx.event(self.last); // the fact first,
+//!         cx.send(asker, self.last); // then the effect that depends on it
 //!         Ok(())
 //!     }
 //! }
@@ -71,7 +71,7 @@
 //!     }
 //! };
 //!
-//! // Two ask. Nothing is sent: one write to storage stands before both answers.
+//! // Two members ask. Nothing is sent: one write to storage stands before both answers.
 //! for asker in [Member::new(1, 0), Member::new(2, 0)] {
 //!     barrier.ready()?;
 //!     let input = Input::Command(asker);
@@ -83,7 +83,7 @@
 //! barrier.stored(mark, &mut carry_out);
 //! assert_eq!(sent, [(1, 1), (2, 2)]);
 //!
-//! // It stops, and begins again from what is stored: 1 and 2 are not given out again.
+//! // It stops, and begins again from the stored facts: 1 and 2 are not given out again.
 //! let mut counter = Counter::default();
 //! for fact in &log {
 //!     counter.fold(fact)?;
@@ -92,7 +92,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The rule is that of write-ahead logging: Mohan et al., "ARIES", ACM TODS 17(1), 1992.
+//! The rule is the one of write-ahead logging: Mohan et al., "ARIES", ACM TODS 17(1), 1992.
 
 use alloc::collections::VecDeque;
 use core::fmt::Debug;
@@ -108,67 +108,67 @@ use crate::{Effect, Machine};
 
 /// A machine that keeps promises over crashes. Some of its events are facts.
 ///
-/// Whatever an effect promises, the facts before it say. Facts may come as late as that: state that
-/// no effect depends on need not survive.
+/// Everything that an effect promises is recorded in the facts before it. The machine may emit a
+/// fact as late as that: state on which no effect depends need not survive.
 pub trait Durable: Machine {
-    /// What is stored.
+    /// The part of an event that the host stores.
     type Fact: Clone + Eq + Hash + Debug;
-    /// Why a stored fact was not taken; [`Infallible`](core::convert::Infallible) for a machine
-    /// that takes all.
+    /// The reason why a stored fact was refused; [`Infallible`](core::convert::Infallible) for a
+    /// machine that accepts every fact.
     type Damage: Debug;
 
-    /// The fact in an event, if it has one. An event that is a fact is carried out as any other,
-    /// behind its own storing.
+    /// The fact in an event, if it has one. The host carries out such an event as any other, once
+    /// its fact is stored.
     fn fact(event: &Self::Event) -> Option<&Self::Fact>;
 
-    /// Takes in a fact that a former life stored. The machine is made as in its first life, or is
-    /// restored as its page describes if it knows its own life. It keeps the promises of its former lives
-    /// if it takes in all facts in order before its first input.
+    /// Applies a fact that a former life stored. The machine is created as in its first life, or
+    /// restored as its documentation describes if it knows its own life. It keeps the promises of
+    /// its former lives if it applies all facts in order before its first input.
     ///
     /// # Errors
-    /// When the fact does not follow from those before it. The machine is of no use then.
+    /// When the fact does not follow from the facts before it. The machine is of no use then.
     fn fold(&mut self, fact: &Self::Fact) -> Result<(), Self::Damage>;
 }
 
-/// Storage is behind: do not call the driver now.
+/// The error while too many effects wait for storage: do not call the driver now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
     "{waiting} effects wait for storage, the limit is {limit}: store facts before the next step, or raise the limit"
 )]
 pub struct Behind {
-    /// How many wait.
+    /// The number of waiting effects.
     pub waiting: usize,
-    /// How many may.
+    /// The limit, in effects.
     pub limit: usize,
 }
 
-/// A place in the order of facts: all facts up to it. Of one [`Barrier`] alone.
+/// A position in the order of facts: all facts up to it. It is valid for one [`Barrier`] alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(u64);
 
-/// Effects that wait for the facts before them, for a host whose storage takes time.
+/// A queue of effects that wait for the facts before them, for a host whose storage takes time.
 ///
-/// `T` is what waits: the [`Effect`]s of a machine ([`take`](Self::take)), or whatever else a host
-/// does, answers to commands for instance ([`push`](Self::push), [`push_fact`](Self::push_fact)).
+/// `T` is the type of a waiting item: the [`Effect`]s of a machine ([`take`](Self::take)), or other
+/// actions of a host, for instance answers to commands ([`push`](Self::push),
+/// [`push_fact`](Self::push_fact)).
 ///
 /// A host
 /// 1. asks [`ready`](Self::ready) before each call of [`Driver::step`](crate::Driver::step) and
 ///    [`Driver::expire`](crate::Driver::expire), and makes none while storage is behind;
-/// 2. gives every effect to the barrier, which hands back what need not wait;
-/// 3. when its storage is free, hands it all facts that are new
-///    ([`write_facts`](Self::write_facts)) in one write, and calls [`stored`](Self::stored) with
-///    the mark when they are safe.
+/// 2. gives every effect to the barrier, which returns the effects that need not wait;
+/// 3. when its storage is free, passes it all new facts ([`write_facts`](Self::write_facts)) in one
+///    write, and calls [`stored`](Self::stored) with the mark when they are safe.
 ///
-/// Several writes may be on their way at a time if storage completes them in order. Each item is
+/// Several writes may be in progress at a time if storage completes them in order. Each item is
 /// touched a constant number of times.
 #[derive(Clone, Debug)]
 pub struct Barrier<T> {
     /// Empty, or a fact that is not stored comes first.
     waiting: VecDeque<Item<T>>,
     limit: usize,
-    /// How many of those at the front storage was handed, or need none.
+    /// The number of items at the front that were passed to storage, or need no storing.
     handed: usize,
-    /// Facts so far, how many of them storage was ever handed, and how many are stored.
+    /// Facts until now: pushed, ever passed to storage, and stored.
     pushed: u64,
     written: u64,
     stored: u64,
@@ -181,8 +181,8 @@ struct Item<T> {
 }
 
 impl<T> Barrier<T> {
-    /// Nothing waits; [`ready`](Self::ready) refuses while more than `limit` effects do. With a
-    /// limit of 0 each call waits until the facts of the one before are stored.
+    /// An empty barrier; [`ready`](Self::ready) refuses while more than `limit` effects wait. With
+    /// a limit of 0 each call waits until the facts of the call before are stored.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self {
@@ -195,12 +195,12 @@ impl<T> Barrier<T> {
         }
     }
 
-    /// Whether the driver may be called. The effects of a call are never refused, however many they
-    /// are (an `expire` may tick many timers), so this is asked before each `step` and each
-    /// `expire`.
+    /// Checks that the driver may be called. The effects of a call are never refused, however many
+    /// there are (an `expire` may tick many timers), so the host calls this before each `step` and
+    /// each `expire`.
     ///
     /// # Errors
-    /// [`Behind`] when more than the limit wait.
+    /// [`Behind`] when more effects than the limit wait.
     pub fn ready(&self) -> Result<(), Behind> {
         let (waiting, limit) = (self.waiting.len(), self.limit);
         if waiting > limit {
@@ -209,7 +209,8 @@ impl<T> Barrier<T> {
         Ok(())
     }
 
-    /// Something that may depend on the facts before it: goes out at once if all are stored.
+    /// Adds an item that may depend on the facts before it. It is released at once if all are
+    /// stored.
     pub fn push(&mut self, what: T, mut out: impl FnMut(T)) {
         if self.waiting.is_empty() {
             out(what);
@@ -219,17 +220,17 @@ impl<T> Barrier<T> {
         self.waiting.push_back(Item { what, is_fact });
     }
 
-    /// A fact, or what carries it. It goes out when it is stored.
+    /// Adds a fact, or an item that carries one. It is released when it is stored.
     pub fn push_fact(&mut self, what: T) {
         let is_fact = true;
         self.waiting.push_back(Item { what, is_fact });
         self.pushed += 1;
     }
 
-    /// Hands `store` every fact that it was not handed yet, in order. Returns the mark for
-    /// [`stored`](Self::stored); `None` if there was none.
+    /// Passes to `store` every fact that was not passed yet, in order. Returns the mark for
+    /// [`stored`](Self::stored); `None` if there was no such fact.
     ///
-    /// Takes time in proportion to what is new.
+    /// O(new facts).
     pub fn write(&mut self, mut store: impl FnMut(&T)) -> Option<Mark> {
         let mut some = false;
         for item in self.waiting.range(self.handed..) {
@@ -243,9 +244,9 @@ impl<T> Barrier<T> {
         some.then_some(Mark(self.pushed))
     }
 
-    /// All facts up to `mark` are safe: lets out what waited for them, in order. A mark that is
-    /// older than another one changes nothing. A fact that no [`write`](Self::write) handed out is
-    /// not stored, whatever the mark says: after [`last`](Self::last), such facts wait on.
+    /// All facts up to `mark` are safe: releases the items that waited for them, in order. A mark
+    /// that is older than another one changes nothing. A fact that no [`write`](Self::write) has
+    /// passed on is not stored, whatever the mark: after [`last`](Self::last), such facts wait on.
     pub fn stored(&mut self, mark: Mark, mut out: impl FnMut(T)) {
         debug_assert!(mark.0 <= self.pushed, "a mark of another barrier");
         let safe = mark.0.min(self.written);
@@ -260,37 +261,37 @@ impl<T> Barrier<T> {
         }
     }
 
-    /// What storage was handed and did not store is lost: the next [`write`](Self::write) hands it
-    /// all out again. A host whose storage may have kept a part of it writes it in a new place, or
-    /// lets the later of two equal facts count.
+    /// Reports that storage lost everything that it was given and did not store: the next
+    /// [`write`](Self::write) passes all of it again. A host whose storage may have kept a part of
+    /// it writes it in a new place, or lets the later of two equal facts count.
     ///
-    /// Storage that cannot tell what it kept is not to be asked again. Then the host stops:
-    /// whatever waits here has not happened, as in a crash.
+    /// Storage that cannot report which part it kept must not be used again. Then the host stops:
+    /// the items that wait here have not happened, as in a crash.
     pub const fn failed(&mut self) {
         self.handed = 0;
         // A mark of that write, reported late, lets nothing out.
         self.written = self.stored;
     }
 
-    /// The mark of the last fact so far.
+    /// The mark of the last fact.
     #[must_use]
     pub const fn last(&self) -> Mark {
         Mark(self.pushed)
     }
 
-    /// Whether all facts up to `mark` are stored.
+    /// Returns true if all facts up to `mark` are stored.
     #[must_use]
     pub const fn is_stored(&self, mark: Mark) -> bool {
         mark.0 <= self.stored
     }
 
-    /// How many wait, facts included.
+    /// The number of waiting items, facts included.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// How many facts are not stored.
+    /// The number of facts that are not stored.
     #[must_use]
     pub const fn unstored(&self) -> u64 {
         self.pushed - self.stored
@@ -298,7 +299,8 @@ impl<T> Barrier<T> {
 }
 
 impl<M: Durable> Barrier<Effect<M>> {
-    /// Takes an effect of a step: `out` gets it at once if no fact before it waits, and it is none.
+    /// Adds an effect of a step. It is released to `out` at once if it is no fact and no fact
+    /// before it waits.
     pub fn take(&mut self, effect: Effect<M>, out: impl FnMut(Effect<M>)) {
         if fact(&effect).is_some() {
             self.push_fact(effect);
@@ -307,7 +309,8 @@ impl<M: Durable> Barrier<Effect<M>> {
         }
     }
 
-    /// Hands `store` every fact that it was not handed yet, in order: as [`write`](Self::write).
+    /// Passes to `store` every fact that was not passed yet, in order, as [`write`](Self::write)
+    /// does.
     pub fn write_facts(&mut self, mut store: impl FnMut(&M::Fact)) -> Option<Mark> {
         self.write(|effect| {
             if let Some(fact) = fact(effect) {

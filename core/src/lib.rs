@@ -1,31 +1,33 @@
 //! The contract of the Selvedge crates: protocols as pure state machines, and how a host runs
 //! them.
 //!
-//! A [`Machine`] does no I/O. A host feeds it messages, ticks, membership changes and commands
-//! ([`Input`]) and carries out what comes back ([`Effect`]). The [`Driver`] keeps the machine's
-//! timers and buffers, so that a host has three duties only: step, expire, carry out.
+//! A [`Machine`] does no I/O. A host passes it messages, ticks, membership changes and commands
+//! ([`Input`]) and carries out the resulting effects ([`Effect`]). The [`Driver`] keeps the
+//! machine's timers and buffers, so that a host has three duties only: step, expire, carry out.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
 //! | the same inputs, times and choices give the same effects, byte for byte, on every platform | the machine keeps the rules below |
-//! | a refused input changes nothing and has no effect | the machine keeps its word; debug builds of [`Driver`] check it |
+//! | a refused input changes nothing and has no effect | the machine keeps the rules below; debug builds of [`Driver`] check this one |
 //! | no timer is lost, doubled or early; time never steps back | the host calls [`Driver::expire`] when [`Driver::deadline`] has come |
-//! | effects are handed over in order, none is lost | the host's closure does not panic |
+//! | effects are handed to the host in order, and none is lost | the host's closure does not panic |
 //! | a step allocates nothing in steady state | the machine does not; no more timers are armed than at one moment before |
 //!
 //! # Rules for machines
 //!
-//! - No clock, no generator, no I/O: time and chance come from the [`Context`].
-//! - No absolute time in the state: arm a timer instead. What is not state is [`Untracked`].
+//! - No clock, no random generator, no I/O: time and random choices come from the [`Context`].
+//! - No absolute time in the state: arm a timer instead. A value that is not part of the state is
+//!   [`Untracked`].
 //! - A choice is made among its outcomes ([`Context::below`], [`Context::chance`],
 //!   [`Context::weighted`]), never from random bits: so a checker can explore every outcome.
 //! - Check first, change later: an `Err` must leave everything as it was.
 //! - Every collection that a peer can grow has a limit ([`BoundedMap`], [`BoundedQueue`]) and a
-//!   counter for what was refused.
-//! - What must survive a crash is an event, before the effects that depend on it: a fact
-//!   ([`durable`]). The host stores it before it carries these out; the machine waits for nothing.
+//!   counter of refused entries.
+//! - Data that must survive a crash is a fact ([`durable`]): an event that the machine emits before
+//!   the effects that depend on it. The host stores the fact before it carries out these effects;
+//!   the machine waits for nothing.
 //!
 //! # A machine, and a host for it
 //!

@@ -7,23 +7,23 @@ use crate::{Context, Delta, Member};
 
 /// A protocol as a pure state machine.
 ///
-/// It does nothing by itself: a host feeds it [`Input`]s and carries out the [`Effect`]s it put
-/// into the outbox of its [`Context`]. The same inputs, times and choices give the same effects,
-/// on every platform.
+/// It does nothing by itself: a host passes it [`Input`]s and carries out the [`Effect`]s that it
+/// puts into the outbox of its [`Context`]. The same inputs, times and choices give the same
+/// effects, on every platform.
 ///
-/// The state holds no absolute time: timers are tags, and the [`Driver`](crate::Driver) knows when
-/// each is due. It is compared and hashed by the model checker, so what is not part of the state
-/// (counters, reused buffers) is wrapped in [`Untracked`](crate::Untracked).
+/// The state holds no absolute time: timers are tags, and the [`Driver`](crate::Driver) knows the
+/// due time of each. The model checker compares and hashes the state, so a value that is not part
+/// of it (a counter, a reused buffer) is wrapped in [`Untracked`](crate::Untracked).
 pub trait Machine: Clone + Eq + Hash + Debug {
-    /// What peers exchange.
+    /// The messages between peers.
     type Message: Clone + Eq + Ord + Hash + Debug;
     /// Tags of the timers that it arms; at most one timer a tag is armed at a time.
     type Timer: Copy + Ord + Hash + Debug;
-    /// What the application asks.
+    /// The commands of the application.
     type Command: Clone + Eq + Hash + Debug;
-    /// What the application is told.
+    /// The events for the application.
     type Event: Clone + Eq + Hash + Debug;
-    /// Why an input was refused: a bad command, or a peer that misbehaves.
+    /// The reason why an input was refused: a bad command, or a peer that misbehaves.
     type Reject: Clone + Eq + Debug;
 
     /// Takes one step.
@@ -37,41 +37,41 @@ pub trait Machine: Clone + Eq + Hash + Debug {
     ) -> Result<(), Self::Reject>;
 }
 
-/// What can happen to a machine.
+/// An input of a machine.
 #[derive(Debug)]
 pub enum Input<M: Machine> {
     /// A peer's message arrived. The host names its sender, as authentic as its transport is.
     Message {
-        /// The sender, in which life.
+        /// The sender and its life.
         from: Member,
-        /// What it said.
+        /// The content.
         message: M::Message,
     },
     /// An armed timer is due, and is no longer armed.
     Tick(M::Timer),
     /// The membership service learned something.
     Membership(Delta),
-    /// The application asks.
+    /// A command of the application.
     Command(M::Command),
 }
 
-/// What a machine wants done. Hosts carry effects out in the order they come.
+/// An effect that a machine asks its host for. Hosts carry effects out in the order they come.
 #[derive(Debug)]
 pub enum Effect<M: Machine> {
     /// Send to one peer, best effort.
     Send {
         /// The receiver.
         to: Member,
-        /// What to send.
+        /// The content.
         message: M::Message,
     },
     /// Send to all nodes that can be reached at once, best effort. A host without multicast sends
     /// to each member.
     Multicast {
-        /// What to send.
+        /// The content.
         message: M::Message,
     },
-    /// Tell the application.
+    /// Report to the application.
     Event(M::Event),
 }
 

@@ -1,4 +1,4 @@
-//! The members of a mesh: identifiers, lives of a node, and what is learned about them.
+//! The members of a mesh: identifiers, lives of a node, and the news about them.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -14,11 +14,11 @@ use crate::Span;
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct NodeId(pub u64);
 
-/// One life of a node: it changes when, and only when, the node restarts and forgets.
+/// The number of a node's life: it changes when, and only when, the node restarts and forgets.
 ///
 /// Incarnations are compared by serial number arithmetic (RFC 1982), so they may wrap:
-/// [`newer_than`](Self::newer_than) holds while two lives are less than 2^31 apart. That is why
-/// there is no `<` on this type.
+/// [`newer_than`](Self::newer_than) holds while two lives are less than 2^31 apart. That order is
+/// not transitive, so this type has no `<`.
 ///
 /// ```
 /// use selvedge_core::Incarnation;
@@ -31,16 +31,16 @@ pub struct NodeId(pub u64);
 pub struct Incarnation(pub u32);
 
 impl Incarnation {
-    /// How long one number lasts in [`from_clock`](Self::from_clock): 1/16 s.
+    /// The duration of one number in [`from_clock`](Self::from_clock): 1/16 s.
     pub const TICK: Span = Span::micros(62_500);
 
-    /// The life of a node that starts so long after 1970 by its clock, and how long the node waits
-    /// before it sends anything under that life: up to one [`TICK`](Self::TICK), and up to two
-    /// where the number would be 0.
+    /// The life of a node that starts at this time since 1970 by its clock, and the time that the
+    /// node waits before it sends anything under that life: up to one [`TICK`](Self::TICK), and up
+    /// to two where the number would be 0.
     ///
-    /// No life from a clock is 0: that is the first one of nodes that count, and the one in which a
-    /// replicated group names its founders, whatever theirs are. Numbers come round to it every 8.5
-    /// years.
+    /// No life from a clock is 0: nodes that count their lives begin with 0, and a replicated group
+    /// names its founders in life 0, whatever their actual lives are. The number wraps to 0 every
+    /// 8.5 years.
     ///
     /// A life begins when the tick before its number ends. So a node that starts after the end of
     /// this life draws a later number, however soon that is: in the same second, or millisecond.
@@ -57,7 +57,7 @@ impl Incarnation {
     /// let start = Span::secs(1_800_000_000);
     /// let (first, wait) = Incarnation::from_clock(start);
     /// assert_eq!(wait, Incarnation::TICK);
-    /// // It begins, is killed a microsecond later, and the node starts again at once.
+    /// // That life begins, is killed a microsecond later, and the node starts again at once.
     /// let (second, _) = Incarnation::from_clock(start + wait + Span::micros(1));
     /// assert!(second.newer_than(first));
     /// ```
@@ -82,14 +82,14 @@ impl Incarnation {
         Self(self.0.wrapping_add(1))
     }
 
-    /// Whether this life began after `other`.
+    /// Returns true if this life began after `other`.
     #[must_use]
     pub const fn newer_than(self, other: Self) -> bool {
         serial_newer(self.0, other.0)
     }
 }
 
-/// Serial number comparison (RFC 1982) of two 32-bit counters that may wrap.
+/// Compares two 32-bit counters that may wrap, by serial number arithmetic (RFC 1982).
 #[must_use]
 pub const fn serial_newer(a: u32, b: u32) -> bool {
     let ahead = a.wrapping_sub(b);
@@ -98,15 +98,15 @@ pub const fn serial_newer(a: u32, b: u32) -> bool {
 
 /// One life of one node: the identity that every protocol uses.
 ///
-/// Two values with one id and different incarnations are different members: what the former
-/// promised, the latter does not remember.
+/// Two values with one id and different incarnations are different members: the later life does not
+/// remember the promises of the earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Member {
     /// The node.
     pub id: NodeId,
-    /// Which of its lives.
+    /// The life of the node.
     pub incarnation: Incarnation,
 }
 
@@ -120,15 +120,15 @@ impl Member {
         }
     }
 
-    /// Whether this is a later life of the same node.
+    /// Returns true if this is a later life of the same node.
     #[must_use]
     pub fn supersedes(self, other: Self) -> bool {
         self.id == other.id && self.incarnation.newer_than(other.incarnation)
     }
 }
 
-/// Storage order, for sorted collections: by id, then by the incarnation's bare number. It says
-/// nothing about age; for that there is [`Member::supersedes`].
+/// Storage order, for sorted collections: by id, then by the incarnation's bare number. It is not
+/// an order by age; for that use [`Member::supersedes`].
 impl Ord for Member {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.id, self.incarnation.0).cmp(&(other.id, other.incarnation.0))
@@ -171,31 +171,31 @@ impl fmt::Display for Member {
     }
 }
 
-/// What the membership service learned about one member.
+/// News from the membership service about one member.
 ///
 /// Protocols must stay safe when `Suspected` and `Failed` are wrong, in any order, at any moment.
-/// Only `Left` and `Confirmed` are certain. The end of a life is reported even where its
-/// beginning never was: a protocol may have heard from that life.
+/// Only `Left` and `Confirmed` are certain. The end of a life is reported even if its beginning was
+/// not: a protocol may have received messages from that life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Delta {
-    /// It is here, and was not on the list.
+    /// It is present, and was not on the list.
     Joined(Member),
     /// It may have failed; it has time to refute.
     Suspected(Member),
-    /// It was suspected or declared failed, and said that it is alive.
+    /// It was suspected or declared failed, and reported that it is alive.
     Refuted(Member),
     /// It was declared failed. It may be alive.
     Failed(Member),
-    /// It said good-bye. This life never comes back.
+    /// It announced that it leaves. This life never comes back.
     Left(Member),
-    /// This life is certainly over: a newer incarnation was seen, or an operator said so.
+    /// This life is certainly over: a newer incarnation was seen, or an operator confirmed its end.
     Confirmed(Member),
 }
 
 impl Delta {
-    /// The member that it is about.
+    /// The subject of the news.
     #[must_use]
     pub const fn member(self) -> Member {
         match self {
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// A node starts, and starts again so long after that life has begun.
+    /// Checks a node that starts, and starts again at this time after that life has begun.
     fn check_next(start: Span, later: Span) -> Result<(), TestCaseError> {
         let (life, wait) = Incarnation::from_clock(start);
         let most = match life == Incarnation(1) {

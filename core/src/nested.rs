@@ -8,9 +8,9 @@ use crate::{Context, Effect, Input, Machine, Outbox};
 
 /// An inner machine inside an outer one.
 ///
-/// What the inner machine wants is translated into the outer one's effects as soon as its step is
-/// over, in order, through a buffer that is reused: no allocation in steady state. The outer
-/// machine decides what becomes of the inner one's events.
+/// The effects of the inner machine are translated into effects of the outer one as soon as its
+/// step is over, in order, through a buffer that is reused: no allocation in steady state. The
+/// outer machine decides how to handle the events of the inner one.
 ///
 /// ```
 /// # use selvedge_core::{Context, Input, Machine, Nested, Span};
@@ -129,10 +129,10 @@ impl<I: Machine> Nested<I> {
 }
 
 impl<I: Durable> Nested<I> {
-    /// Takes in a fact of the inner machine, as part of the outer one's [`fold`](Durable::fold).
+    /// Applies a fact of the inner machine, as part of the outer one's [`fold`](Durable::fold).
     ///
     /// # Errors
-    /// As the inner machine's.
+    /// The error of the inner machine.
     pub fn fold(&mut self, fact: &I::Fact) -> Result<(), I::Damage> {
         self.machine.fold(fact)
     }

@@ -1,24 +1,24 @@
-//! What was asked and is not answered.
+//! Requests that wait for an answer.
 
 // One question, and not the set of nodes around it, because these sets differ: an election counts nodes
 // that have answered as votes, a lease has several renewals open and repeats none, and Camera counts copies
 // for each node.
 
-/// A question that is not answered, and how often it was asked again.
+/// A question that waits for its answer, with the number of times it was asked again.
 ///
-/// The question tells an answer to it from an answer to an earlier one: a ballot, the place where
-/// the next part of a list begins, the number of a renewal. Which nodes are asked, and when
-/// an answer is overdue, is the protocol's: it arms one timer for all that it asked, and asks
-/// [`again`](Self::again) when that ticks.
+/// `T` identifies the question, so that an answer to it differs from an answer to an earlier
+/// question: a ballot, the place where the next part of a list begins, the number of a renewal. The
+/// protocol knows which nodes it asked and when an answer is overdue: it arms one timer for all its
+/// questions, and calls [`again`](Self::again) when that ticks.
 ///
 /// ```
 /// use selvedge_core::Pending;
 ///
 /// let mut part = Pending::new(0_u64);
-/// // Nothing came. It is asked once more, and then given up.
+/// // No answer came. The question is asked once more, and then given up.
 /// assert!(part.again(1));
 /// assert!(!part.again(1));
-/// // The first part comes all the same, and the next one is asked for.
+/// // The first part arrives after all, and the next one is asked for.
 /// assert!(part.is_answered_by(&0));
 /// part.ask(700);
 /// assert!(!part.is_answered_by(&0), "it came twice");
@@ -31,7 +31,7 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Asked for the first time.
+    /// A question that is asked for the first time.
     #[must_use]
     pub const fn new(question: T) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl<T> Pending<T> {
         *self = Self::new(question);
     }
 
-    /// Whether to ask again what is overdue: no more than `limit` times. Counts that.
+    /// Counts an overdue question. Returns true if it is to be asked again: `limit` times at most.
     pub const fn again(&mut self, limit: u8) -> bool {
         let may = self.repeats < limit;
         if may {
@@ -54,12 +54,12 @@ impl<T> Pending<T> {
         may
     }
 
-    /// There was a sign of life: the question may be asked again as often as at first.
+    /// Notes a sign of life: the question may be asked again as often as at first.
     pub const fn renew(&mut self) {
         self.repeats = 0;
     }
 
-    /// What was asked.
+    /// The question.
     #[must_use]
     pub const fn question(&self) -> &T {
         &self.question
@@ -67,7 +67,7 @@ impl<T> Pending<T> {
 }
 
 impl<T: PartialEq> Pending<T> {
-    /// Whether an answer to `question` answers this, and not an earlier question.
+    /// Returns true if an answer to `question` answers this question, and not an earlier one.
     #[must_use]
     pub fn is_answered_by(&self, question: &T) -> bool {
         self.question == *question

@@ -1,10 +1,10 @@
-//! Which rules of a paper a machine follows instead of Selvedge's.
+//! Rules of a paper that a machine can follow instead of Selvedge's.
 
 /// Defines `Rules`: a set of the variants of `Published`, with one question for each rule.
 ///
 /// For a protocol crate with an enum `Published`, of at most 32 variants and `repr(u8)`, that
 /// exists with its feature `check`. Without the feature the set is empty and takes no room, and
-/// each answer is a constant no, so that the published rules cost nothing.
+/// each answer is a constant `false`, so that the published rules cost nothing.
 ///
 /// ```
 /// # #![allow(unexpected_cfgs)]
@@ -25,7 +25,7 @@
 #[macro_export]
 macro_rules! published_rules {
     ($($name:ident $rule:ident)*) => {
-        /// Which rules a machine follows: without the feature `check`, always Selvedge's.
+        /// The published rules that a machine follows: without the feature `check`, none.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
         pub(crate) struct Rules {
             #[cfg(feature = "check")]

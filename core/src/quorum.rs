@@ -1,4 +1,4 @@
-//! Quorums: how many votes decide, the nodes that may vote, and what their votes say.
+//! Quorums: the electors, the number of votes that decide, and the result of the votes.
 //!
 //! Two decisions of one [`Electorate`] share a voter, as long as its [`Quorum`]
 //! [intersects](Quorum::intersects). So that this also holds while the electorate changes, it is
@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
-/// How many of a number of electors decide.
+/// The number of electors that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Quorum {
@@ -60,7 +60,7 @@ impl Quorum {
         Some(needed)
     }
 
-    /// Whether this many votes decide among `electors`.
+    /// Returns true if this many votes decide among `electors`.
     #[must_use]
     pub const fn is_reached(self, votes: usize, electors: usize) -> bool {
         match self.needed(electors) {
@@ -69,7 +69,8 @@ impl Quorum {
         }
     }
 
-    /// Whether any two quorums of this many electors share one. Always for a majority.
+    /// Returns true if any two quorums of this many electors share an elector. Always so for a
+    /// majority.
     #[must_use]
     pub const fn intersects(self, electors: usize) -> bool {
         match self.needed(electors) {
@@ -79,8 +80,9 @@ impl Quorum {
     }
 }
 
-/// The nodes that may vote, and how many of them decide. `K` is a [`NodeId`](crate::NodeId) where a
-/// node remembers its votes in its next life, and a [`Member`](crate::Member) where it does not.
+/// The nodes that may vote, and the number of them that decide. `K` is a [`NodeId`](crate::NodeId)
+/// where a node remembers its votes in its next life, and a [`Member`](crate::Member) where it does
+/// not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Electorate<K> {
     quorum: Quorum,
@@ -91,7 +93,7 @@ pub struct Electorate<K> {
 }
 
 impl<K: Ord> Electorate<K> {
-    /// These electors. One that is named twice counts once. O(n log n).
+    /// An electorate of these electors. A repeated elector counts once. O(n log n).
     #[must_use]
     pub fn new(quorum: Quorum, electors: impl IntoIterator<Item = K>) -> Self {
         Self {
@@ -101,13 +103,13 @@ impl<K: Ord> Electorate<K> {
         }
     }
 
-    /// From now on a quorum of the present electors and one of `next` are needed. Takes the place
-    /// of a change that was begun before. O(n log n).
+    /// Begins a change: from now on a decision needs a quorum of the present electors and one of
+    /// `next`. This replaces a change that was begun before. O(n log n).
     pub fn begin_change(&mut self, next: impl IntoIterator<Item = K>) {
         self.next = Some(in_order(next));
     }
 
-    /// The next electors are the present ones. Nothing happens where no change was begun.
+    /// Makes the next electors the present ones. Nothing happens if no change was begun.
     ///
     /// A protocol calls this once a joint quorum has decided the change.
     pub fn finish_change(&mut self) {
@@ -116,19 +118,19 @@ impl<K: Ord> Electorate<K> {
         }
     }
 
-    /// The present electors alone count again. A protocol calls this when the change did not come
-    /// about, which a quorum of the present electors must have decided.
+    /// Gives the change up: the present electors alone count again. A protocol calls this when a
+    /// quorum of the present electors has decided against the change.
     pub fn give_up_change(&mut self) {
         self.next = None;
     }
 
-    /// Whether a change is under way.
+    /// Returns true while a change is under way.
     #[must_use]
     pub const fn is_joint(&self) -> bool {
         self.next.is_some()
     }
 
-    /// How many of them decide.
+    /// The number of electors that decide.
     #[must_use]
     pub const fn quorum(&self) -> Quorum {
         self.quorum
@@ -146,14 +148,14 @@ impl<K: Ord> Electorate<K> {
         self.next.as_deref()
     }
 
-    /// Whether this node may vote, now or in the electorate to come. O(log n).
+    /// Returns true if this node may vote, now or in the next electorate. O(log n).
     #[must_use]
     pub fn contains(&self, elector: &K) -> bool {
         let is_in = |electors: &[K]| electors.binary_search(elector).is_ok();
         self.parts().any(is_in)
     }
 
-    /// What follows when each elector is for it, against it, or undecided (`None`). O(n), and
+    /// The result when each elector is for it, against it, or undecided (`None`). O(n), and
     /// allocates nothing.
     #[must_use]
     pub fn tally(&self, vote: impl Fn(&K) -> Option<bool>) -> Tally {
@@ -174,7 +176,7 @@ impl<K: Ord> Electorate<K> {
                 Tally::Lost
             }
         };
-        // What is lost in one part is lost, and what is won has to be won in both.
+        // A decision that is lost in one part is lost, and it has to be won in both.
         self.parts().map(of).max().unwrap_or(Tally::Lost)
     }
 
@@ -191,29 +193,29 @@ fn in_order<K: Ord>(electors: impl IntoIterator<Item = K>) -> Vec<K> {
     electors
 }
 
-/// What the votes so far say. Ordered: of two parts of an electorate the larger one holds.
+/// The result of the votes that are cast. Of two parts of an electorate, the greater result holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tally {
-    /// A quorum is for it, whatever comes.
+    /// A quorum is for it; missing votes cannot change that.
     Won,
-    /// What comes decides.
+    /// The missing votes decide.
     Pending,
-    /// No quorum will be for it, whatever comes.
+    /// No quorum can be for it any more, whatever the missing votes.
     Lost,
 }
 
-/// The node is no elector.
+/// The error of a vote by a node that is no elector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
     "the vote came from a node that is not an elector: count it, or learn of the new electorate"
 )]
 pub struct NoElector;
 
-/// One vote of each elector. At most as many are kept as there are electors, as long as these do
-/// not change; after a change [`retain_electors`](Self::retain_electors) makes it so again.
+/// The votes, one for each elector. There are at most as many votes as electors while the electors
+/// do not change; after a change [`retain_electors`](Self::retain_electors) restores that.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Votes<K, V> {
-    /// In order of voters.
+    /// In the order of voters.
     cast: Vec<(K, V)>,
 }
 
@@ -224,20 +226,20 @@ impl<K, V> Default for Votes<K, V> {
 }
 
 impl<K, V> Votes<K, V> {
-    /// None yet.
+    /// An empty set of votes.
     #[must_use]
     pub const fn new() -> Self {
         Self { cast: Vec::new() }
     }
 
-    /// The votes, in order of voters.
+    /// The votes, in the order of voters.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.cast.iter().map(|(voter, vote)| (voter, vote))
     }
 }
 
 impl<K: Ord, V> Votes<K, V> {
-    /// Takes a vote. The first vote of an elector counts: returns whether this was it. Moves the
+    /// Adds a vote. The first vote of an elector counts: returns true if this was it. Moves the
     /// votes behind it.
     ///
     /// # Errors
@@ -253,9 +255,9 @@ impl<K: Ord, V> Votes<K, V> {
         Ok(place.is_err())
     }
 
-    /// Takes a vote for all values up to this one, for example how much of a log a node has stored.
-    /// The highest vote of an elector counts: returns whether this was it. Moves the votes behind
-    /// it.
+    /// Adds a vote for all values up to this one, for example the length of the log that a node has
+    /// stored. The highest vote of an elector counts: returns true if this was it. Moves the votes
+    /// behind it.
     ///
     /// # Errors
     /// [`NoElector`]; nothing changed.
@@ -283,22 +285,22 @@ impl<K: Ord, V> Votes<K, V> {
         self.cast.get(at).map(|(_, vote)| vote)
     }
 
-    /// Drops the votes of nodes that are electors no more. They do not count, but a node that
-    /// becomes an elector again has its vote back while it is kept, and votes anew once it is
-    /// dropped.
+    /// Drops the votes of nodes that are no electors any more. Such votes do not count, but a node
+    /// that becomes an elector again has its old vote while that is kept, and votes again once it
+    /// is dropped.
     pub fn retain_electors(&mut self, all: &Electorate<K>) {
         self.cast.retain(|(voter, _)| all.contains(voter));
     }
 
-    /// What the votes say, where `is_for` says which ones are for it. O(n log n), and allocates
-    /// nothing.
+    /// The result of the votes, where `is_for` returns true for a vote in favour. O(n log n), and
+    /// allocates nothing.
     #[must_use]
     pub fn tally(&self, all: &Electorate<K>, is_for: impl Fn(&V) -> bool) -> Tally {
         all.tally(|voter| self.get(voter).map(&is_for))
     }
 
-    /// The highest value that a quorum has reached, where a vote for a value is one for all lower
-    /// values too. `None` where no quorum has voted. O(n^2 log n), and allocates nothing.
+    /// The highest value that a quorum has reached, where a vote for a value is also one for all
+    /// lower values. `None` where no quorum has voted. O(n^2 log n), and allocates nothing.
     #[must_use]
     pub fn agreed(&self, all: &Electorate<K>) -> Option<&V>
     where

@@ -1,12 +1,13 @@
-//! The nodes that are known: in which life, with which standing.
+//! The known nodes, each with its latest life and its standing.
 //!
-//! A [`Roster`] is what a protocol makes of the [`Delta`]s that it learns and of the members that
-//! it meets in messages. It keeps the latest life of each node, and of that life what the protocol
-//! wants to keep (`T`). It is bounded, and says which node it forgets for another one.
+//! A protocol builds a [`Roster`] from the [`Delta`]s that it learns and from the members that it
+//! meets in messages. The roster keeps the latest life of each node, and a value `T` of the
+//! protocol for that life. It is bounded, and returns the node that it forgets to make room for
+//! another one.
 //!
-//! A node that is forgotten is a stranger when it is heard of again, also where its life was over.
-//! So a protocol says which nodes it [needs](Roster::make_room_for), and what else it keeps of a
-//! node goes with the node.
+//! A node that is forgotten is a stranger when a message or a delta names it again, even if its
+//! life was over. So a protocol names the nodes that it [needs](Roster::make_room_for); the value
+//! of a node is forgotten with the node.
 
 use alloc::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use crate::{BoundedMap, Delta, Full, Incarnation, Member, NodeId};
 /// The standing of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
-    /// Alive, as far as is known, and not on the membership list.
+    /// Alive, as far as this node knows, and not on the membership list.
     Met,
     /// On the membership list.
     Listed,
@@ -28,7 +29,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The standing that follows from a delta. `None` for a suspicion, which changes none.
+    /// The standing after a delta. `None` for a suspicion, which changes no standing.
     #[must_use]
     pub const fn after(delta: Delta) -> Option<Self> {
         match delta {
@@ -40,12 +41,12 @@ impl Standing {
     }
 }
 
-/// The membership service says that the present life of this node is over.
+/// The error of a membership delta that ends the present life of this node itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("{0:?} is about this node itself: pass only deltas about other nodes")]
 pub struct OwnEnd(pub Delta);
 
-/// The latest life of each node that is known.
+/// The latest life of each known node.
 ///
 /// To look a node up takes O(log n). A change moves the entries behind it; a node that leaves the
 /// list, ends or is [forgotten](Self::forget) takes O(n).
@@ -70,9 +71,9 @@ pub struct Roster<T> {
     me: Member,
     room: Room,
     listed: BoundedMap<NodeId, Life<T>>,
-    /// All others that are known.
+    /// All other known nodes.
     apart: BoundedMap<NodeId, (Standing, Life<T>)>,
-    /// Those of `apart` that are forgotten in the order of the last news, oldest first.
+    /// The nodes of `apart` that are forgotten in the order of the last news, oldest first.
     turn: VecDeque<NodeId>,
 }
 
@@ -83,7 +84,8 @@ enum Room {
 }
 
 impl Room {
-    /// Whether a node of this standing is forgotten in the order of the last news, and not by id.
+    /// Returns true if a node of this standing is forgotten in the order of the last news, and not
+    /// by id.
     const fn takes_turns(self, standing: Standing) -> bool {
         match standing {
             Standing::Listed => false,
@@ -100,19 +102,19 @@ struct Life<T> {
 }
 
 impl<T: Default> Roster<T> {
-    /// For at most `limit` nodes, listed or not. Nodes on the list are never forgotten. Of the
-    /// others these go first: the life that ended first; or else a node that was only met; or else
-    /// one that failed, because membership does not repeat a failure. Of the met and of the failed
-    /// nodes the one with the lowest id goes first.
+    /// A roster for at most `limit` nodes, listed or not. Nodes on the list are never forgotten. Of
+    /// the others, the roster forgets first the life that ended first; if none has ended, a node
+    /// that was only met; or else a node that failed, because membership does not repeat a failure.
+    /// Of the met and of the failed nodes the one with the lowest id is forgotten first.
     #[must_use]
     pub const fn shared(me: Member, limit: usize) -> Self {
         Self::with_room(me, Room::Shared { limit }, limit, limit)
     }
 
-    /// For at most `places` nodes on the list, and `apart` nodes beside it. No node on the list is
-    /// forgotten, and none beside it makes way for the list. Of the nodes beside it, those that are
-    /// gone, failed or over, go first, and then those that were met. Of these the one of which
-    /// nothing new was said for longest goes first.
+    /// A roster for at most `places` nodes on the list, and `apart` nodes beside it. No node on the
+    /// list is forgotten, and no node beside it is forgotten to make room on the list. Of the nodes
+    /// beside it, failed nodes and ended lives are forgotten first, then met nodes; among equals,
+    /// the node without news for the longest time.
     #[must_use]
     pub const fn split(me: Member, places: usize, apart: usize) -> Self {
         Self::with_room(me, Room::Split, places, apart)
@@ -128,16 +130,16 @@ impl<T: Default> Roster<T> {
         }
     }
 
-    /// Takes note of a delta: makes room for its subject, and sets its standing. Returns the life
-    /// that was forgotten for it. A suspicion changes nothing, nor does what is said of a life of
-    /// this node or of a life that is over. O(n log n) where a node is forgotten.
+    /// Applies a delta: makes room for its subject, and sets its standing. Returns the life that
+    /// was forgotten for it. A suspicion changes nothing, nor does a delta about a life of this
+    /// node or about a life that is over. O(n log n) where a node is forgotten.
     ///
     /// Where there is no room beside the list at all, a node that leaves the list is forgotten, and
     /// no end is remembered.
     ///
     /// # Errors
-    /// [`Full`] where there is no room, and no node that is not `needed` can be forgotten. Nothing
-    /// changed.
+    /// [`Full`] where the roster is full, and no node that is not `needed` can be forgotten.
+    /// Nothing changed.
     pub fn learn(
         &mut self,
         delta: Delta,
@@ -159,8 +161,8 @@ impl<T: Default> Roster<T> {
         Ok(forgotten)
     }
 
-    /// Takes note of a life that was met, for example in a message. Returns the former life of its
-    /// node, if it has just come to its end.
+    /// Records a life that was met, for example in a message. Returns the former life of its node
+    /// if that has ended by this.
     ///
     /// # Errors
     /// [`Full`] when there is [no room](Self::make_room_for): the node is new, or its former life
@@ -175,11 +177,11 @@ impl<T: Default> Roster<T> {
         Ok(former)
     }
 
-    /// Sets the standing of a life. What is kept of a life begins as the default and goes with it.
-    /// Nothing changes where the life is over, or is one of this node.
+    /// Sets the standing of a life. The value of a new life begins as the default. Nothing changes
+    /// where the life is over, or is a life of this node.
     ///
     /// # Errors
-    /// [`Full`] when there is no room. Nothing changed.
+    /// [`Full`] when the roster is full. Nothing changed.
     pub fn set(&mut self, member: Member, standing: Standing) -> Result<(), Full> {
         if self.is_past(member) || self.standing(member) == Some(standing) {
             return Ok(());
@@ -203,17 +205,17 @@ impl<T: Default> Roster<T> {
 }
 
 impl<T> Roster<T> {
-    /// The member that this node is.
+    /// This node.
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me
     }
 
-    /// What membership said, where it is about another node. `None` where it is about another life
-    /// of this node, which takes no part, or about this life as present.
+    /// A membership delta, if it is about another node. `None` for a delta about another life of
+    /// this node, which takes no part, or about this life as present.
     ///
     /// # Errors
-    /// [`OwnEnd`]: it says that the present life of this node is over.
+    /// [`OwnEnd`]: the delta ends the present life of this node.
     pub fn about_others(&self, delta: Delta) -> Result<Option<Delta>, OwnEnd> {
         let member = delta.member();
         if member.id != self.me.id {
@@ -230,14 +232,13 @@ impl<T> Roster<T> {
         }
     }
 
-    /// Makes sure that a node can be remembered, beside the list where that has its own room. Where
-    /// there is no room, this forgets a node that is neither listed nor `needed`, in the order that
-    /// [`shared`](Self::shared) or [`split`](Self::split) says. Returns the latest life of that
-    /// node. A life of this node, and one that is over, need no room. O(n log n) where a node is
-    /// forgotten.
+    /// Makes sure that a node can be remembered, beside the list where that has its own room. If
+    /// the roster is full, this forgets a node that is neither listed nor `needed`, in the order of
+    /// [`shared`](Self::shared) or [`split`](Self::split), and returns its latest life. A life of
+    /// this node, and a life that is over, need no room. O(n log n) where a node is forgotten.
     ///
     /// # Errors
-    /// [`Full`] when all are listed or needed.
+    /// [`Full`] when all nodes are listed or needed.
     pub fn make_room_for(
         &mut self,
         member: Member,
@@ -252,14 +253,14 @@ impl<T> Roster<T> {
         Ok(Some(leaves))
     }
 
-    /// Whether this life is on the list, has a place there, or is over and needs none.
+    /// Returns true if this life is on the list, has a place there, or is over and needs none.
     #[must_use]
     pub fn has_place_for(&self, member: Member) -> bool {
         self.is_over(member) || self.has_room_for(member, Standing::Listed)
     }
 
-    /// Where the list has its own room: the node that was met and that has waited longest for a
-    /// place, if there is a place. O(n log n) where there is.
+    /// The met node that has waited longest for a place on the list, if the list has its own room
+    /// and a free place. O(n log n) if so.
     #[must_use]
     pub fn next_in_turn(&self) -> Option<Member> {
         if self.listed.len() >= self.listed.limit() {
@@ -274,7 +275,7 @@ impl<T> Roster<T> {
         self.take_out(node);
     }
 
-    /// The latest life of a node that is known, and its standing.
+    /// The latest known life of a node, and its standing.
     #[must_use]
     pub fn latest(&self, node: NodeId) -> Option<(Member, Standing)> {
         let (incarnation, standing) = match self.listed.get(&node) {
@@ -288,27 +289,27 @@ impl<T> Roster<T> {
         Some((Member { id, incarnation }, standing))
     }
 
-    /// The standing of this life. `None` where it is not the latest that is known of its node.
+    /// The standing of this life. `None` where it is not the latest known life of its node.
     #[must_use]
     pub fn standing(&self, member: Member) -> Option<Standing> {
         let (known, standing) = self.latest(member.id)?;
         (known == member).then_some(standing)
     }
 
-    /// Whether this life is on the list.
+    /// Returns true if this life is on the list.
     #[must_use]
     pub fn is_listed(&self, member: Member) -> bool {
         self.standing(member) == Some(Standing::Listed)
     }
 
-    /// Whether this life was declared failed, and nothing else was said of it since.
+    /// Returns true if this life was declared failed, with no other news since.
     #[must_use]
     pub fn is_failed(&self, member: Member) -> bool {
         self.standing(member) == Some(Standing::Failed)
     }
 
-    /// Whether this life has certainly ended: that was said of it, or a later life is known, or it
-    /// is another life of this node.
+    /// Returns true if this life has certainly ended: a delta reported it, or a later life is
+    /// known, or it is another life of this node.
     #[must_use]
     pub fn is_over(&self, member: Member) -> bool {
         if member.id == self.me.id {
@@ -319,13 +320,13 @@ impl<T> Roster<T> {
         })
     }
 
-    /// Whether this life was declared failed, or is over.
+    /// Returns true if this life was declared failed, or is over.
     #[must_use]
     pub fn is_gone(&self, member: Member) -> bool {
         self.is_over(member) || self.is_failed(member)
     }
 
-    /// What is kept of this life.
+    /// The value that is kept for this life.
     #[must_use]
     pub fn get(&self, member: Member) -> Option<&T> {
         let apart = || self.apart.get(&member.id).map(|(_, life)| life);
@@ -333,7 +334,7 @@ impl<T> Roster<T> {
         (life.incarnation == member.incarnation).then_some(&life.kept)
     }
 
-    /// What is kept of this life, to change.
+    /// The value that is kept for this life, mutable.
     pub fn get_mut(&mut self, member: Member) -> Option<&mut T> {
         let apart = &mut self.apart;
         let life = match self.listed.get_mut(&member.id) {
@@ -351,7 +352,7 @@ impl<T> Roster<T> {
         })
     }
 
-    /// How many are on the list. O(1).
+    /// The number of members on the list. O(1).
     #[must_use]
     pub const fn listed_len(&self) -> usize {
         self.listed.len()
@@ -365,28 +366,27 @@ impl<T> Roster<T> {
         Some(Member { id, incarnation })
     }
 
-    /// All that are known: the list by id, then the others in the order in which they are
-    /// forgotten.
+    /// All known nodes: the list by id, then the others in the order in which they are forgotten.
     pub fn iter(&self) -> impl Iterator<Item = (Member, Standing)> + '_ {
         let listed = self.listed().map(|it| (it, Standing::Listed));
         let standing = |it: Member| Some((it, self.standing(it)?));
         listed.chain(self.in_order().filter_map(standing))
     }
 
-    /// How many are known, listed or not. O(1).
+    /// The number of known nodes, listed or not. O(1).
     #[must_use]
     pub const fn len(&self) -> usize {
         self.listed.len() + self.apart.len()
     }
 
-    /// Whether no node is known.
+    /// Returns true if no node is known.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a machine that begins later has to learn, so that it knows the standing of each life
-    /// that membership spoke of. Nodes that were only met are left out. O(n log n).
+    /// The deltas from which a machine that begins later learns the standing of each life in the
+    /// roster. Nodes that were only met are left out. O(n log n).
     pub fn as_deltas(&self) -> impl Iterator<Item = Delta> + '_ {
         self.iter().filter_map(|(member, standing)| match standing {
             Standing::Met => None,
@@ -396,7 +396,7 @@ impl<T> Roster<T> {
         })
     }
 
-    /// Whether nothing that is said of this life is taken: it is over, or a life of this node.
+    /// Returns true if no news about this life is applied: it is over, or a life of this node.
     fn is_past(&self, member: Member) -> bool {
         member.id == self.me.id || self.is_over(member)
     }
@@ -432,12 +432,12 @@ impl<T> Roster<T> {
         all.map(|(member, _)| member)
     }
 
-    /// Those that are forgotten in the order of the last news.
+    /// The nodes that are forgotten in the order of the last news.
     fn turn(&self) -> impl Iterator<Item = (Member, Standing)> + '_ {
         self.turn.iter().filter_map(|&id| self.latest(id))
     }
 
-    /// Those of this standing that are forgotten by id.
+    /// The nodes of this standing that are forgotten by id.
     fn by_id(&self, standing: Standing) -> impl Iterator<Item = (Member, Standing)> + '_ {
         let is_wanted = move |it: &(Member, Standing)| it.1 == standing;
         let takes_turns = self.room.takes_turns(standing);

@@ -1,4 +1,4 @@
-//! Settings of a protocol: numbers with a range, and how they are given.
+//! Settings of a protocol: numbers with a range, and methods that set them.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::Span;
 
-/// A number among the settings, and the range that it must lie in.
+/// A number among the settings, and its range.
 ///
 /// ```
 /// use selvedge_core::settings::{self, Setting};
@@ -23,13 +23,13 @@ use crate::Span;
 pub struct Setting {
     /// The field's name.
     pub name: &'static str,
-    /// What the field holds.
+    /// The value of the field.
     pub value: u64,
-    /// The least that works.
+    /// The smallest value that works.
     pub least: u64,
-    /// The most that works.
+    /// The largest value that works.
     pub most: u64,
-    /// What the numbers count; empty where the name says it.
+    /// The unit of the numbers; empty where the name shows it.
     pub unit: &'static str,
 }
 
@@ -59,14 +59,14 @@ impl Setting {
         self
     }
 
-    /// Whether the number lies in its range.
+    /// Returns true if the value lies in its range.
     #[must_use]
     pub const fn is_within(&self) -> bool {
         self.least <= self.value && self.value <= self.most
     }
 }
 
-/// A setting is outside its range.
+/// The error of a setting outside its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub struct OutOfRange(pub Setting);
 
@@ -89,10 +89,10 @@ impl fmt::Display for OutOfRange {
     }
 }
 
-/// Looks at each setting in turn. O(settings).
+/// Checks each setting in turn. O(settings).
 ///
 /// # Errors
-/// The first that is outside its range.
+/// The first setting that is outside its range.
 pub const fn check(settings: &[Setting]) -> Result<(), OutOfRange> {
     let mut rest = settings;
     while let [setting, others @ ..] = rest {
@@ -112,7 +112,7 @@ pub const fn check(settings: &[Setting]) -> Result<(), OutOfRange> {
 /// ```
 /// #[non_exhaustive]
 /// pub struct Config {
-///     /// How many copies are sent.
+///     /// The number of copies that are sent.
 ///     pub copies: u8,
 /// }
 ///

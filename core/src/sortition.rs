@@ -11,7 +11,7 @@ use crate::NodeId;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rank(pub u128);
 
-/// A hash that ranks nodes, the same on every node that uses the same one.
+/// A hash that ranks nodes, the same on every node with the same hash.
 #[diagnostic::on_unimplemented(
     note = "`Sha256Sortition` ranks with the feature `sha256` of selvedge-core"
 )]
@@ -25,7 +25,7 @@ pub trait Sortition {
 /// id can also choose a low rank by trial.
 ///
 /// It is a [`Sortition`] with the feature `sha256`, which is on by default. The name exists without
-/// it, so that what is generic over the hash has one default in every build.
+/// it, so that a type that is generic over the hash has one default in every build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sha256Sortition;
 

@@ -1,4 +1,4 @@
-//! A number and its giver: what orders tokens, ballots and requests.
+//! Numbers with their giver, which order tokens, ballots and requests.
 
 use crate::wire::{member_len, varint_len};
 use crate::{Member, NodeId};
@@ -6,8 +6,8 @@ use crate::{Member, NodeId};
 /// A number, and the member that gave it. Compared by number, then by giver, so two members never
 /// give the same stamp.
 ///
-/// `By` is a [`Member`] where a life that ends takes its numbers with it, and a [`NodeId`] where a
-/// node stores what it gave and goes on in its next life.
+/// `By` is a [`Member`] where the numbers of a life end with it, and a [`NodeId`] where a node
+/// stores the numbers that it gave and continues in its next life.
 ///
 /// ```
 /// use selvedge_core::{Member, Stamp};

@@ -20,7 +20,7 @@ pub struct Time(pub u64);
 pub struct Span(pub u64);
 
 impl Time {
-    /// The moment a host's clock starts at.
+    /// The start of a host's clock.
     pub const ZERO: Self = Self(0);
 
     /// The moment that lies `since_start` after the start of the host's clock.
@@ -29,7 +29,7 @@ impl Time {
         Self(Span::from(since_start).0)
     }
 
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// The time from `earlier` to this moment; zero when it is not after `earlier`.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -37,22 +37,22 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// A span of zero.
     pub const ZERO: Self = Self(0);
 
-    /// So many microseconds.
+    /// A span in microseconds.
     #[must_use]
     pub const fn micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// So many milliseconds.
+    /// A span in milliseconds.
     #[must_use]
     pub const fn millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// So many seconds.
+    /// A span in seconds.
     #[must_use]
     pub const fn secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000))

@@ -1,4 +1,4 @@
-//! Which timers are armed, and when they are due.
+//! The armed timers and their due times.
 
 mod queue;
 
@@ -11,8 +11,8 @@ use crate::Time;
 /// Armed timers, at most one a tag. Every operation takes O(log n), and moves a few bytes for each
 /// tag behind; timers that are due at one moment come out in the order in which they were armed.
 ///
-/// A timer has a slot, a small number, while it is armed. What is in order lies in the queue, which
-/// knows slots only: a device has its code once for all types of tags.
+/// A timer has a slot, a small number, while it is armed. The queue keeps the order and knows slots
+/// only, so that a device has its code once for all types of tags.
 #[derive(Clone, Debug)]
 pub(crate) struct Timers<T> {
     /// The tag of each slot; a vacant slot keeps its last one.
@@ -67,7 +67,7 @@ impl<T: Copy + Ord> Timers<T> {
         Some(tag)
     }
 
-    /// All, in order of their tags.
+    /// All timers, in the order of their tags.
     pub(crate) fn tags(&self) -> impl Iterator<Item = (T, Time)> + '_ {
         let of_slot = |(slot, at)| Some((*self.tags.get(slot)?, at));
         self.queue.by_tag().filter_map(of_slot)
@@ -120,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// With more timers than the array holds, and with few; against the plainest model.
+        /// Compares with a plain list, with more timers than the array holds and with few.
         #[test]
         fn behaves_like_a_list(
             steps in proptest::collection::vec((0_u8..5, 0_u8..40, 0_u64..30), 0..300),

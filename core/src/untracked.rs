@@ -1,13 +1,14 @@
-//! What a machine carries that is not part of its state.
+//! Values that a machine carries and that are not part of its state.
 
 use core::hash::{Hash, Hasher};
 use core::ops::{Deref, DerefMut};
 
-/// A value that comparison and hashing of a machine pass over: counters and reused buffers.
+/// A value that comparison and hashing of a machine ignore: counters and reused buffers.
 ///
-/// Nothing that decides what a machine does may be in here. A model checker treats two states that
-/// differ only in here as one and visits only the first, so it may report that a property holds
-/// though it breaks behind the second. This is not checked: every "holds" assumes it.
+/// A value that influences what the machine does must not be in here. A model checker treats two
+/// states that differ only in here as one and visits only the first, so it may report that a
+/// property holds though it breaks behind the second. This is not checked: every "holds" assumes
+/// it.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Untracked<T>(pub T);

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 
 use crate::Weights;
 
-/// How many weights, or sums of weights, are summed into one: those of one cache line.
+/// The number of weights, or sums of weights, that are summed into one: as many as a cache line
+/// holds.
 const FAN_OUT: usize = 8;
 
 /// A tree of sums over weights: some 9 bytes an outcome. Reading takes O(1), draw and change take
@@ -42,7 +43,7 @@ impl WeightTree {
         }
     }
 
-    /// Appends an outcome. Says whether the sum still fits; if not, nothing changed.
+    /// Appends an outcome. Returns true if the sum still fits; if not, nothing changed.
     pub fn push(&mut self, weight: u64) -> bool {
         let Some(total) = self.total.checked_add(weight) else {
             return false;
@@ -89,7 +90,7 @@ impl WeightTree {
         Some(weight)
     }
 
-    /// Gives `outcome` another weight. Says whether it exists and the sum still fits; if not,
+    /// Gives `outcome` another weight. Returns true if it exists and the sum still fits; if not,
     /// nothing changed.
     pub fn set(&mut self, outcome: usize, weight: u64) -> bool {
         let Some(place) = self.weights.get_mut(outcome) else {
@@ -183,7 +184,7 @@ mod tests {
                 prop_assert_eq!(tree.total(), list.iter().sum::<u64>());
                 prop_assert_eq!(tree.len(), list.len());
             }
-            // What was pushed and popped leaves no trace.
+            // Weights that were pushed and popped leave no trace.
             let mut fresh = WeightTree::default();
             for &w in &list { fresh.push(w); }
             prop_assert_eq!(&tree, &fresh);

@@ -1,13 +1,12 @@
-//! What hosts put around a message, and how long it becomes.
+//! Frames: the envelope around a message, and the length of both.
 //!
 //! A frame is [`VERSION`], the protocol's kind, and then the [`Envelope`] in postcard's encoding.
-//! Kinds below 128 are those of these crates; the others are free for protocols of yours.
-//! What travels in frames of a kind implements [`Message`]. Messages add up their own lengths with
-//! the functions here, so that a machine that keeps a byte budget needs no encoder; tests compare
-//! both.
+//! Kinds below 128 belong to these crates; the others are free for your own protocols. The content
+//! of frames of a kind implements [`Message`]. Messages add up their own lengths with the functions
+//! here, so that a machine that keeps a byte budget needs no encoder; tests compare both.
 //!
-//! Lists in messages are [`List`]s, which never reserve what a frame only claims to hold. A sender
-//! fits them into a frame through [`Room`].
+//! Lists in messages are [`List`]s, which never reserve memory for a length that a frame only
+//! claims. A sender fits them into a frame through [`Room`].
 
 #[cfg(feature = "serde")]
 pub mod items;
@@ -22,16 +21,16 @@ use crate::Member;
 /// The version of the frame format. Frames of another version are dropped and counted.
 pub const VERSION: u8 = 1;
 
-/// The first byte of a sealed datagram, where a frame in the clear has its version.
+/// The first byte of a sealed datagram, in the place of the version of an unsealed frame.
 pub const SEALED: u8 = 0xA1;
 
-/// How many bytes stand before the envelope: version and kind.
+/// The number of bytes before the envelope: version and kind.
 pub const HEADER_LEN: usize = 2;
 
 /// The longest encoding of a [`Member`]: ten bytes of id and five of incarnation.
 pub const MEMBER_MAX_LEN: usize = 15;
 
-/// What travels in frames of a kind of its own.
+/// The content of frames of one kind.
 pub trait Message {
     /// The kind in the header of these frames.
     const KIND: u8;
@@ -46,7 +45,7 @@ pub trait Message {
 pub struct Envelope<T> {
     /// The sender, in its present life.
     pub from: Member,
-    /// What it says.
+    /// The content.
     pub message: T,
 }
 
@@ -69,7 +68,7 @@ pub fn frame_len(from: Member, message: &impl Message) -> usize {
     HEADER_LEN + member_len(from) + message.encoded_len()
 }
 
-/// The length of a byte string with its length in front.
+/// The length of a byte string, including its length prefix.
 #[must_use]
 pub const fn bytes_len(count: usize) -> usize {
     varint_len(count as u64) + count

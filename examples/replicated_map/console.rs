@@ -1,4 +1,4 @@
-//! What the user asks, and what is printed.
+//! The user's commands, and the printed answers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use selvedge_replica::{Command, Event, Replica};
 
 use crate::map::{Expected, Map, Outcome, Slot, Update, show};
 
-/// What is not answered yet, by the number of the proposal or the read.
+/// A command that is not answered yet, by the number of its proposal or read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Question {
     Update(u64),
@@ -21,12 +21,12 @@ pub(crate) struct Console {
     reads: u64,
     /// Watched keys, with the revision that was printed last.
     watched: BTreeMap<String, u64>,
-    /// To be printed when all that they rest on is stored.
+    /// Lines to print when all facts that they depend on are stored.
     lines: Vec<String>,
 }
 
 impl Console {
-    /// Takes a line. Returns what it asks of the group.
+    /// Takes a line. Returns the command that it has for the group.
     pub(crate) fn ask(
         &mut self,
         line: String,
@@ -63,7 +63,7 @@ impl Console {
                 return None;
             }
             _ => {
-                self.lines.push(format!("{line}: no command: say set KEY VALUE, cas KEY OLD VALUE, get KEY, watch KEY or status"));
+                self.lines.push(format!("{line}: unknown command: use set KEY VALUE, cas KEY OLD VALUE, get KEY, watch KEY or status"));
                 return None;
             }
         };
@@ -130,11 +130,11 @@ impl Console {
         }
     }
 
-    /// All is stored.
+    /// Prints the waiting lines, when all facts are stored.
     pub(crate) fn print(&mut self) {
         let mut out = io::stdout().lock();
         for line in self.lines.drain(..) {
-            writeln!(out, "{line}").ok(); // A reader that is gone ends no member.
+            writeln!(out, "{line}").ok(); // A closed output ends no member.
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The loop: what comes in, what is stored, and what goes out, in this order.
+//! The loop: receive, store, and send, in this order.
 
 use core::convert::Infallible;
 use core::error::Error;
@@ -26,15 +26,16 @@ use crate::map::{Map, Update};
 use crate::storage::{self, StorageError};
 
 const HEARTBEAT: Span = Span::millis(100);
-/// A peer that was silent for so many of this node's heartbeats counts as failed. Heartbeats are
-/// counted, and not time: a process that was suspended finds nobody failed for its own sleep.
+/// The number of this node's heartbeats after which a silent peer counts as failed. Heartbeats are
+/// counted, and not time: a process that was suspended finds no peer failed because of its own
+/// sleep.
 const SILENT_BEATS: u32 = 5;
-/// As the group's configuration has it by default.
+/// The default of the group's configuration.
 const FRAME_BUDGET: usize = 1_400;
-/// How many effects may wait for one write of the database.
+/// The number of effects that may wait for one write of the database.
 const WAITING: usize = 256;
 
-/// Says that its sender is here.
+/// A heartbeat: its sender is here.
 #[derive(Serialize, Deserialize)]
 struct Here;
 
@@ -48,7 +49,7 @@ impl wire::Message for Here {
 
 struct Peer {
     address: SocketAddr,
-    /// In its latest life, as far as this node has heard.
+    /// The peer in its latest known life.
     member: Member,
     silent_beats: u32,
 }
@@ -122,7 +123,7 @@ impl Host {
                 .wait(now)
                 .map_or(until_beat, |it| it.min(until_beat));
             let first = self.wakes.recv_timeout(wait.into()).ok();
-            // What has come meanwhile shares a write of the database.
+            // Inputs that have come meanwhile share a write of the database.
             let batch: Vec<Wake> = first
                 .into_iter()
                 .chain(self.wakes.try_iter().take(WAITING))
@@ -143,7 +144,7 @@ impl Host {
         }
     }
 
-    /// Steps the machine. Returns why it did not take the input.
+    /// Steps the machine. Returns the reason if it refused the input.
     fn step(&mut self, input: Input<Replica<Map>>) -> Result<Option<Reject>, StorageError> {
         if self.barrier.ready().is_err() {
             self.store()?;
@@ -156,7 +157,8 @@ impl Host {
         Ok(done.err())
     }
 
-    /// Ticks the timers that are due. All is stored when a round begins, so the barrier is ready.
+    /// Ticks the timers that are due. All facts are stored when a round begins, so the barrier is
+    /// ready.
     fn expire(&mut self) {
         let (now, barrier, mut out) = (self.now(), &mut self.barrier, Vec::new());
         self.driver.expire(now, &mut self.rng, |effect| {
@@ -165,7 +167,7 @@ impl Host {
         out.into_iter().for_each(|it| self.carry_out(it));
     }
 
-    /// Stores all new facts in one write, and then carries out what waited for them.
+    /// Stores all new facts in one write, and then carries out the effects that waited for them.
     fn store(&mut self) -> Result<(), StorageError> {
         let (replica, mut out) = (self.driver.machine(), Vec::new());
         let base = || storage::base(replica);
@@ -189,7 +191,7 @@ impl Host {
 
     fn send<T: wire::Message + Serialize>(&self, to: SocketAddr, message: &T) {
         let mut bytes = Vec::new();
-        // A machine keeps to its frame budget, and makes up for what is lost.
+        // A machine keeps to its frame budget, and makes up for lost messages.
         if frame::encode(
             self.driver.machine().me(),
             message,
@@ -202,7 +204,7 @@ impl Host {
         }
     }
 
-    /// Tells the peers that this node is here, and the machine which of them are silent.
+    /// Sends a heartbeat to the peers, and reports silent peers to the machine.
     fn beat(&mut self) -> Result<(), StorageError> {
         let mut failed = Vec::new();
         for peer in self.peers.values_mut() {
@@ -220,7 +222,7 @@ impl Host {
         Ok(())
     }
 
-    /// Takes a datagram. Any bytes may come; what is not of this group is dropped.
+    /// Takes a datagram. Any bytes may arrive; a datagram from outside this group is dropped.
     fn receive(&mut self, address: SocketAddr, bytes: &[u8]) -> Result<(), StorageError> {
         let message = frame::decode::<Message<Update>>(bytes, FRAME_BUDGET);
         let message = message.map(|it| (it.from, Some(it.message)));
@@ -241,7 +243,7 @@ impl Host {
             self.step(Input::Membership(Delta::Refuted(from)))?;
         }
         if let Some(message) = message {
-            // It is refused where no correct peer sends it.
+            // Refused if no correct peer sends it.
             self.step(Input::Message { from, message })?;
         }
         Ok(())
@@ -261,7 +263,7 @@ impl Host {
     }
 }
 
-/// Reads datagrams, until the host is gone.
+/// Reads datagrams, until the host ends.
 fn receive(socket: &UdpSocket, wake: &SyncSender<Wake>) {
     // One byte more than a frame may have shows that a datagram is too long.
     let mut buffer = [0; FRAME_BUDGET + 1];

@@ -1,6 +1,6 @@
 //! A replicated map with compare-and-set and watches, over std's UDP socket and an embedded
-//! database. It survives `kill -9` of any minority at any time, and of all nodes at once: what it
-//! said to be done stays done.
+//! database. It survives `kill -9` of any minority at any time, and of all nodes at once: an update
+//! that was reported as done stays done.
 //!
 //! Type it into three terminals, each with its own `--id`, `--listen` and `--data`; `--first` only
 //! at the first start:
@@ -12,30 +12,30 @@
 //! map --id 3 --listen 127.0.0.1:7003 --peer 1=127.0.0.1:7001 --peer 2=127.0.0.1:7002 --data map3 --first
 //! ```
 //!
-//! Then say, to any of them:
+//! Then type commands into any of them:
 //!
 //! ```text
 //! set KEY VALUE
-//! cas KEY OLD VALUE     sets if the key holds OLD: a value, @REVISION, or - where there is none
-//! get KEY               what it holds, with all that was done anywhere before
+//! cas KEY OLD VALUE     sets if the key holds OLD: a value, @REVISION, or - for an absent key
+//! get KEY               its value, with all updates that were done anywhere before
 //! watch KEY             prints each later value, in order; after a long absence only the last one
 //! status
 //! ```
 //!
-//! Lines do not wait for each other: an answer comes when it is there, with its line in front.
+//! Lines do not wait for each other: an answer comes when it is ready, with its line in front.
 //!
-//! | what happens | what the program does |
+//! | event | reaction |
 //! |---|---|
 //! | a node is killed, or the power fails | start it again without `--first`: it has its memory, and votes at once |
-//! | its directory is lost | start it with `--forgot`, and never with `--first`: it has no vote until the others have named it anew. A node that forgets, and votes as before, breaks promises that it gave |
-//! | a quorum is missing | answers wait. What was asked of a node that is killed meanwhile may have been done or not: `get` tells, and `cas` with a revision does nothing twice |
-//! | the database fails or is damaged | the process ends, and says why. A later start takes it from what is stored |
+//! | its directory is lost | start it with `--forgot`, and never with `--first`: it has no vote until the others have named it again. A node that forgets, and votes as before, breaks promises that it gave |
+//! | a quorum is missing | answers wait. An update through a node that is killed meanwhile may have been done or not: `get` shows it, and `cas` with a revision does nothing twice |
+//! | the database fails or is damaged | the process ends with an error. A later start continues from the stored data |
 //! | the input ends | nothing: the others count on this member, and its answers are still to come. Ctrl-C ends it, as `kill -9` does |
-//! | nobody reads the output | a reader that is gone is ignored; one that is slow holds the member up |
+//! | the output is not read | a closed output is ignored; a slow reader delays the member |
 //!
 //! `map.rs` has the state, `storage.rs` the database, `host.rs` the loop, `console.rs` the lines.
-//! All nodes start with the same members. Datagrams are taken from the members' addresses as they
-//! come; `selvedge-seal` makes them secret and safe from forgery.
+//! All nodes start with the same members. Datagrams are taken from the members' addresses without a
+//! check; `selvedge-seal` makes them secret and safe from forgery.
 
 #![allow(
     clippy::std_instead_of_alloc,
@@ -64,7 +64,7 @@ use selvedge_replica::Configuration;
 use crate::host::Host;
 use crate::storage::Memory;
 
-const USAGE: &str = "say --id N --listen ADDRESS --data DIR, --peer N=ADDRESS for each other member, and at the first start --first";
+const USAGE: &str = "give --id N --listen ADDRESS --data DIR, --peer N=ADDRESS for each other member, and at the first start --first";
 
 fn main() -> ExitCode {
     let Err(error) = run(std::env::args().skip(1));

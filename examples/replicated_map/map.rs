@@ -1,4 +1,4 @@
-//! What is replicated: keys with values, and the revision that set each.
+//! The replicated state: keys with values, and the revision that set each.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use selvedge_replica::State;
 use serde::{Deserialize, Serialize};
 
-/// What a key holds. Each change of the map has a revision of its own, counted from 1.
+/// The value of a key. Each change of the map has a revision of its own, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Slot {
     pub(crate) value: String,
@@ -16,13 +16,13 @@ pub(crate) struct Slot {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Map {
     slots: BTreeMap<String, Slot>,
-    /// Of the last change.
+    /// The revision of the last change.
     revision: u64,
-    /// What all slots take, at most.
+    /// The largest size of all slots.
     bytes: usize,
 }
 
-/// What a key has to hold, or the update changes nothing.
+/// The required value of a key; if it differs, the update changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Expected {
     Anything,
@@ -46,8 +46,8 @@ pub(crate) enum Outcome {
 }
 
 impl Map {
-    /// The most bytes of all slots: a member that lacks much receives the map whole, which is at
-    /// most [`Config::state_limit`](selvedge_replica::Config::state_limit).
+    /// The most bytes of all slots: a member that lacks many updates receives the map whole, which
+    /// is at most [`Config::state_limit`](selvedge_replica::Config::state_limit).
     pub(crate) const LIMIT: usize = 1 << 18;
 
     pub(crate) fn get(&self, key: &str) -> Option<&Slot> {
@@ -88,7 +88,7 @@ impl State for Map {
     }
 }
 
-/// As it is printed.
+/// The printed form.
 pub(crate) fn show(slot: Option<&Slot>) -> String {
     slot.map_or("absent".into(), |it| {
         format!("{} revision {}", it.value, it.revision)

@@ -17,7 +17,7 @@ const SCHEMA: Schema = Schema {
     base: "selvedge replicated map: base",
     facts: "selvedge replicated map: facts",
     format: 1,
-    // Fewer in tests.
+    // A smaller limit in tests.
     limit: if cfg!(test) { 20 } else { 1_000 },
 };
 
@@ -37,7 +37,7 @@ pub(crate) fn base(replica: &Replica<Map>) -> (Member, Stored<Map>) {
 }
 
 /// Opens the directory and begins a life that this node never had before. The life is stored when
-/// this returns, so before any peer hears of it.
+/// this returns, so before any peer learns of it.
 pub(crate) fn open(
     dir: &Path,
     id: NodeId,

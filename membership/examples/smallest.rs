@@ -23,10 +23,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect::<Result<_, _>>()?;
     let (&listen, seeds) = addresses
         .split_first()
-        .ok_or("say where to listen, and then which nodes to join: smallest ADDRESS [SEED..]")?;
+        .ok_or("the address to listen on is missing: run smallest ADDRESS [SEED..]")?;
     let socket = UdpSocket::bind(listen)?;
 
-    // A life that this node never had before, however soon after its last one it starts.
+    // A life that this node never had before, even if it restarts at once.
     let (incarnation, wait) = Incarnation::from_clock(UNIX_EPOCH.elapsed()?.into());
     std::thread::sleep(wait.into());
     let id = to_id(listen);
@@ -41,28 +41,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     let join = Input::Command(Command::Join { seeds });
     driver.step(Time::ZERO, &mut rng, join, |effect| effects.push(effect))?;
     loop {
-        // 1. Carry out what the machine wants done, in order.
+        // 1. Carry out the machine's effects, in order.
         for effect in effects.drain(..) {
             match effect {
                 Effect::Send { to, message } => {
                     let from = driver.machine().me();
                     let mut frame = vec![VERSION, KIND];
                     frame.extend(postcard::to_allocvec(&Envelope { from, message })?);
-                    // Best effort: what gets lost, the protocol makes up for.
+                    // Best effort: the protocol makes up for lost messages.
                     socket.send_to(&frame, to_address(to.id)).ok();
                 }
                 Effect::Event(event) => println!("{event:?}"),
                 Effect::Multicast { .. } => {} // Not used by this protocol.
             }
         }
-        // 2. When the deadline has come, say so.
+        // 2. When the deadline has come, call `expire`.
         let now = Time::since_start(start.elapsed());
         let wait = driver.wait(now);
         if wait == Some(Span::ZERO) {
             driver.expire(now, &mut rng, |effect| effects.push(effect));
             continue;
         }
-        // 3. Until then, feed in what arrives. Anything may arrive.
+        // 3. Until then, pass on messages. Any bytes may arrive.
         socket.set_read_timeout(wait.map(Into::into))?;
         let Ok((len, _)) = socket.recv_from(&mut buffer) else {
             continue;
@@ -70,12 +70,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         let Some([VERSION, KIND, body @ ..]) = buffer.get(..len) else {
             continue;
         };
-        // Bytes behind the message make it no frame.
+        // A frame with bytes behind the message is invalid.
         let read = postcard::take_from_bytes::<Envelope<Message>>(body);
         if let Ok((Envelope { from, message }, [])) = read {
             let now = Time::since_start(start.elapsed());
             let input = Input::Message { from, message };
-            // A peer that misbehaves is refused, and that is that.
+            // The machine refuses a peer that misbehaves. This host ignores the refusal.
             driver
                 .step(now, &mut rng, input, |effect| effects.push(effect))
                 .ok();
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// With IPv4 the address is the id, so there is nothing to look up.
+/// With IPv4 the id encodes the address, so there is nothing to look up.
 fn to_id(address: SocketAddrV4) -> NodeId {
     NodeId(u64::from(address.ip().to_bits()) << 16 | u64::from(address.port()))
 }

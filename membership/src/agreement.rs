@@ -1,16 +1,16 @@
-//! Whether this node's list and those of others agree.
+//! Agreement of this node's list with other lists.
 
 use crate::message::Digest;
 
-/// How often digests differed in a row, and for how long our own has been as it is.
+/// The number of differing digests in a row, and the time since this list last changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Agreement {
-    /// Probes in a row that showed another digest than ours.
+    /// Probes in a row that carried another digest than ours.
     disagreements: u8,
     quiescence: Quiescence,
 }
 
-/// For how many periods our list has been as it is, up to what matters.
+/// The number of periods since our list changed, up to a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 struct Quiescence {
     digest: Digest,
@@ -18,9 +18,9 @@ struct Quiescence {
 }
 
 impl Agreement {
-    /// A probe showed a digest. Returns whether the lists are to be compared: after as many
-    /// differences in a row as `sync_after`, or after one where our list is quiescent. A comparison
-    /// begins the count anew.
+    /// Counts the digest of a probe. Returns true if the lists have to be compared: after
+    /// `sync_after` differences in a row, or after one where our list is quiescent. A comparison
+    /// resets the count.
     pub(crate) fn note(&mut self, is_equal: bool, sync_after: u8) -> bool {
         if is_equal {
             self.disagreements = 0;
@@ -34,27 +34,27 @@ impl Agreement {
         is_lasting
     }
 
-    /// The next difference is one too many: what is refused now may be true, and its sender may not
-    /// say it again.
+    /// Makes the next difference cause a comparison: a claim that is refused now may be true, and
+    /// its sender may not repeat it.
     pub(crate) const fn expect_difference(&mut self) {
         self.disagreements = u8::MAX;
     }
 
-    /// A period is over.
+    /// Ends a period.
     pub(crate) fn end_period(&mut self, digest: Digest, sync_after: u8) {
         self.quiescence.end_period(digest, sync_after);
     }
 }
 
 impl Quiescence {
-    /// News reaches all members in some ln N periods; so many times `sync_after` is longer.
+    /// News reaches all members in some ln N periods; this multiple of `sync_after` is longer.
     const PATIENCE: u8 = 4;
 
     const fn limit(sync_after: u8) -> u8 {
         sync_after.saturating_mul(Self::PATIENCE)
     }
 
-    /// Where a single probe causes a comparison anyway, nothing is counted.
+    /// Nothing is counted where a single probe causes a comparison anyway.
     fn end_period(&mut self, digest: Digest, sync_after: u8) {
         if sync_after > 1 {
             let periods = if self.digest == digest {

@@ -1,17 +1,17 @@
-//! What each sender may still say about others in this period.
+//! The number of claims about others that each sender may still make in this period.
 
 use selvedge_core::NodeId;
 
-/// What each sender has spent in this period; each sender has one place.
+/// The spending of each sender in this period; each sender has one place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Allowances([Option<(NodeId, u16)>; Self::SENDERS]);
 
 impl Allowances {
-    /// The hearsay of so many senders a period is believed.
+    /// The number of senders whose hearsay is believed in a period.
     const SENDERS: usize = 16;
 
-    /// A sender spends `cost` of its `allowance`. Returns whether it had as much left; else nothing
-    /// is spent.
+    /// Takes `cost` from the `allowance` of a sender. Returns true if that much was left; if not,
+    /// nothing is spent.
     pub(crate) fn spend(&mut self, sender: NodeId, cost: u16, allowance: u16) -> bool {
         let mine = |it: &&mut Option<(NodeId, u16)>| it.is_none_or(|(id, _)| id == sender);
         let Some(place) = self.0.iter_mut().find(mine) else {
@@ -25,7 +25,7 @@ impl Allowances {
         is_affordable
     }
 
-    /// Another period begins, with full allowances.
+    /// Begins a period, with full allowances.
     pub(crate) fn renew(&mut self) {
         *self = Self::default();
     }

@@ -1,4 +1,4 @@
-//! How this node finds its mesh, and finds it again.
+//! Finding the mesh, first and after a loss of all members.
 
 use alloc::vec::Vec;
 
@@ -12,8 +12,8 @@ use crate::message::{Body, Key};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Bootstrap {
     seeds: Vec<NodeId>,
-    /// Whether a whole period went by without an answer to our request to be let in. A node that
-    /// then began a mesh still fetches the list of the first that welcomes it.
+    /// True after a whole period without an answer to our request to be let in. A node that then
+    /// began a mesh still fetches the list of the first member that welcomes it.
     is_overdue: bool,
     /// The first key of the next page of the list that a joiner fetches.
     page: Option<Key>,
@@ -25,32 +25,32 @@ impl Bootstrap {
     /// The longest list of seeds that is kept.
     pub(crate) const SEED_LIMIT: usize = 16;
 
-    /// The node `own` joins through these seeds.
+    /// Begins to join the node `own` through these seeds.
     pub(crate) fn begin(&mut self, seeds: Vec<NodeId>, own: NodeId) {
         self.replace_seeds(seeds, own);
         self.is_overdue = false;
     }
 
-    /// Other seeds are asked from now on. How long none has answered goes on to count.
+    /// Replaces the seeds. The time without an answer continues to count.
     pub(crate) fn replace_seeds(&mut self, mut seeds: Vec<NodeId>, own: NodeId) {
         seeds.retain(|&seed| seed != own);
         seeds.truncate(Self::SEED_LIMIT);
         self.seeds = seeds;
     }
 
-    /// A period without an answer is over.
+    /// Notes that a period without an answer is over.
     pub(crate) const fn note_silence(&mut self) {
         self.is_overdue = true;
     }
 
-    /// A member lets this node in; its list goes on at `next`.
+    /// Notes that a member lets this node in; its list continues at `next`.
     pub(crate) const fn on_welcome(&mut self, next: Option<Key>) {
         self.is_overdue = false;
         self.page = next;
     }
 
-    /// A page came that was the next; the list goes on at `next`, which a correct peer says to be
-    /// later.
+    /// Notes the arrival of the next page; the list continues at `next`, which from a correct peer
+    /// is a later key.
     pub(crate) fn on_page(&mut self, next: Option<Key>) {
         self.page = next.filter(|&next| self.page.is_some_and(|first| next > first));
     }
@@ -59,8 +59,8 @@ impl Bootstrap {
         self.page = None;
     }
 
-    /// A period is over. Returns whether a seed or a dead member is to be probed, which happens
-    /// `every` so many periods, and each period where this node `is_alone`.
+    /// Ends a period. Returns true if a seed or a dead member has to be probed: after `every`
+    /// periods, and in each period where this node `is_alone`.
     pub(crate) fn is_reconnect_due(&mut self, every: u16, is_alone: bool) -> bool {
         self.until_reconnect = self.until_reconnect.saturating_sub(1);
         let is_due = self.until_reconnect == 0 || is_alone;
@@ -70,7 +70,7 @@ impl Bootstrap {
         is_due
     }
 
-    /// The node is in, and begins to count.
+    /// Begins to count, when the node is in.
     pub(crate) const fn wait_to_reconnect(&mut self, periods: u16) {
         self.until_reconnect = periods;
     }
@@ -83,7 +83,7 @@ impl Bootstrap {
         self.is_overdue
     }
 
-    /// Where the next page of the list begins, while it is fetched.
+    /// The start of the next page of the list, while it is fetched.
     pub(crate) const fn page(&self) -> Option<Key> {
         self.page
     }
@@ -92,7 +92,7 @@ impl Bootstrap {
         self.page.is_some()
     }
 
-    /// Whether this page is the next one of the list that is fetched.
+    /// Returns true if this page is the next one of the list that is fetched.
     pub(crate) fn is_page(&self, body: &Body) -> bool {
         matches!(body, Body::Records { first, last, .. }
             if *last == Key(u64::MAX) && self.page == Some(*first))

@@ -5,10 +5,11 @@
 //! ticks, losses, crashes and restarts within its bounds, and every draw of a target or relay.
 //!
 //! The settings are the tightest that keep the number of states finite ([`tight`]): no jitter, one
-//! relay or none, a suspicion of two periods, news that go out a few times. Ages and health are
-//! off, for they count and decide nothing here; feedback only changes how likely a choice is, and
-//! here every choice is made. Timeouts are longer than any delivery, except as often as the bound
-//! on early ticks says: each of these makes a false suspicion, or a second question, possible.
+//! relay or none, a suspicion of two periods, news that is sent a few times. Ages and health are
+//! off, because they count and decide nothing here; feedback only changes the probability of a
+//! choice, and here every choice is made. Timeouts are longer than any delivery, except for a
+//! bounded number of early ticks: each of these makes a false suspicion, or a second question,
+//! possible.
 
 pub mod operations;
 mod promises;
@@ -41,7 +42,7 @@ const CALM: Bounds = Bounds {
     early_ticks: Some(0),
 };
 
-/// What is checked: first ours, which must hold, then the published rules, which must break.
+/// All scenarios: first our rules, which must hold, then the published rules, which must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = failures();
@@ -232,7 +233,7 @@ fn hearsay() -> Vec<Scenario> {
     ]
 }
 
-/// More of everything, for `--deep`.
+/// Larger scenarios, for `--deep`.
 fn deep() -> Vec<Scenario> {
     let back = Bounds {
         crashes: 1,
@@ -294,8 +295,8 @@ fn deep() -> Vec<Scenario> {
     ]
 }
 
-/// Each published rule with the one promise that it breaks, in so many steps; and ours in its
-/// place, which keeps that promise in so many states.
+/// Each published rule with the one promise that it breaks, and the number of steps; and our rule
+/// in its place, which keeps that promise, with the number of states.
 fn published() -> Vec<Scenario> {
     let suspicion = Bounds {
         early_ticks: Some(1),
@@ -360,7 +361,7 @@ fn published() -> Vec<Scenario> {
     pairs.into_iter().flat_map(Erratum::scenarios).collect()
 }
 
-/// A rule that breaks a promise, and how long it takes.
+/// A rule that breaks a promise, and the number of steps that it takes.
 struct Erratum {
     name: &'static str,
     rule: Published,
@@ -395,22 +396,22 @@ fn holds(name: &str, states: usize, start: Start) -> Scenario {
     Scenario::holds(full(name), states, move || promised(mesh(&start)))
 }
 
-/// As [`holds`], but for the promise that no life is used twice, which rests on a number that was
-/// never had.
+/// A scenario as in [`holds`], without the promise that no life is used twice, which depends on a number that the
+/// node never had.
 fn unnoticed(name: &str, states: usize, start: Start) -> Scenario {
     Scenario::holds(full(name), states, move || {
         lists_become_the_truth(never_stuck(removable(forward(timed(mesh(&start))))))
     })
 }
 
-/// As [`holds`], with commands for the second node.
+/// A scenario as in [`holds`], with commands for the second node.
 fn commanded(name: &str, states: usize, start: Start, commands: Vec<Command>) -> Scenario {
     Scenario::holds(full(name), states, move || {
         promised(mesh(&start).commands(1, commands.clone()))
     })
 }
 
-/// The name in a list with scenarios of other crates.
+/// The name, as it stands in a list with scenarios of other crates.
 fn full(name: &str) -> String {
     format!("membership/{name}")
 }

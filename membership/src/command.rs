@@ -1,4 +1,4 @@
-//! What the application asks of a node, except joining and leaving.
+//! The commands of the application, except joining and leaving.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -39,7 +39,7 @@ impl Membership {
         Ok(())
     }
 
-    /// A member is so far away: it weighs 1/r^m from now on, whatever feedback changed.
+    /// Sets the distance of a member: it weighs 1/r^m from now on, without the changes by feedback.
     /// O(log N).
     ///
     /// # Errors
@@ -60,10 +60,10 @@ impl Membership {
         Ok(())
     }
 
-    /// Changes the settings while running. Another exponent or unit takes effect for distances
-    /// told from then on; smaller limits shrink tables as their entries go. What is longer than the
-    /// new settings allow is not sent any more: waiting broadcasts are given up and counted, and
-    /// the metadata of others is kept for the application alone.
+    /// Changes the settings while running. Another exponent or unit takes effect for distances that
+    /// are set from then on; smaller limits shrink tables as their entries are removed. Data that
+    /// is longer than the new settings allow is not sent any more: waiting broadcasts are given up
+    /// and counted, and the metadata of others is kept for the application alone.
     ///
     /// # Errors
     /// [`Reject::Config`] when they cannot work, [`Reject::MetadataTooLong`] when the metadata of

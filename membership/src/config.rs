@@ -10,10 +10,11 @@ use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MA
 /// The settings of one node. Checked once, by [`Membership::new`](crate::Membership::new) and by
 /// [`Command::Configure`](crate::Command::Configure).
 ///
-/// Times are in microseconds ([`Span`]) or in protocol periods, as each field says. Nodes of one
-/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`. No node
-/// may have a lower `metadata_limit` or `broadcast_len` than the length of what another node sets
-/// or sends: it refuses every frame that carries it. Raise the limits on all nodes first.
+/// Times are in microseconds ([`Span`]) or in protocol periods, as each field states. Nodes of one
+/// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`.
+/// `metadata_limit` and `broadcast_len` of every node must be at least the length of the metadata
+/// and broadcasts of any node: a node refuses every frame with longer ones. Raise the limits on all
+/// nodes first.
 ///
 /// ```
 /// use selvedge_core::Span;
@@ -32,117 +33,120 @@ pub struct Config {
     /// Each period is longer by a random time below this, so that nodes do not fall into step.
     /// At most `period`. Default 100 ms; zero switches it off.
     pub jitter: Span,
-    /// How long to wait for the direct acknowledgement before asking relays: above the longest
-    /// usual round trip, below `period`. Default 300 ms.
+    /// The wait for the direct acknowledgement before relays are asked: above the longest usual
+    /// round trip, below `period`. Default 300 ms.
     pub probe_timeout: Span,
-    /// How many relays are asked to probe a silent target: 0 to 16. Default 3 (thesis).
+    /// The number of relays that are asked to probe a silent target: 0 to 16. Default 3 (thesis).
     pub relays: u8,
-    /// How probe targets are chosen. Default [`Selection::BoundedMix`] with every 8th in turn.
+    /// The choice of probe targets. Default [`Selection::BoundedMix`] with every 8th in turn.
     pub selection: Selection,
-    /// Whether a probe is left out when its target was heard from in the period that just ended and
-    /// there is no news to pass on: the probe would tell no node anything. A failure is detected
-    /// later by a period at most. Default true; the thesis probes always.
+    /// If true, a probe is left out when a message of its target arrived in the period that just
+    /// ended and there is no news to pass on: the probe would carry no information. A failure is
+    /// detected later by a period at most. Default true; the thesis probes always.
     pub suppress_probes: bool,
     /// The exponent m of the weight 1/r^m: 0 (uniform, which is SWIM) to 8. Default 3 (thesis).
     pub exponent: u8,
     /// The distance, in the host's unit, at and below which all members weigh the same: from 1.
     /// With hop counts 1; with centimetres the shortest distance that matters. Default 1.
     pub unit_distance: u32,
-    /// The distance of a member that the host has not told: from 1. Default 1.
+    /// The distance of a member for which the host has set none: from 1. Default 1.
     pub default_distance: u32,
-    /// Members at this distance or nearer are 1-hop neighbours and hear UNLUCKY reports.
-    /// Default 1.
+    /// Members at this distance or nearer are 1-hop neighbours and receive UNLUCKY reports. Default
+    /// 1.
     pub neighbour_distance: u32,
-    /// How long a suspect may refute. Default 3 ceil(ln(N + 1)) periods.
+    /// The time in which a suspect may refute. Default 3 ceil(ln(N + 1)) periods.
     pub suspicion: SuspicionLength,
-    /// After how many failed probes in a row a suspicion is told to others: 1 (at once, as in SWIM)
-    /// or 2 (the default). The suspect's time runs from the first failed probe in both cases.
+    /// The number of failed probes in a row after which a suspicion is sent to others: 1 (at once,
+    /// as in SWIM) or 2 (the default). The suspect's time runs from the first failed probe in both
+    /// cases.
     pub publish_after: u8,
-    /// An update is sent this often times ceil(ln(N + 1)): 1 to 32. Default 3.
+    /// An update is sent this number times ceil(ln(N + 1)): 1 to 32. Default 3.
     pub retransmit_factor: u8,
     /// Active feedback (thesis, 3.2.1); `None` switches it off.
     pub active: Option<ActiveFeedback>,
     /// Passive feedback (thesis, 3.2.2); `None` switches it off.
     pub passive: Option<PassiveFeedback>,
-    /// How far this node's own timeouts stretch when this node is the slow one: the factor is 1 to
-    /// 1 + this. 0 switches it off. Default 2.
+    /// The largest extension of this node's own timeouts when this node is the slow one: the factor
+    /// is 1 to 1 + this. 0 switches it off. Default 2.
     pub stretch_limit: u8,
-    /// After how many probes with another digest in a row two nodes compare their lists; after a
-    /// single one where this node's digest has not changed for four times as many periods. 0
-    /// switches comparing off. Default 4.
+    /// The number of probes in a row with another digest after which two nodes compare their lists;
+    /// a single one is enough where this node's digest has not changed for four times as many
+    /// periods. 0 switches comparing off. Default 4.
     pub sync_after: u8,
-    /// A seed or a dead member is probed every so many periods, for ever; 0 switches that off. A
-    /// node that knows no other node does so every period. Default 5.
+    /// The number of periods between two probes of a seed or a dead member, for ever; 0 switches
+    /// these probes off. A node that knows no other node sends one every period. Default 5.
     pub reconnect_every: u16,
-    /// For how many periods a leaving node says good-bye: from 1. Default 4.
+    /// The number of periods in which a leaving node says good-bye: from 1. Default 4.
     pub farewell_periods: u16,
     /// The longest frame in bytes, header and sender included: from 96. Default 1,400.
     pub frame_budget: u16,
-    /// The longest metadata in bytes: up to what fits a frame, which is 80 bytes less than
+    /// The longest metadata in bytes: up to the room in a frame, which is 80 bytes less than
     /// `frame_budget`, and up to 16,383. Default 32.
     pub metadata_limit: u16,
-    /// How many nodes may be remembered, dead ones included. The dead give way to the living. Set
-    /// it to the most members there can be at once, and as many more as leave within
-    /// `tombstone_periods`: 2 to 2^24. Default 4,096.
+    /// The number of nodes that may be remembered, dead ones included. The dead give way to live
+    /// members. Set it to the largest number of members at one time, plus the number that leave
+    /// within `tombstone_periods`: 2 to 2^24. Default 4,096.
     pub member_limit: u32,
-    /// How much one node may tell of others in a period. A new member, a change of metadata, a
-    /// suspicion and a failure cost 1 each, unless the member was suspected or failed before. A
-    /// live member said to have left costs half of this, at least 1; a failed member said to have
-    /// left, 1. What a member says of itself is believed beyond that, and so is the list that a
-    /// joiner fetches. A later life of a live member is never believed on another's word; the
-    /// member is asked. With 0 all nodes are believed in everything. Default 8.
+    /// The number of claims about others that are believed from one node in a period. A new member,
+    /// a change of metadata, a suspicion and a failure cost 1 each, unless the member was suspected
+    /// or failed before. The claim that a live member has left costs half of this, at least 1; that
+    /// a failed member has left, 1. A member's claims about itself are believed beyond that, and so
+    /// is the list that a joiner fetches. A later life of a live member is never believed from
+    /// another node; the member is asked. With 0 all nodes are believed in everything. Default 8.
     pub hearsay_limit: u16,
-    /// How many updates may wait to be passed on: from 1. Default 256.
+    /// The number of updates that may wait to be passed on: from 1. Default 256.
     pub gossip_limit: u16,
-    /// The longest application broadcast in bytes: up to what fits a frame, which is 76 bytes less
-    /// than `frame_budget`, and up to 16,383. Default 512.
+    /// The longest application broadcast in bytes: up to the room in a frame, which is 76 bytes
+    /// less than `frame_budget`, and up to 16,383. Default 512.
     pub broadcast_len: u16,
-    /// How many broadcasts may wait to be passed on; eight times as many are remembered, so that
-    /// each is delivered once. Default 32.
+    /// The number of broadcasts that may wait to be passed on; eight times as many are remembered,
+    /// so that each is delivered once. Default 32.
     pub broadcast_limit: u16,
-    /// How many dead members are remembered: from 1, below `member_limit`. Members that failed are
-    /// forgotten before members that left. Set it above the number of members that leave within
-    /// `tombstone_periods`, or one of them may come back from an old list. A node that forgets one
-    /// before its time probes the members that other nodes report, for `tombstone_periods`: up to
-    /// eight messages for each newcomer. Default 256.
+    /// The number of dead members that are remembered: from 1, below `member_limit`. Members that
+    /// failed are forgotten before members that left. Set it above the number of members that leave
+    /// within `tombstone_periods`, or one of them may come back from an old list. A node that
+    /// forgets a dead member before its time probes the members that other nodes report, for
+    /// `tombstone_periods`: up to eight messages for each newcomer. Default 256.
     pub tombstone_limit: u16,
-    /// For how many periods a dead member is remembered: longer than the longest suspicion, at most
-    /// 32,767; 0 is for ever. Must outlast the time in which the slowest node removes a dead member
-    /// by itself. Default 2,000.
+    /// The number of periods for which a dead member is remembered: longer than the longest
+    /// suspicion, at most 32,767; 0 is for ever. Must outlast the time in which the slowest node
+    /// removes a dead member by itself. Default 2,000.
     pub tombstone_periods: u16,
-    /// Where the counts of suspicions and missed probes of a member stop: 0 to 255. Default 255.
+    /// The upper limit of the counts of suspicions and missed probes of a member: 0 to 255. Default
+    /// 255.
     pub health_limit: u8,
 }
 
-/// How probe targets are chosen; the weights are 1/r^m in each.
+/// The choice of probe targets; the weights are 1/r^m in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Selection {
     /// Only by weight: the thesis' rule. No bound on the time between two probes of one member.
     Plain,
-    /// The thesis' bag: draw by weight, take the smallest weight off what was drawn, refill when
-    /// all is gone. The bound is nearly empty in practice: thousands of periods.
+    /// The thesis' bag: draw by weight, subtract the smallest weight from the drawn member, refill
+    /// when all weights are used up. Its bound is of little use in practice: thousands of periods.
     TimeBounded,
-    /// One probe in `every` goes through the list in turn, the others are drawn by weight: every
-    /// pinger probes every member within N times `every` periods. `every` is from 1 (round robin).
+    /// A mix: one probe in `every` goes through the list in turn, the others are drawn by weight.
+    /// Every pinger probes every member within N times `every` periods. `every` is from 1 (round
+    /// robin).
     BoundedMix {
-        /// Every how many probes one is taken in turn.
+        /// The number of probes, of which one is taken in turn.
         every: u16,
     },
 }
 
-/// How long a suspect may refute, in periods.
+/// The time in which a suspect may refute, in periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SuspicionLength {
-    /// So many periods, from 1 (thesis, section 4.1.1: 8).
+    /// This number of periods, from 1 (thesis, section 4.1.1: 8).
     Fixed(u16),
-    /// So many times ceil(ln(N + 1)) periods, 1 to 1,023, with N the number of live members.
+    /// This number times ceil(ln(N + 1)) periods, 1 to 1,023, with N the number of live members.
     PerLog(u16),
 }
 
 impl SuspicionLength {
-    /// How many periods that is with so many live members.
+    /// The number of periods, with `live` members.
     pub(crate) fn periods(self, live: usize) -> u16 {
         match self {
             Self::Fixed(periods) => periods,
@@ -153,25 +157,25 @@ impl SuspicionLength {
 
 /// ceil(ln(n)) of a number from 1.
 pub(crate) fn ceil_ln(n: usize) -> u16 {
-    // The largest integers whose logarithm is at most 0, 1, 2, ..
+    // The largest integers with a logarithm of at most 0, 1, 2, ..
     const STEPS: [usize; 15] = [
         1, 2, 7, 20, 54, 148, 403, 1_096, 2_980, 8_103, 22_026, 59_874, 162_754, 442_413, 1_202_604,
     ];
     STEPS.partition_point(|&step| step < n) as u16
 }
 
-/// Active feedback: a node that is seldom probed says so to its neighbours.
+/// Active feedback: a node that is seldom probed reports that to its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ActiveFeedback {
-    /// The weight alpha of a new interval in the average, as 1 in so many: from 1. Default 8
+    /// The weight alpha of a new interval in the average is 1 in `smoothing`: from 1. Default 8
     /// (thesis: 0.125).
     pub smoothing: u8,
     /// ACTIVE_TIMEOUT in periods: 1 to 16,384. Default 4 (thesis: 80 units of 20).
     pub timeout: u16,
 }
 
-/// Passive feedback: now and then the probe goes to a member that was silent for long.
+/// Passive feedback: in some periods the probe goes to a member that was silent for long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PassiveFeedback {
@@ -252,9 +256,9 @@ impl Config {
     }
 
     /// The thesis' setting (section 4.1.1) with 1 unit = 1 ms: period 20 plus 0 to 2, suspicion
-    /// 160, three relays, plain choice with m = 3, both feedbacks, suspicions told at once, no
-    /// stretching, and all nodes believed. Joining, syncing and reconnecting, on which the thesis
-    /// is silent, are this crate's.
+    /// 160, three relays, plain choice with m = 3, both feedbacks, suspicions sent at once, no
+    /// stretching, and all nodes believed. The thesis has no rules for joining, syncing and
+    /// reconnecting; these settings are this crate's own.
     #[must_use]
     pub fn thesis() -> Self {
         Self {
@@ -303,7 +307,7 @@ impl Config {
         with_health_limit health_limit: u8,
     }
 
-    /// Whether a node works with these settings.
+    /// Checks that a node works with these settings.
     ///
     /// # Errors
     /// The first setting that does not work, alone or beside another.
@@ -369,7 +373,7 @@ impl Config {
         ]
     }
 
-    /// Whether the limits of the dead agree with the others.
+    /// Checks that the limits of the dead agree with the others.
     fn check_tombstones(&self) -> Result<(), ConfigError> {
         if u32::from(self.tombstone_limit) >= self.member_limit {
             return Err(ConfigError::TombstoneLimit {
@@ -387,8 +391,8 @@ impl Config {
         Ok(())
     }
 
-    /// What remains of a frame for the variable part of one record or one broadcast, given the
-    /// longest that its fixed part can be.
+    /// The room in a frame for the variable part of one record or one broadcast, given the length
+    /// of its longest fixed part.
     fn longest_behind(&self, fixed: usize) -> u64 {
         // The longest body and both list lengths.
         let room = Room::new(self.frame_budget, BODY_MAX_LEN + 4 + fixed);
@@ -405,9 +409,9 @@ pub enum ConfigError {
         "probe_timeout is {probe_timeout:?} and period {period:?}: set probe_timeout above zero and below the period"
     )]
     ProbeTimeout {
-        /// What was asked.
+        /// The refused value.
         probe_timeout: Span,
-        /// What it has to stay below.
+        /// The period, which must be longer.
         period: Span,
     },
     /// The dead alone would fill the list.
@@ -415,9 +419,9 @@ pub enum ConfigError {
         "tombstone_limit is {tombstone_limit} and member_limit {member_limit}: set tombstone_limit below member_limit"
     )]
     TombstoneLimit {
-        /// What was asked.
+        /// The refused value.
         tombstone_limit: u16,
-        /// What it has to stay below.
+        /// The limit, which must be higher.
         member_limit: u32,
     },
     /// A dead member would be forgotten while others still suspect it.
@@ -425,9 +429,9 @@ pub enum ConfigError {
         "tombstone_periods is {tombstone_periods} and a suspicion lasts up to {suspicion} periods: set tombstone_periods above that, or to 0"
     )]
     TombstonePeriods {
-        /// What was asked.
+        /// The refused value.
         tombstone_periods: u16,
-        /// How many periods a suspicion lasts in a full list.
+        /// The length of a suspicion in a full list, in periods.
         suspicion: u16,
     },
     /// A number is outside its range.

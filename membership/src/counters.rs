@@ -1,4 +1,4 @@
-//! What a node counts.
+//! The counters of a node.
 
 /// Counts of events since the beginning. They never decrease, and are no part of the protocol's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -7,12 +7,12 @@
 pub struct Counters {
     /// Probes begun.
     pub probes: u64,
-    /// Probes left out because their target was just heard from, see
+    /// Probes left out because a message of their target had just arrived, see
     /// [`Config::suppress_probes`](crate::Config::suppress_probes).
     pub probes_suppressed: u64,
     /// Probes that found no answer, relays included.
     pub failed_probes: u64,
-    /// Suspicions of this node that others heard of.
+    /// Suspicions that this node sent to others.
     pub suspicions: u64,
     /// Members that this node declared failed by itself.
     pub failures: u64,
@@ -24,7 +24,7 @@ pub struct Counters {
     pub stale_senders: u64,
     /// Messages of nodes that were not on the list.
     pub unknown_senders: u64,
-    /// Members that found no room on the list.
+    /// Members for which the list had no room.
     pub list_full: u64,
     /// Claims about others, or about this node, that were not believed, see
     /// [`Config::hearsay_limit`](crate::Config::hearsay_limit).
@@ -32,7 +32,8 @@ pub struct Counters {
     /// Requests for the list by nodes that are not on it.
     pub readers_refused: u64,
     /// Dead members that were forgotten before their time: more than
-    /// [`Config::tombstone_limit`](crate::Config::tombstone_limit), or in the way of the living.
+    /// [`Config::tombstone_limit`](crate::Config::tombstone_limit), or to make room for live
+    /// members.
     pub tombstones_displaced: u64,
     /// Updates that were given up for newer ones.
     pub updates_dropped: u64,

@@ -1,19 +1,19 @@
-//! Short hashes of lists, by which two nodes find out whether and where theirs differ.
+//! Short hashes of lists, by which two nodes find out where their lists differ.
 
 use selvedge_core::{Member, NodeId};
 
 use crate::message::{BUCKETS, Digest, Key, Metadata};
 
-/// The live members of a list, with what was said last of each: a number for each bucket.
+/// Digests of the live members of a list and their latest claims: a number for each bucket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Digests {
     buckets: [u64; BUCKETS],
-    /// All buckets in one: what every probe shows.
+    /// All buckets in one: the digest on every probe.
     whole: u64,
 }
 
 impl Digests {
-    /// Adds a member, or takes it out again. O(length of the metadata).
+    /// Adds a member, or removes it. O(length of the metadata).
     pub(crate) fn toggle(&mut self, member: Member, revision: u32, metadata: Option<&Metadata>) {
         let key = key(member.id);
         let version = u64::from(member.incarnation.0) << 32 | u64::from(revision);
@@ -45,8 +45,8 @@ const fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A hash of metadata, the same on every node: 0 for none. A peer that wants two to collide finds
-/// some, as it does for the 16 bits of a digest.
+/// A hash of metadata, the same on every node: 0 for none. A peer that looks for a collision finds
+/// one, as it does for the 16 bits of a digest.
 fn hash(metadata: &Metadata) -> u64 {
     let of_chunk = |hash, chunk: &[u8]| {
         let word = chunk
@@ -57,7 +57,7 @@ fn hash(metadata: &Metadata) -> u64 {
     if metadata.0.is_empty() {
         return 0;
     }
-    // With the length first, a last chunk that is short is no other one.
+    // The length comes first, so that a padded last chunk differs from a full one.
     let len = metadata.0.len() as u64;
     metadata.0.chunks(8).fold(mix(len), of_chunk)
 }

@@ -1,4 +1,4 @@
-//! What the application is told and may ask, and the errors.
+//! The commands and events of the application, and the errors.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -8,10 +8,10 @@ use thiserror::Error;
 
 use crate::{Config, ConfigError, Metadata};
 
-/// What the application may ask.
+/// A command of the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Join the mesh through these seeds, or begin one where there are none.
+    /// Join the mesh through these seeds, or begin a mesh if the list is empty.
     ///
     /// A seed's id may be a stand-in that only the host can resolve to an address: the node that
     /// answers is learned under its true id. At most 16 are kept.
@@ -20,7 +20,7 @@ pub enum Command {
         seeds: Vec<NodeId>,
     },
     /// Replace the seeds, for instance when a name has other addresses. A joining node asks the new
-    /// ones, or begins a mesh where the list is empty. A node in the mesh asks them from now on
+    /// seeds, or begins a mesh where the list is empty. A node in the mesh asks them from now on
     /// when it looks for lost members.
     Seeds {
         /// The seeds to ask, at most 16.
@@ -28,12 +28,12 @@ pub enum Command {
     },
     /// Say good-bye for [`Config::farewell_periods`], then stop.
     Leave,
-    /// Replace the metadata of this node that all others are told, at most
+    /// Replace the metadata of this node, which all other nodes receive, at most
     /// [`Config::metadata_limit`] bytes. May be given before joining.
     SetMetadata(Metadata),
-    /// Tell how far away a member is, in the host's unit, from 1. A rejoin keeps it.
+    /// Set the distance of a member, in the host's unit, from 1. A rejoin keeps it.
     SetDistance {
-        /// Which node; it must be on the list.
+        /// The node, which must be on the list.
         id: NodeId,
         /// Its distance, see [`Config::unit_distance`].
         distance: u32,
@@ -42,18 +42,19 @@ pub enum Command {
     Broadcast(Box<[u8]>),
     /// Change the settings while running.
     Configure(Box<Config>),
-    /// An operator's word that this life is over, also where the list never had it: another
-    /// protocol may have met it. Others hear it as news. A node that is cut off meanwhile, or
-    /// misses the news, goes on to take the member for failed, and has to be told there.
+    /// Confirm that this life is over, by decision of an operator, even if the list never had it:
+    /// another protocol may have met it. Other nodes receive it as news. A node that is cut off
+    /// meanwhile, or misses the news, continues to take the member for failed; give the command
+    /// there as well.
     Confirm(Member),
-    /// Find out what became of this life, which another protocol has met and waits for. A delta
-    /// follows, whether it joined, left or failed, unless the list has it as live or at its end
+    /// Find out whether this life, which another protocol has met and waits for, joined, left or
+    /// failed. A delta with the answer follows, unless the list has the life as live or as ended
     /// already. Give the command again for as long as that protocol waits: messages get lost, and
     /// there are at most [`Config::hearsay_limit`] answers in a period.
     Inquire(Member),
 }
 
-/// What the application is told.
+/// An event for the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
@@ -61,7 +62,7 @@ pub enum Event {
     /// has to take a later incarnation because another node remembers one; hosts with stable
     /// storage keep it.
     Identity(Member),
-    /// The list changed, or a life is over that was never on it: other protocols may have met that
+    /// The list changed, or a life ended that was never on it: other protocols may have met that
     /// life.
     Membership(Delta),
     /// A member's metadata is new or changed; read it with
@@ -74,7 +75,7 @@ pub enum Event {
         /// Its bytes.
         payload: Box<[u8]>,
     },
-    /// This node has left. The machine is idle until it is told to join again.
+    /// This node has left. The machine is idle until the command to join again.
     Left,
 }
 
@@ -89,7 +90,7 @@ pub enum Timer {
     Suspicion(NodeId),
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -104,9 +105,9 @@ pub enum Reject {
         "the metadata has {len} bytes, but at most {limit} are allowed: shorten it or raise metadata_limit"
     )]
     MetadataTooLong {
-        /// How long it is.
+        /// The refused length.
         len: usize,
-        /// How long it may be.
+        /// The longest allowed length.
         limit: usize,
     },
     /// The broadcast is too long.
@@ -114,9 +115,9 @@ pub enum Reject {
         "the broadcast has {len} bytes, but at most {limit} are allowed: shorten it or raise broadcast_len"
     )]
     BroadcastTooLong {
-        /// How long it is.
+        /// The refused length.
         len: usize,
-        /// How long it may be.
+        /// The longest allowed length.
         limit: usize,
     },
     /// Too many broadcasts wait.
@@ -131,10 +132,10 @@ pub enum Reject {
     /// The settings cannot work.
     #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
-    /// A node cannot be confirmed dead, or asked after, by itself.
+    /// A node cannot confirm its own end, or inquire about itself.
     #[error("node {0} is this node: to stop it give the command Leave")]
     OwnMember(NodeId),
-    /// A peer sent what a correct peer never sends; the host counts it.
+    /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
     /// This machine makes membership deltas and takes none.
@@ -142,7 +143,7 @@ pub enum Reject {
     MembershipInput,
 }
 
-/// What a peer did wrong.
+/// A violation of the protocol by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
@@ -154,27 +155,27 @@ pub enum Misbehaviour {
     MetadataTooLong {
         /// The member that it is about.
         about: NodeId,
-        /// How long it is.
+        /// The refused length.
         len: usize,
-        /// How long it may be.
+        /// The longest allowed length.
         limit: usize,
     },
     /// A broadcast longer than this node allows.
     #[error("a broadcast of {len} bytes from node {origin}, but at most {limit} bytes are allowed")]
     BroadcastTooLong {
-        /// The node that is said to have sent it.
+        /// The origin that the frame states.
         origin: NodeId,
-        /// How long it is.
+        /// The refused length.
         len: usize,
-        /// How long it may be.
+        /// The longest allowed length.
         limit: usize,
     },
     /// More is piggybacked on a message than any frame can hold.
     #[error("{len} bytes in a frame, but at most {limit} are allowed")]
     FrameTooLong {
-        /// How long it is.
+        /// The refused length.
         len: usize,
-        /// How long it may be.
+        /// The longest allowed length.
         limit: usize,
     },
     /// A range that ends before it begins.

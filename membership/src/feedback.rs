@@ -1,15 +1,16 @@
-//! Active feedback: this node reports that it is seldom probed, and probes more those that do.
+//! Active feedback: this node reports that it is seldom probed, and probes members more often that
+//! report the same.
 
 use selvedge_core::{Context, Member, Weights};
 
 use crate::Membership;
 use crate::message::{Body, Message};
 
-/// At most so many neighbours hear a report.
+/// The largest number of neighbours that receive a report.
 const REPORTS: usize = 16;
 
 impl Membership {
-    /// Once a period: reports to the neighbours when this node is unlucky. The list is passed over
+    /// Once a period: reports to the neighbours when this node is unlucky. It goes through the list
     /// only when there is something to report.
     pub(crate) fn monitor_self(&mut self, cx: &mut Context<'_, Self>) {
         // Switched off.
@@ -32,8 +33,8 @@ impl Membership {
         }
     }
 
-    /// A neighbour reports; the change of weights takes a pass over the list, so it waits for the
-    /// end of the period.
+    /// Takes a report of a neighbour; the change of weights takes a pass over the list, so it waits
+    /// for the end of the period.
     pub(crate) fn on_unlucky(&mut self, from: Member) {
         if self.config.active.is_some() && self.reports.add(from.id).is_err() {
             self.counters.unlucky_dropped += 1;
@@ -51,10 +52,10 @@ impl Membership {
         }
     }
 
-    /// Algorithm 1 of the thesis, in integers: the member gets the mean weight of those that weigh
-    /// more (itself included), and those above that mean give it, each in proportion to its excess.
-    /// What is given is exactly what is taken, so the probabilities keep summing to one. O(N log
-    /// N).
+    /// Algorithm 1 of the thesis, in integers: the member gets the mean weight of the members that
+    /// weigh more (itself included), and the members above that mean give it, each in proportion to
+    /// its excess. The weight given equals the weight taken, so the probabilities keep summing to
+    /// one. O(N log N).
     fn boost(&mut self, unlucky: usize) {
         let own = self.list.draws().own(unlucky);
         let weight_of = |slot| {
@@ -77,7 +78,7 @@ impl Membership {
         let mut given = 0;
         for nth in 0..self.list.len() {
             let Some(slot) = self.list.nth(nth) else {
-                debug_assert!(false, "the list has so many members");
+                debug_assert!(false, "the list has the members that were counted");
                 continue;
             };
             let weight = self.list.weights().weight(slot);

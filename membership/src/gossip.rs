@@ -1,4 +1,4 @@
-//! What waits to be passed on: updates about members, and the application's broadcasts.
+//! The data that waits to be passed on: updates about members, and the application's broadcasts.
 //!
 //! Both are piggybacked on other messages, a bounded number of times each, newest first and then in
 //! turn.
@@ -11,8 +11,8 @@ use selvedge_core::{BoundedQueue, Full, Member, NodeId};
 
 use crate::message::{Broadcast, Message, Record};
 
-/// Members that there are updates about, each once, and how often each was sent. The record itself
-/// is read from the list when it is sent, so what travels is never older than what we know.
+/// The members with a waiting update, each once, and the number of times that it was sent. The
+/// record itself is read from the list when it is sent, so it is never older than the list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Updates {
     queue: VecDeque<(NodeId, u16)>,
@@ -31,7 +31,7 @@ impl Updates {
         self.limit = limit;
     }
 
-    /// Puts an update about `id` in front of the queue. Returns whether another one had to be given
+    /// Puts an update about `id` in front of the queue. Returns true if another one had to be given
     /// up for it. O(limit).
     pub(crate) fn add(&mut self, id: NodeId) -> bool {
         self.queue.retain(|&(other, _)| other != id);
@@ -41,8 +41,8 @@ impl Updates {
         full
     }
 
-    /// Piggybacks as many records as there is `room` for; each goes `copies` times in all.
-    /// One whose metadata is longer than `longest` is given up: it may fit no message, and then
+    /// Piggybacks as many records as there is `room` for; each is sent `copies` times in all. A
+    /// record whose metadata is longer than `longest` is given up: it may fit no message, and then
     /// nothing behind it would be sent. O(records that are piggybacked).
     pub(crate) fn load(
         &mut self,
@@ -56,7 +56,7 @@ impl Updates {
             let Some((id, sent)) = self.queue.pop_front() else {
                 break;
             };
-            // Members may be forgotten meanwhile.
+            // Members may have been forgotten since.
             let Some(record) = record_of(id) else {
                 continue;
             };
@@ -67,7 +67,7 @@ impl Updates {
                 self.queue.push_front((id, sent));
                 break;
             }
-            // What the receiver is to refute was piggybacked first.
+            // The record that the receiver has to refute was piggybacked first.
             if message.records.first() != Some(&record) {
                 message.records.push(record);
             }
@@ -86,8 +86,8 @@ impl Updates {
     }
 }
 
-/// The application's broadcasts on their way, each with how often it was sent, and which ones were
-/// seen. A broadcast that waits was seen.
+/// The application's broadcasts that wait, each with the number of times it was sent, and the
+/// broadcasts that were seen. A broadcast that waits was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Broadcasting {
     queue: VecDeque<(Broadcast, u16)>,
@@ -106,13 +106,13 @@ impl Broadcasting {
         }
     }
 
-    /// Eight times as many broadcasts are remembered as may wait.
+    /// The memory of seen broadcasts: eight times as many as may wait.
     const fn memory(limit: usize) -> BoundedQueue<(Member, u32)> {
         BoundedQueue::new(limit.saturating_mul(8))
     }
 
-    /// At most `limit` broadcasts wait, of at most `longest` bytes each. Longer ones are given up;
-    /// returns how many. O(limit).
+    /// Sets the limits: at most `limit` broadcasts wait, of at most `longest` bytes each. Longer
+    /// ones are given up; returns their number. O(limit).
     pub(crate) fn set_limits(&mut self, limit: usize, longest: usize) -> u64 {
         self.limit = limit;
         let mut seen = Self::memory(limit);
@@ -159,7 +159,7 @@ impl Broadcasting {
         (true, full)
     }
 
-    /// Piggybacks as many broadcasts as there is `room` for; each goes `copies` times in all.
+    /// Piggybacks as many broadcasts as there is `room` for; each is sent `copies` times in all.
     pub(crate) fn load(&mut self, message: &mut Message, room: &mut Room, copies: u16) {
         for _ in 0..self.queue.len() {
             let Some((broadcast, sent)) = self.queue.pop_front() else {

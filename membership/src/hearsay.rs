@@ -1,8 +1,8 @@
-//! What a node says about others: believed within bounds, so that a single liar changes little.
+//! Hearsay: claims about others are believed within bounds, so that a single liar changes little.
 //!
-//! A member's word about itself is first-hand. What it says about others is hearsay. Hearsay that
-//! would change the entry of a member that no node here doubts is paid for out of its sender's
-//! allowance for the period. That a live member has begun a later life only that member can say: it
+//! A member's claim about itself is first-hand. Its claim about another is hearsay. Hearsay that
+//! would change the entry of a member that this node does not doubt is paid for from its sender's
+//! allowance for the period. Only a live member itself can claim that it has begun a later life: it
 //! is asked.
 
 use selvedge_core::{Context, Member, serial_newer};
@@ -15,12 +15,12 @@ use crate::message::{Body, Claim, Message, Record};
 use crate::own_life::LEAP;
 
 impl Membership {
-    /// Whether a sender may tell us of a node that is not on the list.
+    /// Returns true if a sender may introduce a node that is not on the list.
     pub(crate) fn may_introduce(&mut self, from: Member, about: Member, source: Source) -> bool {
         self.is_beyond_doubt(from, about, source) || self.is_within_allowance(from, 1)
     }
 
-    /// Whether a claim about a member that we list in this very life is to be believed.
+    /// Returns true if a claim is believed about a member that we list in this very life.
     pub(crate) fn may_claim(
         &mut self,
         from: Member,
@@ -45,7 +45,7 @@ impl Membership {
                 .is_some_and(|it| self.list.metadata(slot) != Some(it));
         let cost = match record.claim {
             Claim::Left(_) if standing.is_live() => self.cost_of_an_end(),
-            // It is final, and after a partition many are failed that live.
+            // This is final, and after a partition many live members are listed as failed.
             Claim::Left(_) => 1,
             Claim::Alive(_) => u16::from(is_other_word || (is_newer && !is_doubted)),
             Claim::Suspect(_) | Claim::Failed(..) => {
@@ -57,8 +57,8 @@ impl Membership {
             || self.is_within_allowance(from, cost)
     }
 
-    /// Whether a claim that a member has a later life than `known` is to be believed. If not, the
-    /// member is asked: a later life says so itself.
+    /// Returns true if a claim is believed that a member has a later life than `known`. If not, the
+    /// member is asked: only a later life itself can claim that.
     pub(crate) fn may_supersede(
         &mut self,
         from: Member,
@@ -84,20 +84,20 @@ impl Membership {
         cx.send(member, Message::bare(Body::Pull { first, last }));
     }
 
-    /// Whether a sender may read the list, given its slot: members may, dead ones too, because they
-    /// may be alive.
+    /// Returns true if a sender may read the list, given its slot: members may, dead ones too,
+    /// because they may be alive.
     pub(crate) fn may_read(&mut self, slot: Option<usize>) -> bool {
         self.counters.readers_refused += u64::from(slot.is_none());
         slot.is_some()
     }
 
-    /// First-hand, or from a sender that is believed in everything.
+    /// Returns true for a first-hand claim, or one from a sender that is believed in everything.
     fn is_beyond_doubt(&self, from: Member, about: Member, source: Source) -> bool {
         from == about || source == Source::Fetched || self.config.hearsay_limit == 0
     }
 
-    /// Whether another protocol may have one more life asked after in this period: others told it
-    /// of the life.
+    /// Returns true if another protocol may inquire about one more life in this period, which it
+    /// learned of from other nodes.
     pub(crate) fn may_inquire(&mut self) -> bool {
         let allowance = self.config.hearsay_limit;
         let may = allowance == 0 || self.allowances.spend(self.own.id(), 1, allowance);
@@ -116,8 +116,8 @@ impl Membership {
         is_within
     }
 
-    /// Half an allowance: an end is final, and a member that is falsely said to have left needs
-    /// another life.
+    /// The cost of the claim that a member left, half an allowance: it is final, and if it is false
+    /// the member needs another life.
     fn cost_of_an_end(&self) -> u16 {
         (self.config.hearsay_limit / 2).max(1)
     }

@@ -1,4 +1,5 @@
-//! Lives that another protocol has met, and of which this node's list says nothing, or not the end.
+//! Inquiries about lives that another protocol has met, and that this node's list does not have, or
+//! not as ended.
 
 use selvedge_core::{Context, Delta, Member};
 
@@ -9,12 +10,11 @@ use crate::message::{Age, Body, Claim, Message, Metadata, Record};
 use crate::{Membership, Reject, Timer};
 
 impl Membership {
-    /// Finds out what became of a life. One that the list does not have is put there in doubt, as
-    /// after a probe that found no answer: it answers, or is declared failed. What another member
-    /// knows is asked for as well, so a good-bye that was missed is heard of. Nothing is done for a
-    /// life that is listed as live, left, or over. At most
-    /// [`hearsay_limit`](crate::Config::hearsay_limit) a period; what is beyond is counted as
-    /// hearsay. O(log N).
+    /// Finds out whether a life has ended. A life that the list does not have is entered in doubt,
+    /// as after a probe without an answer: it answers, or is declared failed. Another member is
+    /// asked as well, so that a missed good-bye is found. Nothing is done for a life that is listed
+    /// as live, left, or over. At most [`hearsay_limit`](crate::Config::hearsay_limit) inquiries a
+    /// period; further ones are counted as hearsay. O(log N).
     ///
     /// # Errors
     /// [`Reject::NotJoined`], [`Reject::OwnMember`].
@@ -54,7 +54,7 @@ impl Membership {
                 self.supersede(slot, known, standing, record, cx);
                 self.verify_newcomer(member, cx);
             }
-            // The dead are asked now and then as it is.
+            // Reconnecting probes the dead anyway.
             Some(_) => {}
         }
         let key = key(member.id);
@@ -65,16 +65,16 @@ impl Membership {
         Ok(())
     }
 
-    /// An operator's word that a life is over. Others hear that it left, which is as final. Of one
-    /// that the list does not have [`Delta::Left`] or [`Delta::Confirmed`] is told as well, for
-    /// another protocol may have met it; it is remembered where there is room for one more that
-    /// left. Nothing is done where the list has a later one, by which all hear that it is over.
-    /// O(log N), and O([`tombstone_limit`](crate::Config::tombstone_limit)) where one has to give
-    /// way.
+    /// Confirms that a life is over, by decision of an operator. Other nodes learn that it left,
+    /// which is as final. For a life that the list does not have, [`Delta::Left`] or
+    /// [`Delta::Confirmed`] is emitted as well, because another protocol may have met it; the life
+    /// is remembered where there is room for one more that left. Nothing is done where the list has
+    /// a later life, from which all nodes learn that this one is over. O(log N), and
+    /// O([`tombstone_limit`](crate::Config::tombstone_limit)) where a tombstone has to give way.
     ///
     /// # Errors
     /// [`Reject::OwnMember`], [`Reject::NotJoined`] where the list does not have this life;
-    /// [`Reject::UnknownMember`] where it has one that is neither earlier nor later.
+    /// [`Reject::UnknownMember`] where it has a life that is neither earlier nor later.
     pub(crate) fn confirm(
         &mut self,
         member: Member,
@@ -92,7 +92,7 @@ impl Membership {
                 }
             }
             _ if !self.presence.is_joined() => return Err(Reject::NotJoined),
-            // That it is over was told with the later one.
+            // The other nodes learn from the later life that this one is over.
             Some((_, known, _)) if known.supersedes(member) => {}
             Some((slot, known, standing)) if member.supersedes(known) => {
                 self.supersede(slot, known, standing, gone(member), cx);
@@ -110,7 +110,7 @@ impl Membership {
         Ok(())
     }
 
-    /// A life that the list has is over.
+    /// Ends a life that the list has.
     fn confirm_listed(&mut self, slot: usize, member: Member, cx: &mut Context<'_, Self>) {
         let Some(entry) = self.list.entry(slot) else {
             debug_assert!(false, "no member has slot {slot}");
@@ -127,7 +127,7 @@ impl Membership {
         Self::emit(cx, Delta::Confirmed(member));
     }
 
-    /// Asks a life that was put on the list for a rumour. No other node hears of that before the
+    /// Asks a life that was entered because of a rumour. No other node learns of that before the
     /// life has been silent for a period.
     fn verify_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let slot = self.list.find(member.id);
@@ -142,7 +142,7 @@ impl Membership {
     }
 }
 
-/// What is said of a life that is over for certain.
+/// The record of a life that is over for certain.
 fn gone(member: Member) -> Record {
     Record {
         member,

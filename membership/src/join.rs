@@ -1,4 +1,4 @@
-//! Joining through seeds, leaving, and finding back when every other member was lost.
+//! Joining through seeds, leaving, and finding the mesh again after the loss of every other member.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::self_monitor::{Reports, SelfMonitor};
 use crate::{Event, Membership, Phase, Reject, Timer};
 
 impl Membership {
-    /// Joins the mesh through `seeds`, or begins one where there are none.
+    /// Joins the mesh through `seeds`, or begins one if there are no seeds.
     ///
     /// # Errors
     /// [`Reject::AlreadyJoined`].
@@ -32,7 +32,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Asks these seeds from now on.
+    /// Replaces the seeds.
     ///
     /// # Errors
     /// [`Reject::NotJoined`] where the node is idle: the seeds come with the next join.
@@ -87,7 +87,7 @@ impl Membership {
         cx.event(Event::Identity(self.own.member()));
     }
 
-    /// While joining, only a welcome counts, or the word that our number is taken.
+    /// Takes a message while joining: only a welcome counts, or the reply that our number is taken.
     pub(crate) fn receive_while_joining(
         &mut self,
         from: Member,
@@ -137,10 +137,11 @@ impl Membership {
         }
     }
 
-    /// A node wants to join. A life that is not on the list is let in; a life that is on record
-    /// already may be another one under the same number, so it is asked to take a later number.
+    /// Takes the request of a node to join. A life that is not on the list is let in; a life that
+    /// is on record already may be another one under the same number, so it is asked to take a
+    /// later number.
     pub(crate) fn on_join(&mut self, from: Member, records: Records, cx: &mut Context<'_, Self>) {
-        // A node that says good-bye lets none in.
+        // A node that is leaving lets none in.
         if !self.presence.is_joined() {
             return;
         }
@@ -162,8 +163,8 @@ impl Membership {
         }
     }
 
-    /// Says good-bye for [`farewell_periods`](crate::Config::farewell_periods), then stops; the
-    /// event [`Event::Left`] tells when.
+    /// Says good-bye for [`farewell_periods`](crate::Config::farewell_periods), then stops with the
+    /// event [`Event::Left`].
     ///
     /// # Errors
     /// [`Reject::NotJoined`].
@@ -193,8 +194,8 @@ impl Membership {
         }
     }
 
-    /// Says good-bye to some members, or stops where that was done often enough. Returns whether
-    /// it stopped.
+    /// Says good-bye to some members, or stops where that was done often enough. Returns true if it
+    /// stopped.
     pub(crate) fn send_farewell(&mut self, cx: &mut Context<'_, Self>) -> bool {
         if self.list.live() == 0 || !self.presence.take_farewell() {
             self.stop(cx);
@@ -239,7 +240,7 @@ impl Membership {
         cx.event(Event::Left);
     }
 
-    /// Now and then, for ever, a seed or a dead member is probed, so a lone node and a healed
+    /// Probes a seed or a dead member, periodically and for ever, so that a lone node and a healed
     /// partition find each other again. A member that is alive answers and refutes.
     pub(crate) fn reconnect(&mut self, cx: &mut Context<'_, Self>) {
         let every = self.config.reconnect_every;
@@ -272,7 +273,7 @@ impl Membership {
         self.send_list(joiner, (Key(0), Key(u64::MAX)), page, cx);
     }
 
-    /// A page that was asked for a period ago did not come: any member is asked for it. Pages are
+    /// Asks any member again for a page that was requested a period ago and did not come. Pages are
     /// cut by hashed id, so it does not matter which member answers.
     pub(crate) fn fetch_again(&mut self, cx: &mut Context<'_, Self>) {
         if self.bootstrap.is_fetching() {

@@ -1,37 +1,38 @@
-//! Medley-F: the members of a mesh, known to every node, found out by pinging nearby members.
+//! Medley-F: every node knows the members of its mesh, and finds failures by pinging nearby
+//! members.
 //!
 //! Each node keeps a list of all members. Once a period it pings one of them, near ones more often
-//! than far ones (weight 1/r^m). It asks relays when the answer does not come, suspects a member
-//! that stays silent, and piggybacks news on its messages. Nodes that are seldom pinged are noticed
-//! by themselves (active feedback) and by others (passive feedback). The protocol is that of the
+//! than far ones (weight 1/r^m). It asks relays when no answer comes, suspects a member that stays
+//! silent, and piggybacks news on its messages. A node that is seldom pinged reports that itself
+//! (active feedback), and other nodes notice it (passive feedback). The protocol comes from the
 //! thesis "Churn-tolerant leader election on weakly-consistent membership" (J. Wang, 2023),
-//! chapters 3 and 4, on top of SWIM. Where the thesis is silent or its rule does not hold up,
+//! chapters 3 and 4, on top of SWIM. Where the thesis gives no rule, or its rule does not hold,
 //! `docs/errata.md` states the rule used here.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | a crashed member is removed by every live member | no message can reach the crashed member; each live member gets messages through now and then |
-//! | so it is where more crash at once than [`Config::tombstone_limit`]: a node that forgot one early asks each unlisted member that others name, and passes it on once it has answered | the same; a node does that for [`Config::tombstone_periods`] after it last forgot one early |
-//! | each live member pings, or hears from, every other one once in N times `every` periods | [`Selection::BoundedMix`], no change of members meanwhile |
-//! | a live member that can talk is never stuck as suspect or failed: it hears of that and refutes it | messages get through in both directions now and then |
+//! | a crashed member is removed by every live member | no message can reach the crashed member; messages of each live member arrive infinitely often |
+//! | this holds where more members crash at once than [`Config::tombstone_limit`]: a node that forgot a crashed member early asks each unlisted member that others name, and passes it on once it has answered | the same; a node does that for [`Config::tombstone_periods`] after it last forgot one early |
+//! | each live member pings every other one, or receives a message from it, once in N times `every` periods | [`Selection::BoundedMix`], no change of members meanwhile |
+//! | a live member that can communicate is never stuck as suspect or failed: it learns of that and refutes it | messages arrive in both directions infinitely often |
 //! | a refuted suspicion never acts, and every suspicion ends, however it was learned | timers tick (the driver's work) |
-//! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: no more than [`Config::tombstone_limit`] leave within [`Config::tombstone_periods`], and the living leave room for them in [`Config::member_limit`]; how many fail does not matter |
+//! | a member that left stays left until it comes back in a new incarnation | its tombstone outlives the news about it: no more than [`Config::tombstone_limit`] leave within [`Config::tombstone_periods`], and the live members leave room for them in [`Config::member_limit`]; the number of failures does not matter |
 //! | a live node finds room on the list, however many have died | fewer than [`Config::member_limit`] are live |
-//! | the dead are forgotten [`Config::tombstone_periods`] after their end, however often others tell of them | nodes agree on that setting, and their periods last about as long; half as long again where a node learns of the end that late |
+//! | the dead are forgotten [`Config::tombstone_periods`] after their end, however often other nodes report them | nodes agree on that setting, and their periods last about as long; half as long again where a node learns of the end that late |
 //! | incarnations and revisions never go back | fewer than 2^31 of them between two contacts, and the node has not forgotten the member meanwhile: its tombstone has neither ended nor given way |
 //! | a restarted node is never taken for its former life | the node starts under an incarnation that it never had; a number that is too low is noticed; an equal one only while some node remembers the former life, and is asked to let the restarted node in or knows a higher revision of it |
-//! | every list ends with the metadata that a live member set last, also if the member restarts under a number that it had | lists are compared ([`Config::sync_after`] is not 0), and messages get through in both directions now and then |
-//! | parts that were cut off from each other, and nodes that lost every other node, find back | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
+//! | every list ends with the metadata that a live member set last, even if the member restarts under a number that it had | lists are compared ([`Config::sync_after`] is not 0), and messages arrive in both directions infinitely often |
+//! | parts that were cut off from each other, and nodes that lost every other node, find the mesh again | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
 //! | no frame is longer than [`Config::frame_budget`] | |
-//! | memory is bounded, whatever peers send; nothing panics | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
+//! | memory is bounded, whatever peers send; no input causes a panic | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
 //! | handling a message takes O(log N) and the number of records that are piggybacked; the first record about a member moves up to 16 bytes for each other one on the list | |
-//! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period; beyond that it can only bring back members that were suspected or failed, for as long as a suspicion lasts | the member cannot send in another's name; see [below](#what-a-member-that-lies-can-do) |
+//! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period; beyond that it can only bring back members that were suspected or failed, for as long as a suspicion lasts | the member cannot send in another's name; see [below](#lying-members) |
 //!
-//! What is *not* promised: a member that is declared failed may be alive (the network decides), and
-//! two nodes' lists may differ at any moment. Protocols above must stay safe under both; they learn
-//! of changes as [`Delta`](selvedge_core::Delta)s.
+//! Medley-F does *not* promise that a member that is declared failed has stopped (a slow network
+//! looks the same), nor that two nodes' lists are equal at any moment. Protocols above must stay
+//! safe under both; they learn of changes as [`Delta`](selvedge_core::Delta)s.
 //!
 //! # The life of a member on another's list
 //!
@@ -40,46 +41,46 @@
 //!   ┌───────┐ ───────────────> ┌─────────┐ ───────────────> ┌─────────┐ ─────────> ┌────────┐
 //!   │ alive │                  │ doubted │                  │ suspect │            │ failed │
 //!   └───────┘ <─────────────── └─────────┘                  └─────────┘            └────────┘
-//!       ^      any sign of life   (only we know)                 │  told to all         │
+//!       ^    any sign of life (only this node knows)             │  sent to all          │
 //!       └────────────────────────────────────────────────────────┴───────────────────────┘
-//!                          its own word, with a higher revision
+//!                       its own message, with a higher revision
 //!
 //!   from anywhere:  good-bye ──> left;   a newer incarnation ──> that life is over for certain
 //! ```
 //!
-//! A member's *incarnation* is one life. It changes only when the node restarts and forgets, or
-//! must give way to a life that another node remembers. Within a life only the member itself raises
+//! A member's *incarnation* is one life. It changes only when the node restarts and forgets, or has
+//! to give way to a life that another node remembers. Within a life only the member itself raises
 //! its *revision*, to refute or to change its metadata. So a false suspicion does not change the
 //! member's identity.
 //!
-//! # What a member that lies can do
+//! # Lying members
 //!
-//! Records are not signed, so a member can say anything of others. What a member says of itself is
-//! believed; what it says of others is believed only within bounds. L is [`Config::hearsay_limit`],
-//! by default 8, and counts for each sender, receiver and period; a receiver believes 16 senders a
-//! period.
+//! Records are not signed, so a member can send false records about others. A record of a member
+//! about itself is believed; its records about others are believed only within bounds. L is
+//! [`Config::hearsay_limit`], by default 8, and counts for each sender, receiver and period; a
+//! receiver believes 16 senders a period.
 //!
-//! | lie | what becomes of it |
+//! | lie | effect |
 //! |---|---|
-//! | that members have left | two are believed (half of L each). Each of these members goes on in another life as soon as it hears of the lie, once a period |
-//! | that members are in a later life | refused where the member is listed as live: the member is asked. A lie told to the member itself moves it to another life, once a period and by 2^30 numbers at most; by more than 2^20 only when the last such move has had the time of a suspicion to reach all, so that all can follow |
-//! | a life, or a revision, that is 2^31 ahead, so that neither is later | the member gives way to it as to a later one, as soon as it hears of it |
+//! | that members have left | two are believed (half of L each). Each of these members goes on in another life as soon as it learns of the lie, once a period |
+//! | that members are in a later life | refused where the member is listed as live: the member is asked. A lie to the member itself moves it to another life, once a period and by 2^30 numbers at most; by more than 2^20 only when the last such move has had the time of a suspicion to reach all nodes, so that all can follow |
+//! | a life, or a revision, that is 2^31 ahead, so that neither is later | the member gives way to it as to a later one, as soon as it learns of it |
 //! | a revision more than 2^20 ahead | refused by all but the member itself, which goes on in another life |
 //! | members that do not exist | L are believed, found silent, and forgotten like the dead. They fill the list up to [`Config::member_limit`], L in a period, and give way to live members as soon as they are found silent |
-//! | another's metadata | L are believed, until the member hears of it and goes on in another life with its own metadata |
+//! | another member's metadata | L are believed, until the member learns of it and goes on in another life with its own metadata |
 //! | that members are suspected, or failed | L are believed, until the members refute |
-//! | that failed members have left | L are believed; each of these members that lives goes on in another life as soon as it hears of the lie |
-//! | that suspected or failed members live | believed, until they are found silent; a live member that is told with wrong metadata goes on in another life. If this lie were counted, halves of a mesh of 200 that took each other for failed would find together in 20 periods, and not in 6 |
-//! | to another protocol, that a node is to be waited for | that node is asked after ([`Command::Inquire`]) and listed in doubt, L in a period, until it is found silent |
+//! | that failed members have left | L are believed; each of these members that lives goes on in another life as soon as it learns of the lie |
+//! | that suspected or failed members live | believed, until they are found silent; a live member that is reported with wrong metadata goes on in another life. If this lie were counted, halves of a mesh of 200 that took each other for failed would find together in 20 periods, and not in 6 |
+//! | to another protocol, that it has to wait for a node | that node is inquired about ([`Command::Inquire`]) and listed in doubt, L in a period, until it is found silent |
 //! | requests for the list | answered to members that are on it; any node may ask a node for its own record, and to be let in |
 //!
-//! What is refused is counted in [`Counters::hearsay_refused`] and [`Counters::readers_refused`].
-//! Lists agree again when the lies end. The bounds cost time where many changes are true: 150 nodes
-//! that join through one seed in the same second are on all lists after some 20 periods, not 10.
+//! Refusals are counted in [`Counters::hearsay_refused`] and [`Counters::readers_refused`]. Lists
+//! agree again when the lies end. The bounds cost time where many changes are true: 150 nodes that
+//! join through one seed in the same second are on all lists after some 20 periods, not 10.
 //!
-//! A node that joins believes the list of the member that lets it in. A sender that can use
-//! another's name (every holder of the key of a sealed mesh can) makes that other say anything:
-//! that it left, or lives at another address. Signed records are to come.
+//! A node that joins believes the list of the member that lets it in. A sender that can use the
+//! name of another member (every holder of the key of a sealed mesh can) can make any claim as that
+//! member: that it left, or has another address. Signed records are future work.
 //!
 //! # Two nodes, by hand
 //!
@@ -118,9 +119,9 @@
 //!
 //! # The smallest host
 //!
-//! A host has three duties: carry out effects, tick when the deadline has come, feed in what
-//! arrives. Over UDP that is one loop (`examples/smallest.rs` of this crate, to copy from; the
-//! feature `serde` is on):
+//! A host has three duties: carry out effects, tick when the deadline has come, pass on messages.
+//! Over UDP that is one loop (`examples/smallest.rs` of this crate, to copy from; the feature
+//! `serde` is on):
 //!
 //! ```no_run
 #![doc = include_str!("../examples/smallest.rs")]
@@ -129,8 +130,8 @@
 //! # Features
 //!
 //! `serde` for messages, settings and counters (hosts need it for the wire); `std`; `arbitrary`;
-//! `check` for the promises as properties of the model checker and the published rules that break
-//! them.
+//! `check` for the promises as properties of the model checker, and for the published rules that
+//! break them.
 
 #![no_std]
 #![forbid(unsafe_code)]

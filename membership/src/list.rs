@@ -1,4 +1,4 @@
-//! The member list: which members are known, how likely each is probed, and a digest of all of it.
+//! The member list: the known members, the probability of probing each, and a digest of the list.
 //!
 //! Members have slots that do not move, so that the weight trees can stay beside them. An index in
 //! order of hashed ids finds a slot, and cuts the list into the ranges that two nodes compare.
@@ -101,8 +101,8 @@ impl MemberList {
     }
 
     /// Changes standing and revision. A member that is no longer live weighs nothing and gets a
-    /// tombstone stamped `stamp`, which it keeps from then on. O(log N), and O(tombstones) where
-    /// one goes or is replaced.
+    /// tombstone with the stamp `stamp`, which it keeps from then on. O(log N), and O(tombstones)
+    /// where a tombstone is removed or replaced.
     pub(crate) fn set_standing(
         &mut self,
         slot: usize,
@@ -153,7 +153,8 @@ impl MemberList {
         self.set_metadata(slot, metadata);
     }
 
-    /// Changes an entry in what neither digest nor weight depends on: stamp, health, neighbourhood.
+    /// Changes fields of an entry on which neither digest nor weight depends: stamp, health,
+    /// neighbourhood.
     pub(crate) fn note(&mut self, slot: usize, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(slot) {
             change(entry);
@@ -169,8 +170,8 @@ impl MemberList {
         self.forget(id)
     }
 
-    /// Forgets the dead member that is missed least, for want of room, and returns its id. As
-    /// [`forget_overdue`](Self::forget_overdue).
+    /// Forgets the dead member that is least useful, for want of room, and returns its id. Cost as
+    /// for [`forget_overdue`](Self::forget_overdue).
     pub(crate) fn forget_first(&mut self) -> Option<NodeId> {
         let id = self.tombstones.first_to_go()?;
         self.forget(id)
@@ -188,7 +189,7 @@ impl MemberList {
         Some(id)
     }
 
-    /// Sets what a member weighs from now on, whenever it is live. O(log N).
+    /// Sets the weight of a member from now on, whenever it is live. O(log N).
     pub(crate) fn set_own_weight(&mut self, slot: usize, weight: u64) {
         let is_live = self.entry(slot).is_some_and(Entry::is_live);
         self.draws.set_own(slot, weight, is_live);
@@ -227,7 +228,7 @@ impl MemberList {
         self.index.len() >= self.limit
     }
 
-    /// How many members are not declared failed or left.
+    /// The number of members that are not declared failed or left.
     pub(crate) const fn live(&self) -> usize {
         self.live
     }
@@ -265,7 +266,7 @@ impl MemberList {
         self.index.slots()
     }
 
-    /// How many members are known, dead ones included.
+    /// The number of known members, dead ones included.
     pub(crate) fn len(&self) -> usize {
         self.index.len()
     }
@@ -275,7 +276,7 @@ impl MemberList {
         self.index.nth(nth)
     }
 
-    /// How many slots there are, vacant ones included.
+    /// The number of slots, vacant ones included.
     pub(crate) const fn slots(&self) -> usize {
         self.entries.len()
     }
@@ -288,7 +289,7 @@ impl MemberList {
         }
     }
 
-    /// Adds the member to its bucket's digest, or takes it out again; nothing for the dead.
+    /// Adds the member to its bucket's digest, or removes it; nothing for the dead.
     fn toggle_digest(&mut self, slot: usize) {
         debug_assert!(slot < self.entries.len(), "no member has slot {slot}");
         if let Some(entry) = self.entries.get(slot).filter(|entry| entry.is_live()) {
@@ -321,8 +322,8 @@ impl MemberList {
     }
 }
 
-// Which slot a member got depends on the past and changes nothing that can happen, so two lists
-// are equal when they hold the same members. What is derived from the members is left out.
+// The slot of a member depends on the past and does not affect behaviour, so two lists are equal
+// when they hold the same members. Derived data is left out.
 impl PartialEq for MemberList {
     fn eq(&self, other: &Self) -> bool {
         self.limit == other.limit
@@ -384,7 +385,7 @@ mod tests {
         list
     }
 
-    /// Whatever the slots are; a check takes equal lists for one.
+    /// Slots do not matter: a check takes equal lists for one.
     #[test]
     fn lists_are_equal_that_hold_the_same_under_the_same_limit() {
         let list = list_of(10, &[1, 2, 3]);

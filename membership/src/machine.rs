@@ -1,4 +1,4 @@
-//! Where each input goes.
+//! Dispatch of each input.
 
 use selvedge_core::wire::frame_len;
 use selvedge_core::{Context, Input, Machine, Member};
@@ -80,8 +80,8 @@ impl Membership {
         }
         let known = self.list.get(from.id);
         let known = known.map(|(slot, entry)| (slot, entry.member(), entry.standing()));
-        // Before anything is sent, because what is sent has our name. From a sender that is over as
-        // well: after lies two nodes may take each other for a former life.
+        // Before anything is sent, because messages carry our name. Also from a sender whose life
+        // is over: after lies two nodes may take each other for a former life.
         if let Body::IdTaken { life } = body {
             self.on_id_taken(life, cx);
         }
@@ -90,7 +90,7 @@ impl Membership {
         {
             self.counters.stale_senders += 1;
             // A former life's frames may come late, or its next life may not know of us yet. Only a
-            // question is answered, so that two answers cannot chase each other.
+            // question is answered, so that two answers cannot cause each other for ever.
             if body.is_question() {
                 self.send(from, Body::IdTaken { life }, cx);
             }
@@ -115,8 +115,7 @@ impl Membership {
         if known.is_none_or(|(_, life, _)| from.supersedes(life)) {
             self.on_stranger(from, &body, cx);
         }
-        // Slots do not move while a message is worked on, but the slots of the dead go to
-        // newcomers.
+        // Slots do not move while a message is processed, but newcomers get the slots of the dead.
         let is_there = |entry: &Entry| entry.is_live() && entry.id() == from.id;
         let slot = known.map(|(slot, ..)| slot);
         let slot = slot.filter(|&slot| self.list.entry(slot).is_some_and(is_there));
@@ -125,7 +124,7 @@ impl Membership {
         Ok(())
     }
 
-    /// Refuses what no correct peer sends, before anything changes.
+    /// Refuses messages that no correct peer sends, before anything changes.
     fn vet(&self, from: Member, message: &Message) -> Result<(), Misbehaviour> {
         if from.id == self.own.id() {
             return Err(Misbehaviour::OwnId(from.id));
@@ -161,7 +160,7 @@ impl Membership {
         Ok(())
     }
 
-    /// `slot` is the sender's on the list.
+    /// `slot` is the sender's slot on the list.
     fn on_body(
         &mut self,
         from: Member,
@@ -210,7 +209,7 @@ impl Membership {
                 self.on_records(from, (first, last), next, exchange, cx);
             }
             Body::Welcome { you, next } => {
-                // A list that was not asked for is not believed like one that was fetched.
+                // A list that was not asked for is not believed like a fetched one.
                 let is_awaited = self.bootstrap.is_overdue() && !self.bootstrap.is_fetching();
                 if you == self.own.member() && is_awaited {
                     self.bootstrap.on_welcome(next);
@@ -236,7 +235,7 @@ impl Membership {
     }
 }
 
-/// Whether the sender's life is over: `life` with this standing is what the list has of it.
+/// Returns true if the sender's life is over: the list has `life` of its node, with this standing.
 fn is_over(from: Member, life: Member, standing: Standing, body: &Body) -> bool {
     let has_left = standing == Standing::Left && life == from;
     life.supersedes(from) || has_left && !matches!(body, Body::Farewell)

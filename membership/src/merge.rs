@@ -1,4 +1,4 @@
-//! How records become the list.
+//! Merging records into the list.
 
 use selvedge_core::{Context, Delta, Member, serial_newer};
 
@@ -7,7 +7,7 @@ use crate::message::{Age, Claim, Metadata, Record, Records};
 use crate::suspicion::end_of;
 use crate::{Event, Membership, Selection, Timer};
 
-/// How a record reached us.
+/// The way in which a record arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Piggybacked on a message.
@@ -28,7 +28,7 @@ struct Listed {
 }
 
 impl Membership {
-    /// Takes in what a sender says about members: about us first, because it may give us another
+    /// Takes in the records of a sender: the ones about us first, because they may give us another
     /// name, which makes every frame longer that is sent afterwards.
     pub(crate) fn merge_all(
         &mut self,
@@ -48,7 +48,7 @@ impl Membership {
         }
     }
 
-    /// Takes in what a sender says about another member than us.
+    /// Takes in a sender's record about another member than us.
     pub(crate) fn merge(
         &mut self,
         from: Member,
@@ -73,7 +73,7 @@ impl Membership {
             }
             return;
         }
-        // A former life, or one that is over for certain.
+        // A former life, or a life that is over for certain.
         if member != known.member || known.standing == Standing::Left {
             return;
         }
@@ -107,7 +107,7 @@ impl Membership {
         );
         match record.claim {
             Claim::Left(age) => {
-                // Final whatever its revision is, and no reason to forget a later one.
+                // Final in any revision, and no reason to forget a later revision.
                 let latest = if is_newer {
                     record.revision
                 } else {
@@ -135,7 +135,7 @@ impl Membership {
         }
     }
 
-    /// A member is suspected on another list, in our revision or a newer one.
+    /// Takes in that a member is suspected on another list, in our revision or a newer one.
     fn merge_suspicion(&mut self, known: Listed, record: &Record, cx: &mut Context<'_, Self>) {
         let Listed { slot, member, .. } = known;
         if known.standing == Standing::Failed {
@@ -151,7 +151,7 @@ impl Membership {
         }
     }
 
-    /// A member is failed on another list, in our revision or a newer one.
+    /// Takes in that a member is failed on another list, in our revision or a newer one.
     fn merge_failure(
         &mut self,
         known: Listed,
@@ -172,13 +172,13 @@ impl Membership {
         }
     }
 
-    /// Another list has a member as failed that lives on ours. That list may be the one that is
-    /// behind: we ask the member itself.
+    /// Asks a member that lives on our list and is failed on another one. That other list may be
+    /// the one that is out of date.
     fn verify_failure(&mut self, known: Listed, record: &Record, cx: &mut Context<'_, Self>) {
         let Listed { slot, member, .. } = known;
         let is_newer = serial_newer(record.revision, known.revision);
-        // If it answers a relay alone, we say that it is alive: only in a revision whose metadata
-        // we have.
+        // If its answer reaches only a relay, we announce that it is alive: only in a revision
+        // whose metadata we have.
         let latest = if is_newer && record.claim.stated_metadata().is_some() {
             self.renew_metadata(slot, member, &record.claim, cx);
             record.revision
@@ -190,7 +190,7 @@ impl Membership {
         self.verify(member, cx);
     }
 
-    /// A member says that it lives, or has changed its metadata.
+    /// Takes in a member's claim that it lives, or has changed its metadata.
     fn revive(
         &mut self,
         slot: usize,
@@ -215,7 +215,8 @@ impl Membership {
         self.replace_metadata(slot, member, metadata, cx);
     }
 
-    /// A member is alive after all. To an application that never heard of it, it has joined.
+    /// Reports that a member is alive after all. An application that never learned of it gets
+    /// Joined.
     fn report_return(&mut self, slot: usize, member: Member, cx: &mut Context<'_, Self>) {
         let entry = self.list.entry(slot);
         let was_reported = entry.is_some_and(crate::list::Entry::is_reported);
@@ -230,7 +231,7 @@ impl Membership {
         );
     }
 
-    /// A later life of a node that the list has.
+    /// Takes in a later life of a node that the list has.
     pub(crate) fn supersede(
         &mut self,
         slot: usize,
@@ -258,7 +259,7 @@ impl Membership {
         self.settle_newcomer(slot, (member, revision), (claimed, age), cx);
     }
 
-    /// A node that is not on the list.
+    /// Enters a node that is not on the list.
     pub(crate) fn enlist(
         &mut self,
         from: Member,
@@ -273,7 +274,7 @@ impl Membership {
         } = record;
         let (claimed, metadata, age) = split(claim);
         let forgotten_after = self.config.tombstone_periods;
-        // It is to be forgotten already.
+        // It would be forgotten at once.
         if !claimed.is_live() && forgotten_after > 0 && age.0 >= forgotten_after {
             return;
         }
@@ -317,8 +318,8 @@ impl Membership {
         }
     }
 
-    /// Whether there is room for one more. The failed give way to those that left, and all the dead
-    /// to the living.
+    /// Returns true if there is room for one more. The failed give way to members that left, and
+    /// all the dead to live members.
     fn make_room(&mut self, newcomer: Standing) -> bool {
         let dead = self.list.tombstones();
         let limit = usize::from(self.config.tombstone_limit);
@@ -334,12 +335,12 @@ impl Membership {
             | Standing::Unmet
             | Standing::Suspect => true,
         };
-        // A node that leaves is among the dead of its own list, and needs no newcomer.
+        // A node that is leaving is among the dead of its own list, and needs no newcomer.
         gives_way && self.presence.is_joined() && self.displace_tombstone()
     }
 
-    /// Gives a life that was just entered as alive the standing that is claimed for it. The end of
-    /// a life that was never here is reported as well: other protocols may have met it.
+    /// Gives a life that was just entered as alive the standing that the claim states. The end of a
+    /// life that was never here is reported as well: other protocols may have met it.
     fn settle_newcomer(
         &mut self,
         slot: usize,
@@ -355,7 +356,7 @@ impl Membership {
             self.list.set_standing(slot, claimed, revision, ended);
             Self::emit(cx, end_of(member, claimed));
         }
-        // Of the dead too: the host may need it to reach them, if they are not dead.
+        // Also for the dead: the host may need it to reach them, if they are alive.
         let metadata = self.list.metadata(slot);
         if metadata.is_some_and(|metadata| !metadata.0.is_empty()) {
             cx.event(Event::Metadata(member));

@@ -1,4 +1,4 @@
-//! What is sent; nothing else is.
+//! All messages of the protocol.
 //!
 //! Updates ([`Record`]s) and application broadcasts are piggybacked on every message, as many as
 //! fit the frame budget.
@@ -16,7 +16,8 @@ use selvedge_core::wire::{self, List, bytes_len, member_len, varint_len};
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 1;
 
-/// How many parts a list is cut into for comparison, by the leading bits of the hashed id.
+/// The number of parts into which a list is cut for comparison, by the leading bits of the hashed
+/// id.
 pub(crate) const BUCKETS: usize = 32;
 
 /// The length of the longest [`Body`] that has to leave room for a payload: [`Body::Records`], a
@@ -33,20 +34,20 @@ pub(crate) const BROADCAST_MAX_LEN: usize = 15 + 5 + 2;
 /// The length of the longest payload: its encoded length takes two bytes.
 pub(crate) const PAYLOAD_MAX_LEN: u64 = (1 << 14) - 1;
 
-/// One message.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Message {
-    /// What the message is for.
+    /// The purpose of the message.
     pub body: Body,
     /// Updates about members. In [`Body::Welcome`] and [`Body::Records`] they are a page of the
-    /// sender's list, else news.
+    /// sender's list, in others news.
     pub records: Records,
     /// Application broadcasts.
     pub broadcasts: Broadcasts,
 }
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Body {
@@ -59,7 +60,7 @@ pub enum Body {
     },
     /// The sender is there.
     Ack {
-        /// As in the ping.
+        /// The origin in the ping.
         origin: Option<Member>,
     },
     /// Asks the receiver to probe `target`. Answered by [`Body::RelayedAck`] when `target` answers
@@ -68,7 +69,7 @@ pub enum Body {
         /// The member to probe.
         target: Member,
     },
-    /// A relay's word that `target` is there.
+    /// A relay's report that `target` is there.
     RelayedAck {
         /// The member that answered.
         target: Member,
@@ -81,7 +82,7 @@ pub enum Body {
     Welcome {
         /// The joiner, as the sender recorded it.
         you: Member,
-        /// Where the next page begins, if there is one.
+        /// The start of the next page, if there is one.
         next: Option<Key>,
     },
     /// The receiver's id is taken by this life: the receiver has to choose a later incarnation.
@@ -97,23 +98,23 @@ pub enum Body {
     },
     /// Asks for the receiver's records of this range of hashed ids.
     Pull {
-        /// From here on.
+        /// The start of the range.
         first: Key,
-        /// Up to here, inclusive.
+        /// The end of the range, inclusive.
         last: Key,
     },
     /// A page of the sender's records of a range of hashed ids.
     Records {
-        /// From here on.
+        /// The start of the page.
         first: Key,
-        /// Up to here, inclusive.
+        /// The end of the range, inclusive.
         last: Key,
-        /// Where the next page begins, if this one does not reach `last`.
+        /// The start of the next page, if this one does not reach `last`.
         next: Option<Key>,
-        /// Whether the sender wants the receiver's records of that range, where they differ.
+        /// True if the sender wants the receiver's records of that range, where they differ.
         exchange: bool,
     },
-    /// Good-bye: the piggybacked record of the sender says that it left.
+    /// Good-bye: the piggybacked record of the sender has the claim `Left`.
     Farewell,
 }
 
@@ -136,15 +137,15 @@ pub struct Key(pub u64);
 pub struct Record {
     /// The member that the claim is about.
     pub member: Member,
-    /// How often that member has changed what is said about it, within this life. Only the member
-    /// itself raises the number: to refute, or to change its metadata. Compared by serial number
-    /// arithmetic.
+    /// The number of changes that the member has made to its record, within this life. Only the
+    /// member itself raises the number: to refute, or to change its metadata. Compared by serial
+    /// number arithmetic.
     pub revision: u32,
-    /// What is claimed.
+    /// The claim about the member.
     pub claim: Claim,
 }
 
-/// What a record claims, from the weakest to the strongest at equal revision.
+/// The claim of a record, from the weakest to the strongest at equal revision.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Claim {
@@ -152,7 +153,7 @@ pub enum Claim {
     Alive(Metadata),
     /// The member may have failed, and may refute. Its metadata is sent on pages, for nodes that
     /// never met the member and have to reach it. As news, where nearly all know it, the metadata
-    /// is left empty. Empty metadata tells nothing about the member.
+    /// is left empty. Empty metadata means that the claim states none.
     Suspect(Metadata),
     /// The member is declared failed. It may still refute. Metadata as for a suspect.
     Failed(Metadata, Age),
@@ -160,9 +161,9 @@ pub enum Claim {
     Left(Age),
 }
 
-/// How many periods ago a member ended, by the count of the node that says so. The age is sent with
-/// what is said about the dead, so that they are forgotten everywhere at one time, and a node that
-/// hears of them late keeps them no longer. 0 where the dead are remembered for ever.
+/// The number of periods since a member ended, as counted by the sender. The age is sent with
+/// claims about the dead, so that they are forgotten everywhere at one time, and a node that learns
+/// of them late keeps them no longer. 0 where the dead are remembered for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -188,7 +189,8 @@ pub struct Metadata(
     #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))] pub Box<[u8]>,
 );
 
-/// Defines a list of piggybacked items. How many need no allocation is not in the API.
+/// Defines a list of piggybacked items. The number of items that need no allocation is not in the
+/// API.
 macro_rules! piggybacked {
     ($(#[$doc:meta])* $name:ident: $count:literal $item:ident) => {
         $(#[$doc])*
@@ -202,7 +204,7 @@ macro_rules! piggybacked {
                 self.0.push(item);
             }
 
-            /// Removes the items that `keep` does not want.
+            /// Removes the items for which `keep` returns false.
             pub fn retain(&mut self, keep: impl FnMut(&$item) -> bool) {
                 self.0.retain(keep);
             }
@@ -298,7 +300,7 @@ impl wire::Message for Message {
 }
 
 impl Body {
-    /// Whether it asks for an answer. Only questions may be answered by a question.
+    /// Returns true if it asks for an answer. Only questions may be answered by a question.
     pub(crate) const fn is_question(&self) -> bool {
         matches!(
             self,
@@ -338,7 +340,7 @@ impl Claim {
 }
 
 impl Record {
-    /// How many bytes of metadata the claim has.
+    /// The number of bytes of metadata in the claim.
     pub(crate) fn metadata_len(&self) -> usize {
         self.claim.metadata().map_or(0, |metadata| metadata.0.len())
     }

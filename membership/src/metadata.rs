@@ -1,8 +1,8 @@
-//! Which claim about a member's metadata counts.
+//! Rules that decide which claim about a member's metadata counts.
 //!
-//! A member says one thing in each of its revisions, so metadata goes with the revision in which it
-//! was said. Two things break that: a suspicion or a failure that travels as news brings a revision
-//! and no metadata, and a node that restarts under a number that it had says something else in a
+//! A member makes one claim in each of its revisions, so metadata belongs to the revision of its
+//! claim. Two things break that: a suspicion or a failure that is sent as news has a revision and
+//! no metadata, and a node that restarts under a number that it had makes another claim in a
 //! revision that is taken.
 
 use core::cmp::Ordering;
@@ -13,8 +13,8 @@ use crate::message::{Claim, Metadata};
 use crate::{Event, Membership, Phase};
 
 impl Claim {
-    /// The metadata, if the claim states any. Empty, the claim of a suspect or failed member states
-    /// none: as an update it leaves out what nearly all know.
+    /// The metadata, if the claim states any. The empty metadata of a suspect or failed member
+    /// states none: an update leaves it out because nearly all nodes know it.
     pub(crate) fn stated_metadata(&self) -> Option<&Metadata> {
         match self {
             Self::Alive(metadata) => Some(metadata),
@@ -27,7 +27,7 @@ impl Claim {
 }
 
 impl Membership {
-    /// A claim in a later revision than ours: what we hold is right no more.
+    /// Takes in a claim in a later revision than ours, which makes our metadata out of date.
     pub(crate) fn renew_metadata(
         &mut self,
         slot: usize,
@@ -41,10 +41,10 @@ impl Membership {
         }
     }
 
-    /// A claim in the revision that we hold. Of two the larger metadata wins, so that all lists end
-    /// with the same, in whatever order they hear them. It is passed on: the sender of the smaller
-    /// one does not know of it, and if that is the member itself, it hears that others have it
-    /// wrongly.
+    /// Takes in a claim in the revision that we have. The larger metadata wins, so that all lists
+    /// end with the same, in any order of arrival. It is passed on: the sender of the smaller one
+    /// does not know of it, and if that is the member itself, it has to learn that others have
+    /// wrong metadata.
     pub(crate) fn compare_metadata(
         &mut self,
         slot: usize,
@@ -54,7 +54,7 @@ impl Membership {
     ) {
         let (Some(stated), Some(known)) = (claim.stated_metadata(), self.list.metadata(slot))
         else {
-            // Nothing is said about it.
+            // The claim states none, or we have none.
             return;
         };
         if self.list.is_outdated(slot) {
@@ -85,8 +85,9 @@ impl Membership {
         }
     }
 
-    /// A sender takes this for our word in our present revision. If it is not, a life before us had
-    /// our number, and others may hold what that life said: a later revision is above it.
+    /// Compares our metadata with a record of us in our present revision. If it differs, a life
+    /// before us had our number, and others may hold the metadata of that life: a later revision
+    /// overrides it.
     pub(crate) fn on_own_metadata(&mut self, metadata: &Metadata) {
         if self.own_metadata() != Some(metadata) {
             self.counters.refutations += 1;
@@ -94,8 +95,8 @@ impl Membership {
         }
     }
 
-    /// Replaces our own. Nodes that have the former one, if only from a request to be let in, have
-    /// to hear of a new revision.
+    /// Replaces our own. Nodes that have the former one, if only from a request to be let in, need
+    /// a new revision.
     pub(crate) fn replace_own_metadata(&mut self, metadata: Metadata) {
         let Some(slot) = self.own_slot() else {
             debug_assert!(false, "this node is on its own list");

@@ -1,26 +1,26 @@
-//! This node's own life, and later ones that it gives way to.
+//! This node's own life, and the later lives that it begins to give way to another.
 
 use selvedge_core::{Incarnation, Member, NodeId, serial_newer};
 
-/// How far ahead of what is known a revision may be that another member tells of. A member that was
-/// cut off for longer than so many changes of another member hears of them from that member itself.
-/// A move of an incarnation by more than this is a leap.
+/// The furthest that a revision from another member may be ahead of the known one. A node that
+/// missed more changes of a member than this learns them from that member itself. A move of an
+/// incarnation by more than this is a leap.
 pub(crate) const LEAP: u32 = 1 << 20;
 
-/// How far a member moves its incarnation at once, to give way to a life that another node names.
-/// Every list that has the former life can follow, whatever was told: it compares within 2^31.
+/// The furthest that a member moves its incarnation at once, to give way to a life that another
+/// node names. Every list that has the former life can follow: numbers compare within 2^31.
 const MOST: u32 = 1 << 30;
 
-/// The life that this node is in.
+/// The present life of this node.
 ///
 /// Its incarnation only goes forward, by [`MOST`] at a time at most.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct OwnLife {
     member: Member,
-    /// Whether we gave way to another life in this period.
+    /// True if we gave way to another life in this period.
     gave_way: bool,
-    /// For how many periods more our last leap is on its way to all. A node that missed one of two
-    /// leaps could not compare.
+    /// The number of periods until our last leap has reached all nodes. A node that missed one of
+    /// two leaps could not compare.
     leaping: u16,
 }
 
@@ -38,9 +38,9 @@ impl OwnLife {
         self.leaping = self.leaping.saturating_sub(1);
     }
 
-    /// Goes on above a life that another node names: where `once` a period, because the node may be
-    /// wrong, and far ahead only when our last leap has reached all members, which takes
-    /// `spread` periods. Returns whether it did.
+    /// Continues above a life that another node names. With `once`, it does so once a period,
+    /// because the node may be wrong; far ahead only when our last leap has reached all members,
+    /// which takes `spread` periods. Returns true if it did.
     pub(crate) fn give_way(&mut self, life: Incarnation, once: bool, spread: u16) -> bool {
         let is_leap = life.0.wrapping_sub(self.member.incarnation.0) > LEAP;
         if self.gave_way || (is_leap && self.leaping > 0) {
@@ -54,7 +54,7 @@ impl OwnLife {
         true
     }
 
-    /// Goes on above `life`, or as far in its direction as one may go at once.
+    /// Continues above `life`, or as far in its direction as one move allows.
     pub(crate) fn go_beyond(&mut self, life: Incarnation) {
         let before = self.member.incarnation;
         self.member.incarnation = beyond(before, life);
@@ -64,7 +64,7 @@ impl OwnLife {
         );
     }
 
-    /// The node forgets its mesh; what it joins next, it joins in another life.
+    /// Begins another life, in which the node forgets its mesh and joins the next one.
     pub(crate) const fn begin_next(&mut self) {
         self.member.incarnation = self.member.incarnation.next();
     }
@@ -81,25 +81,26 @@ impl OwnLife {
         self.member.incarnation
     }
 
-    /// Whether we have not come to this life of ours, as [`is_beyond`].
+    /// Returns true if `life` is ahead of our present life, as in [`is_beyond`].
     pub(crate) const fn is_behind(&self, life: Incarnation) -> bool {
         is_beyond(life.0, self.member.incarnation.0)
     }
 }
 
-/// Whether a number that is told of this node is one that it has not come to: later than its own,
-/// or opposite on the circle, where neither is later. A list that has such a number for this node
+/// Returns true if a number of this node that another node states is ahead of its own: later, or
+/// opposite on the circle, where neither is later. A list that has such a number for this node
 /// cannot follow its own.
 pub(crate) const fn is_beyond(told: u32, own: u32) -> bool {
     told != own && !serial_newer(own, told)
 }
 
-/// Whether a revision that is told of our life is so far above our own that it never was ours.
+/// Returns true if a revision of our life that another node states is so far above our own that it
+/// never was ours.
 pub(crate) const fn is_leap(told: u32, own: u32) -> bool {
     is_beyond(told, own) && told.wrapping_sub(own) > LEAP
 }
 
-/// The number after `life`, or as far in its direction as one may go at once.
+/// The number after `life`, or as far in its direction as one move allows.
 fn beyond(own: Incarnation, life: Incarnation) -> Incarnation {
     let ahead = life.0.wrapping_sub(own.0).min(MOST - 1);
     Incarnation(own.0.wrapping_add(ahead + 1))

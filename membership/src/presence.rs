@@ -1,6 +1,6 @@
-//! Where this node stands in the life of its own membership.
+//! The phases of this node's own membership.
 
-/// Where a node stands in the life of its own membership.
+/// A phase in the life of a node's own membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// In no mesh.
@@ -13,7 +13,7 @@ pub enum Phase {
     Leaving,
 }
 
-/// The phase, and how often good-bye is said yet.
+/// The phase, and the number of good-byes that remain.
 ///
 /// ```text
 /// Idle -> Joining -> Joined -> Leaving -> Idle
@@ -55,9 +55,13 @@ impl Presence {
         self.farewells = farewells;
     }
 
-    /// Good-bye is said once more. Returns whether there is a time left for it.
+    /// Counts one more good-bye. Returns true if one was left.
     pub(crate) fn take_farewell(&mut self) -> bool {
-        debug_assert_eq!(self.phase, Phase::Leaving, "a leaving node says good-bye");
+        debug_assert_eq!(
+            self.phase,
+            Phase::Leaving,
+            "only a leaving node says good-bye"
+        );
         let Some(left) = self.farewells.checked_sub(1) else {
             return false;
         };

@@ -8,7 +8,7 @@ use crate::probing::Probe;
 use crate::{Membership, Phase, Timer};
 
 impl Membership {
-    /// The period is over: its probe is evaluated, tables are tidied, the next period begins.
+    /// Ends a period: evaluates its probe, tidies tables and begins the next period.
     pub(crate) fn on_period(&mut self, cx: &mut Context<'_, Self>) {
         match self.phase() {
             // A stray tick.
@@ -38,9 +38,9 @@ impl Membership {
         cx.arm(Timer::Period, period + jitter);
     }
 
-    /// A probe that found no answer makes its target suspect.
+    /// Ends the probe. If it found no answer, its target becomes suspect.
     fn end_probe(&mut self, cx: &mut Context<'_, Self>) {
-        // There is none where no member was there to probe, or the probe was left out.
+        // There was no probe if there was no member to probe, or it was left out.
         let Some(probe) = self.probing.end() else {
             return;
         };
@@ -54,7 +54,7 @@ impl Membership {
         self.on_probe_failed(probe.target, cx);
     }
 
-    /// What is done once a period, and not for each message.
+    /// Work that is done once a period, and not for each message.
     fn housekeep(&mut self, cx: &mut Context<'_, Self>) {
         if self.config.passive.is_some() || self.config.tombstone_periods > 0 {
             self.period = self.period.wrapping_add(1);
@@ -77,12 +77,13 @@ impl Membership {
         }
         let limit = usize::from(self.config.tombstone_limit);
         while self.list.tombstones().len() > limit && self.displace_tombstone() {}
-        // Within this time a tombstone blocks reports of other nodes, and so does a probe in its place.
+        // Within this time a tombstone blocks reports of other nodes, and so does a probe in its
+        // place.
         let is_past = |&forgot: &u16| age > 0 && self.period.wrapping_sub(forgot) >= age;
         self.forgot = self.forgot.filter(|forgot| !is_past(forgot));
     }
 
-    /// Forgets a dead member before its time, for want of room. Returns whether there was one.
+    /// Forgets a dead member before its time, for want of room. Returns true if there was one.
     pub(crate) fn displace_tombstone(&mut self) -> bool {
         let forgotten = self.list.forget_first();
         if let Some(id) = forgotten {
@@ -93,8 +94,8 @@ impl Membership {
         forgotten.is_some()
     }
 
-    /// Keeps ages from wrapping: each member of a list of up to 65,536 has its turn in a quarter
-    /// of so many periods, and an age beyond the passive timeout needs no precision.
+    /// Keeps ages from wrapping: each member of a list of up to 65,536 has its turn within 2^14
+    /// periods, and an age beyond the passive timeout needs no precision.
     fn refresh_stamps(&mut self) {
         let now = self.period;
         for quarter in 0..4 {
@@ -109,7 +110,7 @@ impl Membership {
         let chosen = self.choose_target(cx);
         let is_needless = chosen.is_some_and(|slot| self.is_needless(slot));
         self.probing.forget_heard();
-        // No other member is there.
+        // There is no other member.
         let Some((slot, entry)) = chosen.and_then(|slot| Some((slot, self.list.entry(slot)?)))
         else {
             return;
@@ -130,8 +131,8 @@ impl Membership {
         }
     }
 
-    /// Whether a probe would tell no node anything: its target just showed that it lives, no node
-    /// doubts that, and there is no news.
+    /// Returns true if a probe would carry no information: its target just showed that it lives, no
+    /// node doubts that, and there is no news.
     fn is_needless(&self, slot: usize) -> bool {
         self.config.suppress_probes
             && self.updates.is_empty()
@@ -147,7 +148,7 @@ impl Membership {
         self.send(target, Body::Ping { digest, origin }, cx);
     }
 
-    /// The direct acknowledgement is overdue: relays are asked. A stray tick finds no open probe.
+    /// Asks relays when the direct acknowledgement is overdue. A stray tick finds no open probe.
     pub(crate) fn on_probe_overdue(&mut self, cx: &mut Context<'_, Self>) {
         if let Some(Probe {
             target,
@@ -185,7 +186,7 @@ impl Membership {
         self.send(target, Body::Ping { digest, origin }, cx);
     }
 
-    /// A relay's word that a member is there.
+    /// Takes a relay's report that a member is there.
     pub(crate) fn on_relayed_ack(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if let Some((slot, entry)) = self.list.get(member.id)
             && entry.member() == member
@@ -194,8 +195,8 @@ impl Membership {
         }
     }
 
-    /// A sign of life of the life in `slot`. It answers the probe, and ends a doubt that only this
-    /// node has; a suspicion that others know of needs the suspect's own word.
+    /// Notes a sign of life of the life in `slot`. It answers the probe, and ends a doubt that only
+    /// this node has; a suspicion that others know of has to be refuted by the suspect itself.
     pub(crate) fn on_contact(&mut self, slot: usize, cx: &mut Context<'_, Self>) {
         // A dead member has to refute first.
         let Some(entry) = self.list.entry(slot).filter(|entry| entry.is_live()) else {
@@ -222,8 +223,8 @@ impl Membership {
         }
     }
 
-    /// A message of a node that is not on the list (or only in a former life): a question is
-    /// answered with the question which node that is.
+    /// Takes a message of a node that is not on the list (or only in a former life): a question is
+    /// answered by asking for the node's own record.
     pub(crate) fn on_stranger(&mut self, from: Member, body: &Body, cx: &mut Context<'_, Self>) {
         let known = self.list.get(from.id);
         // Its own record came with the message.
@@ -243,7 +244,7 @@ mod tests {
     use crate::Config;
     use crate::message::Metadata;
 
-    /// A member that was silent for 65,536 periods was not heard from just now.
+    /// The age of a member that was silent for 65,536 periods does not start again at 0.
     #[test]
     fn a_silent_member_never_looks_young_again() {
         let me = Member::new(1, 0);

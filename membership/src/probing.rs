@@ -1,8 +1,8 @@
-//! The probe of this period, and what is known from probes about this node itself.
+//! The probe of this period, and this node's own state as its probes show it.
 
 use selvedge_core::{Member, NodeId, Span};
 
-/// The probe that is open, which members were heard from, and how far own timeouts are stretched.
+/// The open probe, the members of which messages arrived, and the stretch of own timeouts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Probing {
     probe: Option<Probe>,
@@ -19,8 +19,8 @@ pub(crate) struct Probe {
     pub(crate) is_answered: bool,
 }
 
-/// The members that were heard from in this period, each once. A member that finds no room is
-/// probed nevertheless.
+/// The members of which a message arrived in this period, each once. A member for which there is no
+/// room is probed nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 struct Heard([Option<NodeId>; 8]);
 
@@ -34,8 +34,8 @@ impl Probing {
         });
     }
 
-    /// The target showed that it is alive. Returns whether that answers the probe, for the first
-    /// time.
+    /// Notes that the target showed that it is alive. Returns true if that answers the probe, for
+    /// the first time.
     pub(crate) fn on_answer(&mut self, member: Member) -> bool {
         match &mut self.probe {
             Some(probe) if probe.target == member && !probe.is_answered => {
@@ -51,7 +51,7 @@ impl Probing {
         self.probe.take()
     }
 
-    /// Ends the probe if this node is its target. Returns whether it was.
+    /// Ends the probe if this node is its target. Returns true if it was.
     pub(crate) fn cancel(&mut self, target: NodeId) -> bool {
         self.probe.take_if(|it| it.target.id == target).is_some()
     }
@@ -66,7 +66,7 @@ impl Probing {
         self.stretch = self.stretch.saturating_sub(1);
     }
 
-    /// Something was heard from this member.
+    /// Notes a message of this member.
     pub(crate) fn note_heard(&mut self, id: NodeId) {
         let Heard(heard) = &mut self.heard;
         if !heard.contains(&Some(id))
@@ -76,7 +76,7 @@ impl Probing {
         }
     }
 
-    /// Another period begins, in which no member was heard from.
+    /// Begins a period, in which no message has arrived.
     pub(crate) fn forget_heard(&mut self) {
         self.heard = Heard::default();
     }
@@ -90,7 +90,7 @@ impl Probing {
         self.probe
     }
 
-    /// One of this node's own timeouts, as long as it is now.
+    /// This node's own timeout `timeout`, stretched to its present length.
     pub(crate) fn stretched(&self, timeout: Span) -> Span {
         timeout * (u64::from(self.stretch) + 1)
     }

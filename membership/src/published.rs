@@ -1,6 +1,6 @@
-//! Rules of the literature that do not hold up, to the letter: for tests and comparison only.
+//! Rules of the literature that do not hold, to the letter: for tests and comparison only.
 //!
-//! Each is named after what it does. `docs/errata.md` says where it stands and what breaks.
+//! Each is named after its effect. `docs/errata.md` quotes it and describes the promise that breaks.
 
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]
@@ -12,10 +12,10 @@ pub enum Published {
     FailureIsFinal,
     /// A suspicion that was learned from others starts no timer.
     NoTimerForNews,
-    /// The timer of a suspicion goes on when the suspicion is refuted, and then still acts.
+    /// The timer of a suspicion continues when the suspicion is refuted, and then still acts.
     RefutedTimerActs,
-    /// A member does not answer what is said about it under an older number than its own (SWIM,
-    /// section 4.2: such a message is overridden).
+    /// A member does not answer a claim about it under an older number than its own (SWIM, section
+    /// 4.2: such a message is overridden).
     OldClaimIsIgnored,
     /// A node that asks is let in under the number that it brings, known or not.
     FormerLifeIsWelcome,

@@ -1,4 +1,4 @@
-//! What others say about this node: refuted by a new revision, or given way to by a new life.
+//! Claims of other nodes about this node: it refutes them in a new revision, or gives way in a new life.
 
 use selvedge_core::{Context, Incarnation, Member, serial_newer};
 
@@ -8,9 +8,9 @@ use crate::own_life::{is_beyond, is_leap};
 use crate::{Event, Membership};
 
 impl Membership {
-    /// What others say about us: wrong whenever it is not what we said last.
+    /// Takes in a claim about us: it is wrong whenever it is not our latest one.
     pub(crate) fn on_own_record(&mut self, record: &Record, cx: &mut Context<'_, Self>) {
-        // A node that says good-bye refutes nothing.
+        // A node that is leaving refutes nothing.
         if !self.presence.is_joined() {
             return;
         }
@@ -30,9 +30,9 @@ impl Membership {
         let revision = own.revision();
         let is_ours = !is_beyond(record.revision, revision);
         match record.claim {
-            // No other node may say so; it was another life under our number, or an operator.
+            // No other node may claim this; it was another life under our number, or an operator.
             Claim::Left(_) => self.give_way(life, cx),
-            // We never said that: another life had our number.
+            // We never claimed that: another life had our number.
             Claim::Alive(_) if !is_ours => self.give_way(life, cx),
             _ if is_leap(record.revision, revision) => self.give_way(life, cx),
             Claim::Suspect(_) | Claim::Failed(..) if !is_ours || record.revision == revision => {
@@ -40,8 +40,8 @@ impl Membership {
                 self.probing.stretch(self.config.stretch_limit);
                 self.raise_revision(Some(record.revision));
             }
-            // Refuted before; the sender has missed our word, and perhaps no node passes it on any
-            // more.
+            // Refuted before; the sender has missed our record, and perhaps no node passes it on
+            // any more.
             Claim::Suspect(_) | Claim::Failed(..) if !self.rules.old_claim_is_ignored() => {
                 self.announce(self.own.id());
             }
@@ -53,7 +53,7 @@ impl Membership {
         }
     }
 
-    /// A node knows a later life of ours than this one.
+    /// Takes in that a node knows a later life of this node.
     pub(crate) fn on_id_taken(&mut self, life: Member, cx: &mut Context<'_, Self>) {
         let is_ours = life.id == self.own.id();
         if self.presence.is_joined() && is_ours && self.own.is_behind(life.incarnation) {
@@ -61,7 +61,8 @@ impl Membership {
         }
     }
 
-    /// Says again that we live, above our last word, or above `heard`, which is no earlier.
+    /// Announces again that we live, in a revision above our last one, or above `heard`, which is
+    /// no earlier.
     pub(crate) fn raise_revision(&mut self, heard: Option<u32>) {
         let Some((slot, own)) = self.list.get(self.own.id()) else {
             debug_assert!(false, "this node is on its own list");
@@ -75,7 +76,7 @@ impl Membership {
         self.announce(self.own.id());
     }
 
-    /// Goes on above a life that another node names: once a period, because the node may be
+    /// Continues above a life that another node names: once a period, because the node may be
     /// wrong, and far ahead only when our last leap has reached all members.
     fn give_way(&mut self, life: Incarnation, cx: &mut Context<'_, Self>) {
         let once = self.config.hearsay_limit > 0;
@@ -86,7 +87,7 @@ impl Membership {
         }
     }
 
-    /// This life has another incarnation from now on.
+    /// Reports the new incarnation of this life.
     pub(crate) fn on_new_incarnation(&mut self, cx: &mut Context<'_, Self>) {
         self.counters.identity_changes += 1;
         let incarnation = self.own.incarnation();

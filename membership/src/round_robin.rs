@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Context, Machine, NodeId};
 
-/// Every member once a round. Members enter at a random place and keep it, so none waits longer
-/// than one round.
+/// An order in which every member comes once a round. Members enter at a random place and keep it,
+/// so none waits longer than one round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct RoundRobin {
     /// Each member once.
@@ -18,7 +18,7 @@ pub(crate) struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Lets a new member in, at a random place. Moves 8 bytes a member behind it.
+    /// Adds a new member, at a random place. Moves 8 bytes for each member behind it.
     pub(crate) fn enter<M: Machine>(&mut self, id: NodeId, cx: &mut Context<'_, M>) {
         let place = cx.below(self.order.len() as u64 + 1) as usize;
         self.order.insert(place, id);
@@ -28,7 +28,7 @@ impl RoundRobin {
         self.debug_assert_place();
     }
 
-    /// Takes a forgotten member out. O(N): at the end of a period, or where the list is full and a
+    /// Removes a forgotten member. O(N): at the end of a period, or where the list is full and a
     /// newcomer takes the place of a dead member.
     pub(crate) fn leave(&mut self, id: NodeId) {
         if let Some(place) = self.order.iter().position(|&other| other == id) {
@@ -44,7 +44,7 @@ impl RoundRobin {
         *self = Self::default();
     }
 
-    /// Whether the probe of this period, which is counted, is one in turn.
+    /// Returns true if the probe of this period, which is counted, is one in turn.
     pub(crate) const fn is_due(&mut self, every: u16) -> bool {
         self.since += 1;
         let is_due = self.since >= every;
@@ -54,7 +54,7 @@ impl RoundRobin {
         is_due
     }
 
-    /// The next member in turn that has a slot: others cannot be probed and are passed over.
+    /// The next member in turn that has a slot: others cannot be probed and are skipped.
     pub(crate) fn draw(&mut self, slot_of: impl Fn(NodeId) -> Option<usize>) -> Option<usize> {
         for _ in 0..self.order.len() {
             if self.next >= self.order.len() {

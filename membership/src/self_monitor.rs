@@ -1,4 +1,4 @@
-//! How often this node is probed, and which neighbours report that they seldom are.
+//! The rate at which this node is probed, and the neighbours that report a low rate.
 
 use selvedge_core::{BoundedQueue, Full, NodeId};
 
@@ -7,7 +7,7 @@ use crate::ActiveFeedback;
 /// Fixed point: this many units are one period.
 const PERIOD: u32 = 256;
 
-/// Watches how often probes come in, in our own periods (thesis, section 3.2.1).
+/// The average interval between incoming probes, in our own periods (thesis, section 3.2.1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SelfMonitor {
     /// The average interval, in [`PERIOD`]ths.
@@ -33,7 +33,7 @@ impl Default for SelfMonitor {
 }
 
 impl SelfMonitor {
-    /// A probe came in.
+    /// Notes an incoming probe.
     pub(crate) fn on_ping(&mut self, active: Option<ActiveFeedback>) {
         if let Some(active) = active {
             self.interval = self.averaged(active);
@@ -41,7 +41,7 @@ impl SelfMonitor {
         }
     }
 
-    /// A period is over. Returns whether this node is unlucky and has to report it.
+    /// Ends a period. Returns true if this node is unlucky and has to report it.
     pub(crate) fn end_period(&mut self, active: ActiveFeedback, on_arrival_only: bool) -> bool {
         self.gap = self.gap.saturating_add(1);
         self.quiet = self.quiet.saturating_sub(1);
@@ -77,7 +77,7 @@ impl Default for Reports {
 }
 
 impl Reports {
-    /// Lets a report wait, once.
+    /// Adds a report to the waiting ones, once.
     pub(crate) fn add(&mut self, id: NodeId) -> Result<(), Full> {
         if self.0.iter().any(|&other| other == id) {
             return Ok(());

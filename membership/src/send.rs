@@ -1,4 +1,4 @@
-//! What is sent: a body, and as many updates and broadcasts piggybacked as a frame holds.
+//! Sending: a body, with as many piggybacked updates and broadcasts as a frame holds.
 
 use selvedge_core::wire::Room;
 use selvedge_core::{Context, Delta, Member};
@@ -12,13 +12,13 @@ impl Membership {
         cx.event(Event::Membership(delta));
     }
 
-    /// Sends `body` with as many updates piggybacked as the frame holds. What is said about the
-    /// receiver comes first, so that it can refute.
+    /// Sends `body` with as many updates piggybacked as the frame holds. A claim about the receiver
+    /// comes first, so that it can refute.
     pub(crate) fn send(&mut self, to: Member, body: Body, cx: &mut Context<'_, Self>) {
         self.send_listed(self.list.find(to.id), to, body, cx);
     }
 
-    /// As [`send`](Self::send), to the member in `slot` of the list.
+    /// Sends as [`send`](Self::send) does, to the member in `slot` of the list.
     pub(crate) fn send_listed(
         &mut self,
         slot: Option<usize>,
@@ -43,7 +43,7 @@ impl Membership {
         cx.send(to, message);
     }
 
-    /// What is said about a member that it should hear, to refute it.
+    /// The claim about a member that the member has to receive, to refute it.
     fn claim_to_refute(&self, slot: usize) -> Option<Record> {
         match self.list.entry(slot)?.standing() {
             Standing::Alive | Standing::Doubted | Standing::Unmet => None,
@@ -57,7 +57,7 @@ impl Membership {
         }
     }
 
-    /// The room for what may be piggybacked on a message.
+    /// The room for piggybacked data on a message.
     pub(crate) fn room(&self, message: &Message) -> Room {
         // The length of each list may need one byte more than that of an empty list.
         let fixed = message.encoded_len() + 2;

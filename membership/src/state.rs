@@ -1,4 +1,4 @@
-//! The state of one node, and what may be read of it.
+//! The state of one node, and its public readers.
 
 use alloc::boxed::Box;
 
@@ -19,7 +19,7 @@ use crate::self_monitor::{Reports, SelfMonitor};
 use crate::target::weight;
 use crate::{Config, ConfigError, Counters, MemberView, Metadata};
 
-/// One node of Medley-F. See the [crate's page](crate) for what it promises.
+/// A node of Medley-F. Its promises are in the [crate's documentation](crate).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
     pub(crate) config: Box<Config>,
@@ -36,7 +36,7 @@ pub struct Membership {
     pub(crate) reports: Reports,
     pub(crate) allowances: Allowances,
     pub(crate) agreement: Agreement,
-    /// The period in which a tombstone was last dropped for want of room; none once that tombstone
+    /// The period in which a tombstone was last dropped for want of room; empty once that tombstone
     /// would have expired. Until then reports of other nodes may be about a dead member.
     pub(crate) forgot: Option<u16>,
     /// Counts periods, for ages only; stands still where no age matters.
@@ -45,12 +45,12 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// A node that is in no mesh yet; give it [`Command::Join`](crate::Command::Join).
+    /// Creates a node that is in no mesh yet; give it [`Command::Join`](crate::Command::Join).
     ///
-    /// The incarnation of `me` should be one that this node never had: the one that it stored
-    /// last plus one, else [`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock),
-    /// else a random number. If another node remembers a later one, this node takes one later still
-    /// and says so with [`Event::Identity`](crate::Event::Identity).
+    /// The incarnation of `me` should be one that this node never had: the one that it stored last
+    /// plus one, else [`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock), else a
+    /// random number. If another node remembers a later one, this node takes one later still and
+    /// emits [`Event::Identity`](crate::Event::Identity).
     ///
     /// # Errors
     /// When the settings cannot work.
@@ -79,7 +79,7 @@ impl Membership {
         Ok(machine)
     }
 
-    /// A node that follows rules which do not hold up, for tests and comparison.
+    /// Creates a node that follows rules which do not hold, for tests and comparison.
     ///
     /// # Errors
     /// When the settings cannot work.
@@ -94,13 +94,13 @@ impl Membership {
         Ok(machine)
     }
 
-    /// This node's identity. It changes when [`Event::Identity`](crate::Event::Identity) says so.
+    /// This node's identity. It changes with [`Event::Identity`](crate::Event::Identity).
     #[must_use]
     pub const fn me(&self) -> Member {
         self.own.member()
     }
 
-    /// Where this node stands in the life of its membership.
+    /// The phase of this node's own membership.
     #[must_use]
     pub const fn phase(&self) -> Phase {
         self.presence.phase()
@@ -112,7 +112,7 @@ impl Membership {
         &self.config
     }
 
-    /// How many members are not declared failed or left, this node included. O(1).
+    /// The number of members that are not declared failed or left, this node included. O(1).
     #[must_use]
     pub const fn live(&self) -> usize {
         self.list.live()
@@ -124,7 +124,7 @@ impl Membership {
         self.list.all().filter_map(|slot| self.view(slot))
     }
 
-    /// What is known of a node. O(log N).
+    /// The list's entry of a node. O(log N).
     #[must_use]
     pub fn member(&self, id: NodeId) -> Option<MemberView<'_>> {
         self.view(self.list.find(id)?)
@@ -136,7 +136,7 @@ impl Membership {
         Some(&self.list.metadata(self.list.find(id)?)?.0)
     }
 
-    /// What happened so far.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0
@@ -184,18 +184,18 @@ impl Membership {
         (self.config.tombstone_periods > 0).then_some(self.period)
     }
 
-    /// How often an update is passed on: this grows with ceil(ln(N + 1)), as the length of
-    /// suspicions does.
+    /// The number of times that an update is passed on: it grows with ceil(ln(N + 1)), as the
+    /// length of suspicions does.
     pub(crate) fn copies(&self) -> u16 {
         u16::from(self.config.retransmit_factor) * ceil_ln(self.list.live() + 1)
     }
 
-    /// How long a suspicion lasts, in periods.
+    /// The length of a suspicion, in periods.
     pub(crate) fn suspicion_periods(&self) -> u16 {
         self.config.suspicion.periods(self.list.live())
     }
 
-    /// What this node says about a member, or itself, from now on. An earlier update gives way.
+    /// Announces this node's claim about a member, or itself. It replaces an earlier update.
     pub(crate) fn announce(&mut self, id: NodeId) {
         self.counters.updates_dropped += u64::from(self.updates.add(id));
     }

@@ -1,4 +1,4 @@
-//! Suspicion and failure of others.
+//! Suspicion and failure of other members.
 
 use selvedge_core::{Context, Delta, Member, NodeId, Span};
 
@@ -7,7 +7,7 @@ use crate::message::Age;
 use crate::{Membership, Timer};
 
 impl Membership {
-    /// Our probe of `target` found no answer.
+    /// Makes `target` suspect, after our probe found no answer.
     pub(crate) fn on_probe_failed(&mut self, target: Member, cx: &mut Context<'_, Self>) {
         let Some((slot, entry)) = self.list.get(target.id) else {
             debug_assert!(false, "the probe of a forgotten member is cancelled");
@@ -36,7 +36,7 @@ impl Membership {
         self.request_pings(member, cx);
     }
 
-    /// From here on others know of the suspicion; the suspect hears of it first.
+    /// Sends the suspicion to others; the suspect receives it first.
     fn suspect(
         &mut self,
         slot: usize,
@@ -68,7 +68,7 @@ impl Membership {
         Self::emit(cx, Delta::Suspected(member));
     }
 
-    /// A suspect's time is over. A stray tick finds no suspect.
+    /// Ends a suspect's time. A stray tick finds no suspect.
     pub(crate) fn on_suspicion_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some((slot, entry)) = self.list.get(id) else {
             return;
@@ -92,9 +92,9 @@ impl Membership {
         }
     }
 
-    /// Ends a member's presence, `age` periods ago, and reports that. However large `age` is, a member that
-    /// was live here until now is remembered for half the time at least: news of its life may still
-    /// be in flight.
+    /// Ends a member's presence, `age` periods ago, and reports that. For any `age`, a member that
+    /// was live here until now is remembered for at least half the time: news of its life may still
+    /// be on the way.
     pub(crate) fn declare(
         &mut self,
         slot: usize,
@@ -131,7 +131,7 @@ impl Membership {
         Self::emit(cx, end_of(member, standing));
     }
 
-    /// The period in which a member ended, if that is so long ago.
+    /// The period in which a member ended, `age` periods ago.
     pub(crate) fn ended(&self, Age(age): Age) -> u16 {
         self.period
             .wrapping_sub(age.min(self.config.tombstone_periods))

@@ -6,14 +6,15 @@ use crate::Membership;
 use crate::digest::bucket_range;
 use crate::message::{BUCKETS, Body, Digest, Key, Message};
 
-/// How many differing buckets are sent in answer to one message: bounds what a question can cause.
+/// The largest number of differing buckets that are sent in answer to one message: bounds the cost
+/// of a question.
 const BUCKETS_AT_ONCE: usize = 4;
 
 impl Membership {
-    /// A probe showed its sender's digest. Lists differ while news travels; only when they stay
-    /// different are they compared: when probes in a row say so, or one does long after our list
-    /// has come to rest. A row alone would not do. Of two nodes that are far from all others, each
-    /// is mostly probed by the other, which missed the same news and agrees.
+    /// Compares our digest with the digest on a probe. Lists differ while news spreads; the lists
+    /// are compared only when they stay different: when probes in a row differ, or one does long
+    /// after our list last changed. Probes in a row would not be enough: of two nodes that are far
+    /// from all others, each is mostly probed by the other, which missed the same news and agrees.
     pub(crate) fn compare_digests(
         &mut self,
         from: Member,
@@ -33,20 +34,20 @@ impl Membership {
         }
     }
 
-    /// The digests of another list: sends our records of some of the buckets that differ, and asks
-    /// for theirs.
+    /// Takes the digests of another list: sends our records of some of the buckets that differ, and
+    /// asks for theirs.
     pub(crate) fn on_digests(
         &mut self,
         to: Member,
         theirs: &[Digest; BUCKETS],
         cx: &mut Context<'_, Self>,
     ) {
-        // A node that says good-bye compares nothing.
+        // A node that is leaving compares nothing.
         if !self.presence.is_joined() {
             return;
         }
         let ours = self.list.bucket_digests();
-        // Not always the same ones first: with lists of long buckets each turn fits only some.
+        // Not always the same buckets first: with lists of long buckets each turn fits only some.
         let start = usize::from(self.period);
         let differing = (0..BUCKETS)
             .map(|nth| (start + nth) % BUCKETS)
@@ -75,8 +76,8 @@ impl Membership {
         self.send_list(to, (first, last), page, cx);
     }
 
-    /// Fills one frame with our records from `first` to `last`; `page` makes the body, given where
-    /// the next page begins. O(records in the frame + log N).
+    /// Fills one frame with our records from `first` to `last`; `page` makes the body, given the
+    /// start of the next page. O(records in the frame + log N).
     pub(crate) fn send_list(
         &mut self,
         to: Member,
@@ -110,7 +111,7 @@ impl Membership {
         cx.send(to, message);
     }
 
-    /// A page of another list; its records are merged already.
+    /// Takes a page of another list; its records are merged already.
     pub(crate) fn on_records(
         &mut self,
         from: Member,

@@ -1,4 +1,5 @@
-//! Which member to probe: by weight 1/r^m, by the thesis' bag, or a bounded mix of weight and turn.
+//! The choice of the member to probe: by weight 1/r^m, by the thesis' bag, or by a bounded mix of
+//! weight and turn.
 
 use selvedge_core::{Context, Member, NodeId};
 
@@ -21,9 +22,9 @@ pub(crate) fn weight(distance: u32, unit: u32, exponent: u8) -> u64 {
 }
 
 impl Membership {
-    /// The slot of the next probe's target; `None` when no other member is there.
+    /// The slot of the next probe's target; `None` when there is no other member.
     pub(crate) fn choose_target(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
-        // A turn comes when it is due, whatever else a period is for: the bound rests on it.
+        // A turn is taken when it is due, before all other choices: the bound depends on it.
         match self.take_turn() {
             Some(slot) => Some(slot),
             None => match (self.choose_silent(cx), self.config.selection) {
@@ -49,7 +50,8 @@ impl Membership {
         self.round_robin.draw(slot_of)
     }
 
-    /// The thesis' bag: what was drawn loses the smallest weight; when all is gone, all returns.
+    /// The thesis' bag: a drawn member loses the smallest weight; when all weights are 0, all are
+    /// restored.
     fn choose_from_bag(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
         let draws = self.list.draws_mut();
         draws.refill_bag();
@@ -58,9 +60,9 @@ impl Membership {
         Some(slot)
     }
 
-    /// Passive feedback: now and then a member that was silent for long, any of them alike. Where
-    /// many are, as in a large mesh, a few tries find one; else one pass over the list does, in
-    /// one of 1 / p_passive periods.
+    /// Passive feedback: with probability p_passive, a member that was silent for long, any of them
+    /// alike. Where many are silent, as in a large mesh, a few tries find one; else one pass over
+    /// the list does, in one of 1 / p_passive periods.
     fn choose_silent(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
         const TRIES: u8 = 8;
         let passive = self.config.passive?;

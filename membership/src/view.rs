@@ -1,10 +1,10 @@
-//! What an application reads: members, health, counters.
+//! The application's view: members and their health.
 
 use selvedge_core::{Member, WeightTree, Weights};
 
 use crate::list::{Entry, Standing};
 
-/// How a member is listed.
+/// The status of a member on the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// It is here.
@@ -18,13 +18,13 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the member counts as present: alive or suspected.
+    /// Returns true if the member counts as present: alive or suspected.
     #[must_use]
     pub const fn is_live(self) -> bool {
         matches!(self, Self::Alive | Self::Suspect)
     }
 
-    /// What the application reads of a standing.
+    /// The status that the application reads for a standing.
     const fn of(standing: Standing) -> Self {
         match standing {
             Standing::Alive | Standing::Doubted | Standing::Hearsay | Standing::Unmet => {
@@ -37,21 +37,21 @@ impl Status {
     }
 }
 
-/// What is known of one member.
+/// The list's entry of one member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberView<'a> {
     /// Its id and incarnation.
     pub member: Member,
-    /// How it is listed.
+    /// Its status on the list.
     pub status: Status,
-    /// How often it changed what is said about it, in this life.
+    /// The number of changes that it made to its record, in this life.
     pub revision: u32,
     /// The application's bytes about it.
     pub metadata: &'a [u8],
-    /// How often this node saw it suspected in this life, up to
+    /// The number of times that this node saw it suspected in this life, up to
     /// [`Config::health_limit`](crate::Config::health_limit).
     pub suspicions: u8,
-    /// How often it missed a whole probe of this node, up to the same limit.
+    /// The number of times that it missed a whole probe of this node, up to the same limit.
     pub missed: u8,
     weight: u64,
     total: u64,

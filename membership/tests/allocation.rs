@@ -15,8 +15,8 @@ use counting::allocations;
 use selvedge_core::{Context, Driver, Effect, Input, Machine, Member, NodeId, Outbox, Span, Time};
 use selvedge_membership::{Command, Config, Membership, Message, Timer};
 
-/// What runs one machine. In debug builds a `Driver` keeps a copy of the machine to see that a
-/// refusal changes nothing, so there the machine is run by hand.
+/// A runner of one machine. In debug builds a `Driver` keeps a copy of the machine to check that a
+/// refusal changes nothing, so there the machine runs without a driver.
 trait Host {
     fn new(machine: Membership) -> Self;
     fn machine(&self) -> &Membership;
@@ -122,7 +122,8 @@ impl Host for ByHand {
     }
 }
 
-/// 49 nodes whose messages take no time. The wire has room enough not to allocate itself.
+/// A mesh of 49 nodes whose messages take no time. The wire has enough capacity not to allocate
+/// itself.
 struct Mesh<H> {
     now: Time,
     nodes: Vec<H>,
@@ -216,7 +217,7 @@ fn the_driver_allocates_nothing() {
     ten_thousand_messages_allocate_nothing::<Driver<Membership>>();
 }
 
-/// So that the tests above mean something.
+/// Shows that the tests above can fail.
 #[test]
 fn the_counter_counts() {
     let mut mesh = Mesh::<Driver<Membership>>::new();

@@ -7,14 +7,14 @@ use alloc::string::String;
 use selvedge_core::NodeId;
 use thiserror::Error;
 
-/// Which device has which name. Look-ups take O(log n).
+/// The names of devices. Look-ups take O(log n).
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Catalogue {
     ids: BTreeMap<String, NodeId>,
     names: BTreeMap<NodeId, String>,
 }
 
-/// A name or an id is taken. Nothing changed.
+/// The error when a name or an id is taken. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Taken {
@@ -37,7 +37,7 @@ pub enum Taken {
 }
 
 impl Catalogue {
-    /// An empty one.
+    /// An empty catalogue.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -46,8 +46,8 @@ impl Catalogue {
         }
     }
 
-    /// The id of a device with this name; if there is none, a new one gets the id behind the
-    /// largest: 0, 1 and so on.
+    /// The id of the device with this name. A new name gets the id after the largest: 0, 1 and so
+    /// on.
     pub fn id_or_new(&mut self, name: &str) -> NodeId {
         if let Some(id) = self.id(name) {
             return id;
@@ -64,7 +64,7 @@ impl Catalogue {
         id
     }
 
-    /// Gives a device that has an id already, as those of a membership service have, a name.
+    /// Gives a name to a device that has an id already, for instance from a membership service.
     ///
     /// # Errors
     /// When the name or the id is taken. Nothing changed.
@@ -99,13 +99,13 @@ impl Catalogue {
         self.names.iter().map(|(&id, name)| (id, name.as_str()))
     }
 
-    /// How many there are.
+    /// The number of devices.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no devices.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(catalogue.id_or_new("lamp"), NodeId(0));
         assert_eq!(catalogue.id_or_new("lamp"), NodeId(0));
         catalogue.assign("heater", NodeId(u64::MAX)).unwrap();
-        // Behind the largest there is none: the first that is free.
+        // There is no id after the largest: the first free one.
         assert_eq!(catalogue.id_or_new("oven"), NodeId(1));
         let before = catalogue.clone();
         let taken = catalogue.assign("lamp", NodeId(7)).unwrap_err();

@@ -9,26 +9,27 @@ use crate::Condition;
 
 /// A question about the states of devices.
 ///
-/// Its answer takes one walk over it, as deep on the stack as it is nested. Feature `serde` writes
-/// it as a row of its parts, and reads no more than [`MOST`](Self::MOST) of them.
+/// The evaluation takes one walk over it, as deep on the stack as it is nested. Feature `serde`
+/// writes it as a row of its parts, and reads no more than [`MOST`](Self::MOST) of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Clause<V> {
-    /// How one device's state compares.
+    /// A comparison of one device's state.
     Is(Condition<V>),
     /// The contrary.
     Not(Box<Self>),
-    /// Each of these; true of none.
+    /// Each of these; true if empty.
     All(Vec<Self>),
-    /// One of these, or more; false of none.
+    /// At least one of these; false if empty.
     Any(Vec<Self>),
 }
 
 impl<V: Ord> Clause<V> {
-    /// Whether it is true, as far as `state` knows; `None` if that depends on what is unknown.
+    /// Returns true or false as far as `state` knows; `None` if the answer depends on unknown
+    /// states.
     ///
     /// One false part makes [`All`](Self::All) false, and one true part makes [`Any`](Self::Any)
-    /// true, whatever is unknown besides (Kleene's logic).
+    /// true, even if other parts are unknown (Kleene's logic).
     pub fn holds<'a>(&self, state: &impl Fn(NodeId) -> Option<&'a V>) -> Option<bool>
     where
         V: 'a,
@@ -43,10 +44,11 @@ impl<V: Ord> Clause<V> {
 }
 
 impl<V> Clause<V> {
-    /// How many parts the condition of a command may have, and a clause that is read by `serde`.
+    /// The largest number of parts in the condition of a command, and in a clause that `serde`
+    /// reads.
     pub const MOST: usize = 64;
 
-    /// How many comparisons, contraries and lists it has.
+    /// The number of comparisons, negations and lists.
     #[must_use]
     pub fn size(&self) -> usize {
         1 + match self {
@@ -56,7 +58,7 @@ impl<V> Clause<V> {
         }
     }
 
-    /// Whether a device is mentioned.
+    /// Returns true if a device is mentioned.
     #[must_use]
     pub fn asks(&self, device: NodeId) -> bool {
         match self {
@@ -66,7 +68,8 @@ impl<V> Clause<V> {
         }
     }
 
-    /// The devices that are mentioned, in their order; one of them as often as it is mentioned.
+    /// The devices that are mentioned, in their order; a device appears as often as it is
+    /// mentioned.
     pub fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.conditions().map(|it| it.device)
     }
@@ -90,7 +93,7 @@ impl<V> Clause<V> {
         })
     }
 
-    /// The comparison, if it is nothing but one.
+    /// The comparison, if the clause is a single one.
     #[must_use]
     pub const fn single(&self) -> Option<&Condition<V>> {
         match self {
@@ -99,7 +102,7 @@ impl<V> Clause<V> {
         }
     }
 
-    /// This and the other one. Lists of both are joined.
+    /// A clause that joins this and the other one. Lists of both are joined.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let mut all = match self {
@@ -137,8 +140,8 @@ fn decide<'a, V: Ord + 'a>(
     answer
 }
 
-/// As a row of parts: what comes from outside nests no deeper than it has parts, and is refused
-/// before the stack grows.
+/// A row of parts: input from outside nests no deeper than it has parts, and is refused before the
+/// stack grows.
 #[cfg(feature = "serde")]
 mod parts {
     use alloc::boxed::Box;
@@ -197,7 +200,7 @@ mod parts {
         }
     }
 
-    /// As deep on the stack as there are parts, at most.
+    /// Builds a clause, as deep on the stack as there are parts, at most.
     fn build<V>(parts: &mut IntoIter<Part<Condition<V>>>) -> Option<Clause<V>> {
         Some(match parts.next()? {
             Part::Is(condition) => Clause::Is(condition),

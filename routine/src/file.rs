@@ -1,10 +1,10 @@
 //! Files with routines, devices and triggers, in JSON and in YAML. Feature `json`; YAML with
 //! feature `yaml`.
 //!
-//! A file is one routine as the paper writes it (figure 10a), or a document with `devices`,
+//! A file is one routine in the form of the paper (figure 10a), or a document with `devices`,
 //! `groups`, `scenes`, `routines` and `triggers`. The book's chapter on routine files shows every
-//! key. What is read is a [`Home`]: routines with devices by id, and a [`Catalogue`] that knows
-//! their names. Both formats have the same keys.
+//! key. Reading gives a [`Home`]: routines with devices by id, and a [`Catalogue`] of their names.
+//! Both formats have the same keys.
 //!
 //! ```
 //! use selvedge_routine::file::Home;
@@ -27,22 +27,24 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! # What is written out
+//! # Expansion
 //! A routine of a [`Home`] is a list of commands. Groups, scenes, blocks (`if`, `choose`),
 //! repetitions and delays are written out as the commands that a hub does, when a file is read; so
 //! they are when the home is written again. A block becomes a condition of each of its commands. A
 //! delay becomes the hold of the command before it.
 //!
-//! # What is refused
-//! Everything that is unknown, contradicts itself or does nothing, with its place and the mend:
-//! [`FileError`]. Reading takes memory in proportion to the file, and to what is written out, which
+//! # Refusals
+//! Everything that is unknown, contradicts itself or does nothing, with its place and the remedy:
+//! [`FileError`]. Reading takes memory in proportion to the file, and to its expanded form, which
 //! has a limit: 65,535 commands in a routine, and 262,144 commands and parts of conditions in a
-//! file. A file has 8 MiB at most, and a name or a word 255 bytes. It takes O(n log n) time; nothing in a file makes it panic. Lists and objects are nested 64
-//! deep at most. YAML's anchors, aliases and tags are refused, so no text grows by being read.
+//! file. A file has 8 MiB at most, and a name or a word 255 bytes. Reading takes O(n log n) time;
+//! no file makes it panic. Lists and objects are nested 64 deep at most. YAML's anchors, aliases
+//! and tags are refused, so no text grows by being read.
 //!
-//! # What is odd
-//! [`Home::lint`] names what can be read and is perhaps not meant: [`Lint`]. [`Home::mentions`] says
-//! which states a file names, and where. A host needs this where a device knows only some states.
+//! # Lints
+//! [`Home::lint`] reports entries that can be read and are perhaps mistakes: [`Lint`].
+//! [`Home::mentions`] lists the states that a file names, with their places. A host needs this
+//! where a device knows only some states.
 
 mod clauses;
 mod commands;
@@ -86,7 +88,7 @@ pub struct Mention {
     pub device: NodeId,
     /// The state.
     pub state: State,
-    /// Where, as in `routines[2].CommandList[1]`.
+    /// The place, as in `routines[2].CommandList[1]`.
     pub path: String,
     /// The line, from 1.
     pub line: usize,
@@ -94,7 +96,7 @@ pub struct Mention {
     pub column: usize,
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Format {
@@ -108,7 +110,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file with a name that ends so, without the point: `json`, and `yaml` or `yml`
+    /// The format of a file with this extension, without the point: `json`, and `yaml` or `yml`
     /// with feature `yaml`.
     #[must_use]
     pub fn of_extension(extension: &str) -> Option<Self> {
@@ -121,19 +123,19 @@ impl Format {
     }
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Home {
-    /// The devices: those that the file declares, in that order; if it declares none, those that
-    /// it uses.
+    /// The devices: the declared devices in the order of the file; if it declares none, the devices
+    /// that it uses.
     pub catalogue: Catalogue,
-    /// In which states devices are at first, where the file says so.
+    /// The initial states of devices, where the file gives them.
     pub initial: BTreeMap<NodeId, State>,
-    /// For how long commands to devices may still act after their outcomes came back unknown, where
-    /// the file says so: up to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). The host passes it to
-    /// the protocol.
+    /// The time for which commands to devices may still act after their outcomes came back unknown,
+    /// where the file gives it: up to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). The host
+    /// passes it to the protocol.
     pub lateness: BTreeMap<NodeId, Span>,
-    /// Where the home is, for sunrise and sunset.
+    /// The place of the home, for sunrise and sunset.
     pub location: Option<Location>,
     /// Groups of devices, by name: one device or more, each once.
     pub groups: BTreeMap<String, Vec<NodeId>>,
@@ -150,16 +152,16 @@ pub struct Home {
 pub struct NamedRoutine {
     /// The name.
     pub name: String,
-    /// What it does.
+    /// Its commands.
     pub routine: Routine<State>,
-    /// What a new run does about unfinished ones.
+    /// The effect of a new run on unfinished ones.
     pub mode: Mode,
-    /// How urgent it is.
+    /// Its urgency.
     pub urgency: Urgency,
 }
 
 impl NamedRoutine {
-    /// On which terms its runs are submitted. Those that run beside each other have no key.
+    /// The terms on which its runs are submitted. Runs in parallel have no key.
     #[must_use]
     pub fn terms(&self) -> Terms {
         let alone = Terms::urgent(self.urgency);
@@ -173,10 +175,10 @@ impl NamedRoutine {
 /// A trigger and the name of its routine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamedTrigger {
-    /// Which routine.
+    /// The name of the routine.
     pub name: String,
-    /// When it is run.
+    /// The event that runs it.
     pub trigger: Trigger<State>,
-    /// For how long it does not run it again; zero if it does not cool down.
+    /// The time for which it does not run the routine again; zero without a cool-down.
     pub cool_down: Span,
 }

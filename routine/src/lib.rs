@@ -1,36 +1,36 @@
-//! The language of routines: what is to be done in a home, and when.
+//! The language of routines: the commands of a home, and their times.
 //!
 //! A [`Routine`] is a list of commands to devices: close the window, then switch on the heating. A
-//! command may ask for states of devices first ([`Clause`]), and say what its failure means
+//! command may have a condition on the states of devices ([`Clause`]), and a rule for its failure
 //! ([`Priority`]). A [trigger](trigger::Trigger) starts a routine at a time of day, after an
 //! interval, or when a clause about the states of devices becomes true. Module `file` reads and
-//! writes all of it as JSON or YAML, in the form of "Home, SafeHome: Smart Home Reliability with Visibility
-//! and Atomicity" by S. B. Ahsan and others (EuroSys 2021), with more keys.
+//! writes all of it as JSON or YAML, in the form of "Home, SafeHome: Smart Home Reliability with
+//! Visibility and Atomicity" by S. B. Ahsan and others (EuroSys 2021), with more keys.
 //!
 //! This crate runs no command and knows no protocol. A protocol, such as SafeHome's hub
-//! (`selvedge-safehome`), takes the routines and says what it promises about their commands.
+//! (`selvedge-safehome`), takes the routines and has promises of its own about their commands.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | a trigger submits its routine each time that it says so: a time of day once a day, an interval each time that it has passed, a clause each time that it becomes true | the host ticks, and reports states and the local clock; the clock is [corrected](trigger::CORRECTION) by a minute at most, else see module [`trigger`] |
-//! | a clause whose answer depends on an unknown state submits nothing | |
-//! | a file is read as it was written: what is read, written and read again is equal; states are exact | feature `json` |
-//! | a file that contradicts itself, has an unknown key or does nothing is refused, with the place, what was found and the mend | feature `json` |
-//! | the commands of a block get the same answer to what it asks | a protocol that lets nobody else change what a routine asks about, as SafeHome's hub does |
-//! | memory is bounded; nothing panics | [`trigger::Config`]; reading takes memory in proportion to the file, and to what is written out, which has a limit |
+//! | a trigger submits its routine at each of its events: a time of day once a day, an interval each time that it has passed, a clause each time that it becomes true | the host ticks, and reports states and the local clock; the clock is [corrected](trigger::CORRECTION) by a minute at most, else see module [`trigger`] |
+//! | a clause submits nothing while its answer depends on an unknown state | |
+//! | a home that is read, written and read again is equal; states are exact | feature `json` |
+//! | a file that contradicts itself, has an unknown key or does nothing is refused, with the place, the fault and the remedy | feature `json` |
+//! | the condition of a block has the same answer for all its commands | a protocol that lets no other routine change the devices in a routine's conditions, as SafeHome's hub does |
+//! | memory is bounded; no input causes a panic | [`trigger::Config`]; reading takes memory in proportion to the file, and to its expanded form, which has a limit |
 //!
-//! What is *not* promised:
+//! This crate does *not* promise:
 //!
-//! - That a submitted routine runs: that is for the protocol to say.
+//! - That a submitted routine runs: that is a promise of the protocol.
 //! - Triggers while the host is away: see [after a restart](trigger#after-a-restart).
 //!
 //! # A routine and its triggers
 //!
-//! A host adds routines and triggers to a [`Dispatcher`](trigger::Dispatcher), as it reads them in a
-//! file (`file::Home`) or makes them. It tells what devices report and what the local clock shows,
-//! and hands what is submitted to its protocol.
+//! A host adds routines and triggers to a [`Dispatcher`](trigger::Dispatcher), from a file
+//! (`file::Home`) or made by itself. It reports the states of devices and the local clock to the
+//! dispatcher, and passes submitted routines to its protocol.
 //!
 //! ```
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
@@ -70,7 +70,7 @@
 //! for command in commands {
 //!     dispatcher.step(Time::ZERO, &mut rng, Input::Command(command), &mut on_effect)?;
 //! }
-//! // The host waits until then, unless it has something to tell before.
+//! // The host waits until then, unless it has a report before.
 //! let due = dispatcher.deadline().ok_or("half past six does not come")?;
 //! assert_eq!(due, Time(30 * 60 * 1_000_000));
 //! dispatcher.expire(due, &mut rng, &mut on_effect);

@@ -1,4 +1,4 @@
-//! Where a home is.
+//! The place of a home.
 
 use crate::Number;
 

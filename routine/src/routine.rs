@@ -1,4 +1,4 @@
-//! What a user wants done: commands to devices, in order.
+//! Routines: commands to devices, in order.
 
 use alloc::vec::Vec;
 
@@ -15,64 +15,63 @@ pub const LONGEST_LATENESS: Span = Span::secs(86_400);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Routine<V> {
-    /// In this order: at least one.
+    /// The commands in order: at least one.
     pub steps: Vec<Step<V>>,
 }
 
-/// One command of a routine: brings a device into a state.
+/// A command of a routine: brings a device into a state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Step<V> {
-    /// Which device.
+    /// The device.
     pub device: NodeId,
-    /// Into which state.
+    /// The state to bring it into.
     pub value: V,
-    /// What its failure means.
+    /// The effect of its failure.
     pub priority: Priority,
-    /// How long the device is needed after it has reached the state: a long command (section 1).
-    /// Zero for a short one.
+    /// The time for which the device is needed after it has reached the state: a long command
+    /// (section 1). Zero for a short one.
     pub hold: Span,
-    /// How long to wait for the outcome: above zero. `None` for as long as the protocol
-    /// waits.
+    /// The longest wait for the outcome: above zero. `None` for as long as the protocol waits.
     pub timeout: Option<Span>,
     /// The state that undoes it. `None` for the state before.
     pub undo: Option<V>,
-    /// Done only if this holds when its turn comes; otherwise passed over, which is no failure. Up
-    /// to [`Clause::MOST`] parts. An answer that depends on a state which is unknown, or on a device
-    /// that is down, is a failure of the command.
+    /// Done only if this holds when its turn comes; otherwise skipped, which is no failure. Up to
+    /// [`Clause::MOST`] parts. An answer that depends on an unknown state, or on a device that is
+    /// down, is a failure of the command.
     pub condition: Option<Clause<V>>,
-    /// Whether a more [urgent](crate::Urgency) routine may end the hold early: the command then
-    /// counts as done. Means nothing where `hold` is zero, and to a protocol without urgencies.
+    /// True if a more [urgent](crate::Urgency) routine may end the hold early: the command then
+    /// counts as done. No effect where `hold` is zero, and for a protocol without urgencies.
     pub preemptible: bool,
 }
 
-/// What becomes of a routine when this command fails (section 2.2).
+/// The effect on a routine when this command fails (section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Priority {
-    /// It is aborted: what it did is undone.
+    /// The routine is aborted: its effects are undone.
     #[default]
     Must,
-    /// It goes on, and the application is told.
+    /// The routine continues, and the application is notified.
     BestEffort,
 }
 
-/// A question about the state of a device.
+/// A comparison of the state of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Condition<V> {
-    /// Which device.
+    /// The device.
     pub device: NodeId,
-    /// How its state is compared.
+    /// The comparison.
     pub comparison: Comparison,
-    /// With what.
+    /// The value to compare with.
     pub value: V,
 }
 
-/// How states are compared.
+/// A comparison of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -88,7 +87,7 @@ pub enum Comparison {
 }
 
 impl<V: Ord> Condition<V> {
-    /// Whether a device in this state satisfies it.
+    /// Returns true if a device in this state satisfies it.
     pub fn holds(&self, state: &V) -> bool {
         match self.comparison {
             Comparison::Equal => *state == self.value,
@@ -114,13 +113,13 @@ impl<V> Step<V> {
         }
     }
 
-    /// Whether the step commands the device, or its condition asks about it.
+    /// Returns true if the step commands the device, or its condition names it.
     fn needs(&self, device: NodeId) -> bool {
         let asks = |it: &Clause<V>| it.asks(device);
         self.device == device || self.condition.as_ref().is_some_and(asks)
     }
 
-    /// The devices that the step needs: those that its condition asks about, then the one that it
+    /// The devices that the step needs: the devices in its condition, then the one that it
     /// commands. May name one device twice.
     pub fn devices(&self) -> impl Iterator<Item = NodeId> + '_ {
         let asked = Clause::conditions_of(self.condition.as_ref());
@@ -148,21 +147,22 @@ impl<V> Routine<V> {
         devices
     }
 
-    /// Whether the step with this number, counted from 0, or a later one needs `device`. O(steps).
+    /// Returns true if the step with this number, counted from 0, or a later one needs `device`.
+    /// O(steps).
     #[must_use]
     pub fn needs(&self, device: NodeId, from: usize) -> bool {
         let mut left = self.steps.iter().skip(from);
         left.any(|step| step.needs(device))
     }
 
-    /// Whether a command to `device` must succeed. O(steps).
+    /// Returns true if a command to `device` must succeed. O(steps).
     #[must_use]
     pub fn must_command(&self, device: NodeId) -> bool {
         let is_must = |step: &Step<V>| step.priority == Priority::Must && step.device == device;
         self.steps.iter().any(is_must)
     }
 
-    /// Whether a command to `device`, or a command with a condition that asks about it, must
+    /// Returns true if a command to `device`, or a command with a condition that names it, must
     /// succeed. O(steps).
     #[must_use]
     pub fn must_reach(&self, device: NodeId) -> bool {

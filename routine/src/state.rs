@@ -1,4 +1,4 @@
-//! States as files and people write them.
+//! States, in the form for files and people.
 
 use alloc::string::String;
 use core::fmt;
@@ -11,9 +11,9 @@ impl<V: Clone + Ord + Hash + fmt::Debug> Value for V {}
 /// A state of a device: a number (a temperature, a brightness) or a word (`ON`, `closed`).
 ///
 /// Numbers compare as numbers, words by their letters, upper case first; every number comes before
-/// every word. So to ask whether a word is [`Less`](crate::Comparison::Less) or
-/// [`Greater`](crate::Comparison::Greater) than a number is seldom what is meant: a heater that is
-/// `off` is `Greater` than 20.
+/// every word. So it is seldom right to test whether a word is [`Less`](crate::Comparison::Less) or
+/// [`Greater`](crate::Comparison::Greater) than a number: a heater that is `off` is `Greater` than
+/// 20.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -34,7 +34,7 @@ impl Number {
     /// The largest, in thousandths; the least is as far below zero.
     pub const MAX_THOUSANDTHS: i64 = 999_999_999_999_999;
 
-    /// So many thousandths; `None` beyond [`MAX_THOUSANDTHS`](Self::MAX_THOUSANDTHS).
+    /// A number of thousandths; `None` beyond [`MAX_THOUSANDTHS`](Self::MAX_THOUSANDTHS).
     #[must_use]
     pub const fn from_thousandths(thousandths: i64) -> Option<Self> {
         if thousandths.unsigned_abs() > Self::MAX_THOUSANDTHS.unsigned_abs() {
@@ -43,7 +43,7 @@ impl Number {
         Some(Self(thousandths))
     }
 
-    /// How many thousandths it is.
+    /// The value in thousandths.
     #[must_use]
     pub const fn thousandths(self) -> i64 {
         self.0

@@ -1,8 +1,8 @@
-//! When the sun rises and sets. Feature `sun`.
+//! Times of sunrise and sunset. Feature `sun`.
 //!
-//! The formulas are those of the crate `sunrise`, which is no_std: the sunrise equation, for the
-//! upper edge of the sun at the horizon with the usual refraction, good to a few minutes up to the
-//! polar circles. What stands between the observer and the horizon is not known.
+//! The formulas are from the crate `sunrise`, which is no_std: the sunrise equation, for the upper
+//! edge of the sun at the horizon with the usual refraction, good to a few minutes up to the polar
+//! circles. Obstacles between the observer and the horizon are not considered.
 //!
 //! ```
 //! use selvedge_routine::sun::{Date, Sun, sun};
@@ -29,7 +29,7 @@ use crate::trigger::{Day, TimeOfDay, Weekday};
 /// A day of the Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
-    /// From 1900 to 2200: further away the formulas are not meant for.
+    /// The year, from 1900 to 2200, the range of the formulas.
     pub year: i32,
     /// From 1.
     pub month: u32,
@@ -37,14 +37,14 @@ pub struct Date {
     pub day: u32,
 }
 
-/// What the sun does on a day.
+/// The course of the sun on a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sun {
     /// It rises and sets, by the local clock.
     Rises {
-        /// When it rises.
+        /// The time of sunrise.
         sunrise: TimeOfDay,
-        /// When it sets.
+        /// The time of sunset.
         sunset: TimeOfDay,
     },
     /// It does not set: a polar day.
@@ -59,15 +59,15 @@ impl Date {
         NaiveDate::from_ymd_opt(self.year, self.month, self.day).filter(|_| is_near)
     }
 
-    /// Which day of the week it is; `None` for a day that there is not, or of another century.
+    /// The day of the week; `None` for a day that does not exist, or of another century.
     #[must_use]
     pub fn weekday(self) -> Option<Weekday> {
         let nth = self.naive()?.weekday().num_days_from_monday();
         Some(Weekday::Monday.after(nth.into()))
     }
 
-    /// What [`Command::Today`](crate::trigger::Command::Today) tells of this day. The local clock is
-    /// so many seconds ahead of UTC. `None` for a day that there is not.
+    /// The value of [`Command::Today`](crate::trigger::Command::Today) for this day. The local
+    /// clock is `utc_offset` seconds ahead of UTC. `None` for a day that does not exist.
     #[must_use]
     pub fn at(self, location: Location, utc_offset: i32) -> Option<Day> {
         let weekday = self.weekday()?;
@@ -83,8 +83,9 @@ impl Date {
     }
 }
 
-/// What the sun does at a place on a day, by a local clock that is so many seconds ahead of UTC.
-/// `None` for a day that there is not, or of another century, and for a place that there is not.
+/// The course of the sun at a place on a day, by a local clock that is `utc_offset` seconds ahead
+/// of UTC. `None` for a day that does not exist, or of another century, and for a place that does
+/// not exist.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "degrees have at most 6 digits")]
 pub fn sun(location: Location, date: Date, utc_offset: i32) -> Option<Sun> {

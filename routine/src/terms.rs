@@ -1,4 +1,4 @@
-//! On which terms a routine runs beside others: which runs belong together, and what is urgent.
+//! The terms on which a routine runs beside others: related runs, and urgency.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,31 +7,31 @@ use core::num::NonZeroU16;
 /// The longest key of runs, in bytes.
 pub const LONGEST_KEY: usize = 255;
 
-/// How a run stands to others. By default it stands alone and is not urgent.
+/// The relation of a run to others. By default it stands alone and is not urgent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Terms {
-    /// To which runs it belongs; `None` if it stands alone.
+    /// The series of runs to which it belongs; `None` if it stands alone.
     pub series: Option<Series>,
-    /// What it may preempt.
+    /// The urgency: it may preempt runs of lower urgency.
     pub urgency: Urgency,
 }
 
-/// The runs that belong together, mostly those of one routine, and what a new one does about those
-/// that are unfinished. (Other systems say concurrency group, workflow id, job key.)
+/// A series of related runs, mostly of one routine, and the effect of a new run on the unfinished
+/// ones. (Names in other systems: concurrency group, workflow id, job key.)
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Series {
-    /// By which they belong together, of up to [`LONGEST_KEY`] bytes: the name of the routine, where
+    /// The key of the series, of up to [`LONGEST_KEY`] bytes: the name of the routine, where
     /// routines have names, as in a [`Dispatcher`](crate::trigger::Dispatcher).
     pub key: String,
-    /// What the new run does.
+    /// The effect of a new run.
     pub mode: Mode,
 }
 
-/// What a new run does about unfinished runs of its key.
+/// The effect of a new run on unfinished runs of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -46,12 +46,12 @@ pub enum Mode {
     Restart,
     /// It begins when they are finished, in the order in which they were submitted.
     Queued {
-        /// How many may be unfinished, itself included; one beyond is refused.
+        /// The number of runs that may be unfinished, this one included; further ones are refused.
         limit: NonZeroU16,
     },
 }
 
-/// How urgent a run is: one preempts those of lower urgency that stand in its way. 0 is the least,
+/// The urgency of a run: a run preempts runs of lower urgency that are in its way. 0 is the least,
 /// and the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -59,7 +59,7 @@ pub enum Mode {
 pub struct Urgency(pub u8);
 
 impl Terms {
-    /// Those of a run with this key.
+    /// The terms of a run with this key.
     #[must_use]
     pub fn of(key: impl Into<String>, mode: Mode) -> Self {
         let key = key.into();
@@ -69,14 +69,14 @@ impl Terms {
         }
     }
 
-    /// Those of a run that stands alone and is so urgent.
+    /// The terms of a run that stands alone and has this urgency.
     #[must_use]
     pub const fn urgent(urgency: Urgency) -> Self {
         let series = None;
         Self { series, urgency }
     }
 
-    /// The same, and so urgent.
+    /// The same terms, with this urgency.
     #[must_use]
     pub fn with_urgency(self, urgency: Urgency) -> Self {
         Self { urgency, ..self }
@@ -88,7 +88,7 @@ impl Terms {
         self.series.as_ref().map(|it| it.key.as_str())
     }
 
-    /// What it does about unfinished runs of its key.
+    /// The effect on unfinished runs of its key.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.series.as_ref().map_or(Mode::Parallel, |it| it.mode)

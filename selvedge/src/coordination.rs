@@ -1,4 +1,4 @@
-//! How a node takes part in k-groups.
+//! A node's part in k-groups.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,17 +10,18 @@ use selvedge_kgroup::{self as kgroup, Kgroup, Site};
 
 use crate::{ConfigError, Event, Message, Node, Reject, Timer};
 
-/// How a node takes part in k-groups: in what they hold (devices, routines, maps), and as a client of
-/// theirs.
+/// Settings for a node's part in k-groups: as a member that keeps their data (devices, routines,
+/// maps), and as their client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordination {
-    /// What all nodes of the mesh are given alike. Its frame budget must be no longer than that of
-    /// membership ([`Site::with_frame_budget`]).
+    /// The settings that all nodes of the mesh share. Its frame budget must be no longer than
+    /// membership's ([`Site::with_frame_budget`]).
     pub site: Arc<Site>,
     /// The settings of this node.
     pub config: kgroup::Config,
-    /// Whether no former life of this node took part. It is for the first life of this machine: later
-    /// ones begin [again](Begin::Again), or with the stored facts of the former one.
+    /// The begin of the first life of this machine: [`Begin::First`] if no former life of this node
+    /// took part. Later lives begin [again](Begin::Again), or with the stored facts of the former
+    /// one.
     pub begin: Begin,
 }
 
@@ -30,9 +31,9 @@ pub type Fact = <Kgroup as Durable>::Fact;
 /// A node's part in k-groups, over all its lives.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Coordinating {
-    /// How the next life takes part.
+    /// The settings of the next life.
     next: Coordination,
-    /// The epoch that the host gave last.
+    /// The epoch of the latest command.
     epoch: Option<u64>,
     /// The facts of former lives, where the host stores.
     facts: Option<Vec<Fact>>,
@@ -54,10 +55,10 @@ impl Coordinating {
 }
 
 impl Node {
-    /// The same node, which takes part in k-groups. It is to be given a
-    /// [`kgroup::Command::Epoch`] before it joins, and again in each epoch. Its facts
+    /// The same node, with a part in k-groups. Give it a [`kgroup::Command::Epoch`] before it
+    /// joins, and again in each epoch. Its facts
     /// ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that store, see
-    /// [`with_facts`](Self::with_facts); others pass over them and let each later start begin
+    /// [`with_facts`](Self::with_facts); other hosts ignore them and let each later start begin
     /// [again](Begin::Again).
     ///
     /// # Errors
@@ -66,13 +67,14 @@ impl Node {
         self.coordinated(coordination, None)
     }
 
-    /// As [`with_coordination`](Self::with_coordination), at a host that stores each
-    /// [`Fact`] before it carries out the effects of k-groups behind it. `facts` are those
-    /// of all lives so far, in order, or the [`stored`](selvedge_groups::Groups::stored) ones that stand for
+    /// Does as [`with_coordination`](Self::with_coordination), for a host that stores each [`Fact`]
+    /// before it carries out the effects of k-groups behind it. `facts` are the facts of all lives
+    /// until now, in order, or the [`stored`](selvedge_groups::Groups::stored) ones that replace
     /// them; then `coordination` begins as it did when the host began to store.
     ///
     /// # Errors
-    /// As there, and facts that do not follow from one another or belong to another site.
+    /// The errors of [`with_coordination`](Self::with_coordination), and facts that do not follow
+    /// from one another or belong to another site.
     pub fn with_facts(
         self,
         coordination: Coordination,
@@ -91,7 +93,7 @@ impl Node {
             epoch: None,
             facts,
         };
-        // It is made again in each life, and then no caller would hear what is wrong.
+        // Checked here, because in a later life there is no caller to return an error to.
         coordinating.kgroup(self.membership().me())?;
         self.coordination = Some(coordinating);
         Ok(self)
@@ -104,7 +106,7 @@ impl Node {
         present.kgroup.as_ref().map(Nested::machine)
     }
 
-    /// A life has ended: the next one begins with its stored facts.
+    /// Keeps the stored facts of a life that has ended, for the next one.
     pub(super) fn remember(&mut self) {
         let kgroup = self.present.as_ref().and_then(|it| it.kgroup.as_ref());
         let facts = self.coordination.as_mut().map(|it| &mut it.facts);
@@ -113,7 +115,7 @@ impl Node {
         }
     }
 
-    /// A life begins to take part.
+    /// Begins a life's part in k-groups.
     pub(super) fn coordinate(&mut self, me: Member, cx: &mut Context<'_, Self>) {
         let Some(coordinating) = &mut self.coordination else {
             return;
@@ -121,7 +123,7 @@ impl Node {
         let kgroup = coordinating.kgroup(me);
         debug_assert!(kgroup.is_ok(), "the settings were checked");
         if coordinating.facts.is_none() {
-            // What this life will have said is forgotten by the next one.
+            // The next life forgets the promises of this one.
             coordinating.next.begin = Begin::Again;
         }
         let epoch = coordinating.epoch;

@@ -1,4 +1,4 @@
-//! How a node counts the nodes of its mesh, for the bound of all sections.
+//! Counting the nodes of the mesh, for the bound of all sections.
 
 use selvedge_camera::estimate::{self, Estimator};
 use selvedge_camera::sections::{self, Sections};
@@ -30,10 +30,10 @@ impl Node {
         Ok(())
     }
 
-    /// It is time for an estimate.
+    /// Begins an estimate, when its time has come.
     pub(super) fn count(&mut self, cx: &mut Context<'_, Self>) {
         self.count_later(cx);
-        // One is under way, or no other node is there: next time.
+        // One is under way, or there are no other nodes: next time.
         let begin = Input::Command(estimate::Command::Estimate);
         let _begun = self.ask_estimator(begin, cx).is_ok();
     }
@@ -46,8 +46,8 @@ impl Node {
         }
     }
 
-    /// There may be so many nodes. The bound is never lowered: nodes behind a partition are not
-    /// counted.
+    /// Raises the bound to this number of nodes. The bound is never lowered: nodes behind a
+    /// partition are not counted.
     fn raise_bound(&mut self, nodes: u32, cx: &mut Context<'_, Self>) {
         let spare = self.counting().map_or(0, |counting| counting.spare);
         let upper = nodes.saturating_add(spare);

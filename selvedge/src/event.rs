@@ -8,26 +8,26 @@ use selvedge_core::Member;
 use selvedge_membership as membership;
 use thiserror::Error;
 
-/// What the application may ask.
+/// A command of the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// A command to membership.
     Membership(membership::Command),
     /// A command to the sections.
     Sections(sections::Command),
-    /// Estimate how many nodes there are, and raise the bound if that is too low. Feature `estimate`.
+    /// Estimate the number of nodes, and raise the bound if it is too low. Feature `estimate`.
     #[cfg(feature = "estimate")]
     Estimate,
-    /// A command to the elections. A `c` that is given holds in later lives, too; while fewer
-    /// others than that are known it is as many as these.
+    /// A command to the elections. A `c` in a command holds in later lives, too; if fewer other
+    /// nodes are known, their number is used for it.
     Election(celect::Command),
-    /// A command to the k-groups. Feature `kgroup`. The epoch that was given last holds in later
-    /// lives, too, and may be given before the node is in.
+    /// A command to the k-groups. Feature `kgroup`. The latest epoch holds in later lives, too, and
+    /// may be given before the node has joined.
     #[cfg(feature = "kgroup")]
     Groups(selvedge_kgroup::Command),
 }
 
-/// What the application hears.
+/// An event for the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
@@ -43,9 +43,9 @@ pub enum Event {
     /// An event of the k-groups. Feature `kgroup`.
     #[cfg(feature = "kgroup")]
     Groups(selvedge_kgroup::Event),
-    /// Sections begin in this life, with none open, and elections, with no leader heard of, and the
-    /// node's part in k-groups, with nothing asked of maps. What a former life held is lost: it is
-    /// over for all others.
+    /// A new life begins: sections with none open, elections with no known leader, and the node's
+    /// part in k-groups with no requests to maps. Sections that a former life held are lost: that
+    /// life is over for all others.
     Present(Member),
     /// All sections have a higher bound from now on. Feature `estimate`.
     #[cfg(feature = "estimate")]
@@ -67,14 +67,14 @@ pub enum Timer {
     Count,
     /// A timer of the elections.
     Election(celect::Timer),
-    /// No leader was heard of for long.
+    /// No leader was known for the time of [`Election::patience`](crate::Election::patience).
     Leaderless,
     /// A timer of the k-groups. Feature `kgroup`.
     #[cfg(feature = "kgroup")]
     Groups(selvedge_kgroup::Timer),
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -95,7 +95,7 @@ pub enum Reject {
     #[cfg(feature = "kgroup")]
     #[error(transparent)]
     Groups(#[from] selvedge_kgroup::Reject),
-    /// There is no mesh to have sections, a leader or k-groups in.
+    /// The node is in no mesh that could have sections, a leader or k-groups.
     #[error("this node is in no mesh yet: wait until it has joined")]
     NotPresent,
     /// The node was made without sections.
@@ -108,7 +108,7 @@ pub enum Reject {
     #[cfg(feature = "kgroup")]
     #[error("this node takes no part in k-groups: give a Coordination when it starts")]
     NoCoordination,
-    /// Others would take a good-bye for the end of what is held.
+    /// Others would take a good-bye for the end of the sections that this node holds.
     #[error("this node waits for the section {0:?} or is inside: give Exit or Cancel first")]
     InUse(Name),
     /// Other nodes consider this life over and let another node in.
@@ -117,7 +117,8 @@ pub enum Reject {
 }
 
 impl Reject {
-    /// Whether a message came before the node was in, or after it left: no misbehaviour of a peer.
+    /// Returns true if a message came before the node was in, or after it left: no misbehaviour of
+    /// a peer.
     #[must_use]
     pub const fn is_untimely(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! What a datagram looks like: version, kind, then sender and message in postcard's encoding.
+//! The format of a datagram: version, kind, then sender and message in postcard's encoding.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// Why bytes are no frame of ours, or a message cannot become one.
+/// The reason why bytes are no valid frame, or a message cannot become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// More bytes than a frame may have.
@@ -17,9 +17,9 @@ pub enum FrameError {
         "{len} bytes in a datagram, but at most {limit} are allowed: share one frame_budget in the mesh"
     )]
     Oversize {
-        /// How many there are at least.
+        /// The number of bytes, at least.
         len: usize,
-        /// How many there may be.
+        /// The largest number of bytes.
         limit: usize,
     },
     /// A sealed datagram, where frames are sent in the clear.
@@ -30,7 +30,7 @@ pub enum FrameError {
         "the frame has version {found}, this node supports {VERSION}: upgrade the older of the two"
     )]
     Version {
-        /// What the frame says.
+        /// The version in the frame.
         found: u8,
     },
     /// Another protocol.
@@ -38,17 +38,17 @@ pub enum FrameError {
         "expected a frame of protocol {expected}, got {found}: run the same protocols on all nodes of a mesh, and no other program on their port"
     )]
     Kind {
-        /// What the frame says.
+        /// The protocol in the frame.
         found: u8,
-        /// What the socket is for.
+        /// The protocol of the socket.
         expected: u8,
     },
-    /// Anything else: cut short, followed by more, or no frame at all.
-    #[error("not a frame, or a damaged one: check what sends to this port")]
+    /// Other bytes: cut short, followed by more, or no frame at all.
+    #[error("not a frame, or a damaged one: find the program that sends to this port")]
     Malformed,
 }
 
-/// Writes the frame of `message` from `from` over what `frame` holds.
+/// Writes the frame of `message` from `from` into `frame`, replacing its content.
 ///
 /// # Errors
 /// [`FrameError::Oversize`] when it becomes longer than `budget`; `frame` is empty then.
@@ -105,7 +105,7 @@ pub fn decode<T: Message + DeserializeOwned>(
     }
 }
 
-/// Lets postcard append to a buffer that is used again and again.
+/// A buffer to which postcard appends, for repeated use.
 struct Append<'a>(&'a mut Vec<u8>);
 
 impl Flavor for Append<'_> {

@@ -1,4 +1,4 @@
-//! Nodes that a section has met, and of which membership does not say that they are here.
+//! Nodes that a section has met, and that membership does not list as present.
 
 use alloc::vec::Vec;
 
@@ -9,21 +9,21 @@ use selvedge_membership::{Command, Status};
 
 use crate::Node;
 
-/// What membership has of a life that is not here.
+/// The state of an absent life in membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Absent {
     /// It is over, for certain.
     Over(Delta),
     Failed,
-    /// It was never heard of, or is forgotten.
+    /// It was never on the list, or is forgotten.
     Unknown,
 }
 
 impl Node {
-    /// A node that a section waits for, or gave its OK, may be gone. If membership has it as over,
-    /// the section has forgotten that and met the node once more: all such ends are repeated. Else
-    /// membership may have missed its end, or never have heard of it: it is asked to find out, of
-    /// one node at a time, when the section itself asks again.
+    /// Handles a node that a section waits for, or gave its OK, and that may have left or failed.
+    /// If membership has it as over, the section has forgotten that and met the node once more: all
+    /// such ends are repeated. If not, membership may have missed its end, or never have met it: it
+    /// inquires, about one node at a time, when the section itself asks again.
     pub(super) fn inquire(
         &mut self,
         sections::Timer { section, timer }: sections::Timer,
@@ -56,14 +56,14 @@ impl Node {
         if absent == Absent::Failed {
             self.repeat_to_sections(Delta::Failed(member), cx);
         }
-        // While it says good-bye it refuses.
+        // While this node is leaving, membership refuses.
         let inquire = Input::Command(Command::Inquire(member));
         let _asked = self.ask_membership(inquire, cx).is_ok();
     }
 
-    /// A delta that the sections have heard already, and a section may have forgotten.
+    /// Repeats a delta that the sections have received already, and a section may have forgotten.
     fn repeat_to_sections(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
-        // They refuse only what is said about this node itself, which is not among those met.
+        // They refuse only deltas about this node itself, which is not among the met ones.
         let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
     }
 
@@ -76,7 +76,7 @@ impl Node {
         met.filter_map(|member| Some((member, self.standing(member)?)))
     }
 
-    /// What has become of this life, unless it is here.
+    /// The state of this life, unless it is present.
     fn standing(&self, member: Member) -> Option<Absent> {
         let Some(view) = self.membership().member(member.id) else {
             return Some(Absent::Unknown);

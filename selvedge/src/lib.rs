@@ -1,5 +1,5 @@
-//! One node of a mesh as one machine: membership, and beside it the sections of Camera, the
-//! estimator, elections and k-groups, which learn from it which members are here.
+//! A node of a mesh as one machine: membership, and beside it the sections of Camera, the
+//! estimator, elections and k-groups, which learn from membership which members are present.
 //!
 //! ```text
 //!                     ┌───────────────────────────── Node ─┐
@@ -12,23 +12,23 @@
 //!                     └────────────────────────────────────┘
 //! ```
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | sections, estimator, elections and k-groups hear every delta, in order, and first of all which members are on the list already | |
-//! | membership is asked after each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections hear again of the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
-//! | they belong to one life: when membership takes a later one they begin anew ([`Event::Present`]), and what was held is lost | |
-//! | in k-groups the first life begins as its [`Coordination`] says, and a later one [again](selvedge_groups::Begin::Again), in the epoch that was given last | feature `kgroup` |
+//! | sections, estimator, elections and k-groups receive every delta, in order, and before them the members that are on the list already | |
+//! | membership inquires about each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections receive again the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
+//! | these machines belong to one life: when membership takes a later one they begin again ([`Event::Present`]), and sections that were held are lost | |
+//! | in k-groups the first life begins as its [`Coordination`] states, and a later one [again](selvedge_groups::Begin::Again), in the epoch of the latest command | feature `kgroup` |
 //! | in k-groups a later life keeps the promises of the former ones, and votes at once | the host stores facts ([`Node::with_facts`]) |
-//! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | it is asked to by [`Command::Membership`] |
+//! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | the good-bye is the command [`Leave`](selvedge_membership::Command::Leave) in [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | feature `estimate`, [`Counting`] on all nodes |
-//! | a node that hears of no leader gets one without being asked: see [`Election::patience`] | it is not zero |
+//! | a node that knows no leader gets one without a command: see [`Election::patience`] | it is not zero |
 //! | each part of a mesh that was cut in two gets a leader, and one of the two leads all when they meet | the same; few elections |
 //! | frames of each protocol are as without the others, under their own kinds | |
 //!
-//! Each machine keeps the promises of its own crate, because it is fed as that crate asks: with
-//! membership's deltas, in order, from the first to the last of one life, and with nothing of
-//! another life. A machine sees neither that others run beside it nor their frames, so what was
-//! shown of it alone holds here.
+//! Each machine keeps the promises of its own crate, because it gets its inputs as that crate asks:
+//! membership's deltas, in order, from the first to the last of one life, and no input of another
+//! life. A machine sees neither the machines beside it nor their frames, so checks of one machine
+//! alone hold here.
 //!
 //! # One dependency
 //!
@@ -38,9 +38,9 @@
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | addition |
 //! |---|---|
-//! | `estimate` | the bound of sections can follow an estimate of the number of nodes ([`Exclusion::with_counting`]), and elections can take c from what is measured. Off by default, because no program here measures; it takes flash |
+//! | `estimate` | the bound of sections can follow an estimate of the number of nodes ([`Exclusion::with_counting`]), and elections can take c from measurements. Off by default, because no program here measures; it takes flash |
 //! | `kgroup` | routines without a hub, and maps: [`Coordination`], as another part of the node. It takes flash |
 //! | `std` | std in the other crates |
 //!
@@ -85,7 +85,7 @@
 //!             let (from, message) = (envelope.from, envelope.message);
 //!             let (other, answers) = (1 - place, &mut network[1 - place]);
 //!             let input = Input::Message { from, message };
-//!             // What a node refuses, its host counts.
+//!             // The host counts refusals.
 //!             let _taken = nodes[other].step(now, &mut rng, input, |it| answers.push(it)).is_ok();
 //!         }
 //!     }

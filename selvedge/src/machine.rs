@@ -1,4 +1,4 @@
-//! The machines inside, and what goes from one to another.
+//! The machines inside a node, and the inputs and events between them.
 
 use alloc::vec::Vec;
 
@@ -15,10 +15,10 @@ use crate::coordination::Coordinating;
 use crate::present::Present;
 use crate::{Command, ConfigError, Event, Message, Reject, Timer};
 
-/// Into how many beginnings a wait for a leader is spread.
+/// The number of start times over which waits for a leader are spread.
 const SLOTS: u64 = 16;
 
-/// One node: see the [crate] for what it promises.
+/// A node: its promises are in the documentation of the [crate].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     membership: Nested<Membership>,
@@ -32,8 +32,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node that has not joined yet. Without `exclusion` and `election` it is a member, and
-    /// nothing else.
+    /// Creates a node that has not joined yet. Without `exclusion` and `election` it is a member,
+    /// and nothing else.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -43,7 +43,7 @@ impl Node {
         exclusion: Option<Exclusion>,
         election: Option<Election>,
     ) -> Result<Self, ConfigError> {
-        // They are made again in each life, and then no caller would hear what is wrong.
+        // Checked here, because in a later life there is no caller to return an error to.
         Present::new(me, exclusion.as_ref(), election.as_ref())?;
         Ok(Self {
             membership: Nested::new(Membership::new(me, config)?),
@@ -76,20 +76,19 @@ impl Node {
         present.celect.as_ref().map(Nested::machine)
     }
 
-    /// The leader, perhaps this node, and its ballot; `None` when there is none, as far as this
-    /// node knows.
+    /// The leader, perhaps this node, and its ballot; `None` if this node knows of no leader.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
         self.celect()?.leader()
     }
 
-    /// Until when this node leads; see [`Celect::leads_until`].
+    /// The time until which this node leads; see [`Celect::leads_until`].
     #[must_use]
     pub fn leads_until(&self) -> Option<Time> {
         self.celect()?.leads_until()
     }
 
-    /// Whether frames of this kind are for one of the protocols of this node.
+    /// Returns true if frames of this kind are for one of the protocols of this node.
     #[must_use]
     pub const fn serves(&self, kind: u8) -> bool {
         match kind {
@@ -104,11 +103,11 @@ impl Node {
         }
     }
 
-    /// Whether a section of this name could be opened with these settings beside so many others,
-    /// in the mesh or before the node is there.
+    /// Checks that a section of this name could be opened with these settings beside `open` open
+    /// sections, in the mesh or before the node has joined.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason of the refusal.
     pub fn check_section(
         &self,
         name: Name,
@@ -159,7 +158,7 @@ impl Node {
                     self.present = None;
                 }
                 membership::Event::Metadata(_) | membership::Event::Broadcast { .. } => {}
-                // The application has it; no other machine needs it.
+                // For the application only; no other machine needs it.
                 _ => {}
             }
         }
@@ -167,7 +166,7 @@ impl Node {
         Ok(())
     }
 
-    /// A life begins, or gives way to a later one.
+    /// Begins a life, or gives way to a later one.
     fn appear(&mut self, me: Member, cx: &mut Context<'_, Self>) {
         if self.present.as_ref().is_some_and(|it| it.me == me) {
             return;
@@ -201,7 +200,7 @@ impl Node {
         cx.event(Event::Present(me));
     }
 
-    /// Whether anything runs beside membership.
+    /// Returns true if a machine runs beside membership.
     const fn takes_part(&self) -> bool {
         #[cfg(feature = "kgroup")]
         if self.coordination.is_some() {
@@ -210,9 +209,9 @@ impl Node {
         self.exclusion.is_some() || self.election.is_some()
     }
 
-    /// What membership learned goes to the others.
+    /// Passes a delta from membership to the other machines.
     fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
-        // They refuse only what is said about this node itself, which membership does not say.
+        // They refuse only deltas about this node itself, which membership does not emit.
         let _taken = self.ask_sections(Input::Membership(delta), cx).is_ok();
         #[cfg(feature = "estimate")]
         let _taken = self.ask_estimator(Input::Membership(delta), cx).is_ok();
@@ -251,7 +250,7 @@ impl Node {
         Ok(())
     }
 
-    /// No more lists can lack a node than there are others.
+    /// Adapts c to the list: no more lists can lack a node than there are other nodes.
     fn tolerate_all(&mut self, cx: &mut Context<'_, Self>) {
         let (Some(election), Some(celect)) = (&self.election, self.celect()) else {
             return;
@@ -267,7 +266,7 @@ impl Node {
         }
     }
 
-    /// Begins to wait for a leader where there is none, and ends that where there is one.
+    /// Begins to wait for a leader if none is known, and ends the wait if one is.
     fn look_for_leader(&mut self, cx: &mut Context<'_, Self>) {
         let patience = self.election.as_ref().map_or(Span::ZERO, |it| it.patience);
         let is_missing = self.celect().is_some_and(|it| it.leader().is_none());
@@ -320,7 +319,7 @@ impl Node {
                     | sections::Command::GiveBack(_) => None,
                 };
                 self.ask_sections(Input::Command(command), cx)?;
-                // A later life is held to it as well.
+                // A later life has the same bound.
                 if let Some((exclusion, upper)) = self.exclusion.as_mut().zip(bound) {
                     exclusion.sections.section.upper = upper;
                 }
@@ -365,7 +364,7 @@ impl Node {
     }
 
     fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
-        // Timers of a former life tick on.
+        // Timers of a former life may still tick.
         let of_this_life = |taken: Result<(), Reject>| match taken {
             Err(Reject::NotPresent) => Ok(()),
             other => other,
@@ -391,7 +390,7 @@ impl Node {
                 if let Some(present) = &mut self.present {
                     present.is_leaderless = false;
                 }
-                // Or one is under way.
+                // Refused if one is under way.
                 let elect = Input::Command(celect::Command::Elect);
                 let _begun = self.ask_celect(elect, cx).is_ok();
                 self.look_for_leader(cx);

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError};
 
-/// Defines [`Message`], [`encode`] and [`decode`] by one line for each protocol, with the feature that
-/// it needs.
+/// Defines [`Message`], [`encode`] and [`decode`] by one line for each protocol, with the feature
+/// that it needs.
 macro_rules! protocols {
     ($($(#[$doc:meta])* $protocol:ident($message:ty) $(if $feature:literal)?,)*) => {
         /// A message of one of the protocols.
@@ -40,7 +40,7 @@ macro_rules! protocols {
             }
         }
 
-        /// Writes the frame of `message` from `from` over what `frame` holds.
+        /// Writes the frame of `message` from `from` into `frame`, replacing its content.
         ///
         /// # Errors
         /// [`FrameError::Oversize`] when it becomes longer than `budget`; `frame` is empty then.
@@ -83,15 +83,15 @@ macro_rules! protocols {
 }
 
 protocols! {
-    /// Which members are here.
+    /// A message about the members of the mesh.
     Membership(membership::Message),
-    /// Which node may enter a section.
+    /// A message about the right to enter a section.
     Sections(sections::Message),
-    /// The number of nodes. Feature `estimate`.
+    /// A message about the number of nodes. Feature `estimate`.
     Estimate(estimate::Message) if "estimate",
-    /// Which node leads.
+    /// A message about the leader.
     Election(celect::Message),
-    /// What k-groups decide. Feature `kgroup`.
+    /// A message about the decisions of k-groups. Feature `kgroup`.
     Groups(selvedge_kgroup::Message) if "kgroup",
 }
 

@@ -8,7 +8,7 @@ use selvedge_core::{Member, Nested, Sha256Sortition};
 
 use crate::{ConfigError, Election, Exclusion};
 
-/// What belongs to one life. Each machine has the incarnation of `me`.
+/// The state of one life. Each machine has the incarnation of `me`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Present {
     pub(crate) me: Member,
@@ -18,7 +18,7 @@ pub(crate) struct Present {
     pub(crate) celect: Option<Nested<Celect>>,
     #[cfg(feature = "kgroup")]
     pub(crate) kgroup: Option<Nested<selvedge_kgroup::Kgroup>>,
-    /// Whether the node is waiting for a leader: its timer is armed.
+    /// True while the node waits for a leader: its timer is armed.
     pub(crate) is_leaderless: bool,
 }
 

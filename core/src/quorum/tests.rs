@@ -124,7 +124,7 @@ proptest! {
         }
     }
 
-    /// The first and the last of the electors are as far apart as two quorums can be.
+    /// Two quorums that are as far apart as possible: the first and the last of the electors.
     #[test]
     fn quorums_that_need_not_intersect_are_told(least in 0..9_usize, count in 0..9_u8) {
         let quorum = Quorum::AtLeast(least);
@@ -139,7 +139,7 @@ proptest! {
         prop_assert_eq!(quorum.intersects(all.len()), !are_apart);
     }
 
-    /// Every way in which the missing votes can come is gone through.
+    /// Goes through every way in which the missing votes can be cast.
     #[test]
     fn a_tally_says_what_can_still_come(
         quorum in quorum(),
@@ -180,7 +180,7 @@ proptest! {
         prop_assert_eq!(votes.tally(&all, |&vote| vote), expected);
     }
 
-    /// As etcd's raft finds it: the values in order, and of these the one at the quorum's place.
+    /// Computed as in etcd's raft: the values in order, and of these the one at the quorum's place.
     #[test]
     fn what_is_agreed_stands_at_the_place_of_the_quorum(
         present in ids(),

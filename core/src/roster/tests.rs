@@ -21,7 +21,7 @@ fn a_node_that_was_only_met_goes_before_one_that_failed() {
     }
 }
 
-/// A node that comes back in a later life is not over any more, and those that are over stay in
+/// A node that returns in a later life is not over any more, and the other ended lives stay in
 /// order.
 #[test]
 fn the_node_that_ended_first_and_is_still_over_goes_first() {
@@ -125,8 +125,8 @@ fn the_end_of_the_present_life_alone_is_refused() {
     assert!(!roster.is_over(ME));
 }
 
-/// Each node with its life, its standing and a number; the node of which something new was said
-/// last is at the end. Everything is done by going through all.
+/// A model: each node with its life, its standing and a number, ordered by the last news, latest at
+/// the end. Every operation goes through the whole list.
 struct Model {
     known: Vec<(Member, Standing, u16)>,
     is_split: bool,
@@ -193,7 +193,7 @@ impl Model {
         all.into_iter().map(|(_, it)| it).collect()
     }
 
-    /// The forgotten life; `Err` where there is no room.
+    /// Returns the forgotten life; `Err` when the roster is full.
     fn make_room(&mut self, member: Member, needed: NodeId) -> Result<Option<Member>, ()> {
         if self.is_past(member) || self.has_room(member, Standing::Met) {
             return Ok(None);

@@ -17,20 +17,20 @@ pub(super) struct Commands<M: Service> {
 
 #[derive(Debug)]
 struct State<M: Service> {
-    /// Not a `BoundedQueue`, which keeps what it refuses: a refused command goes back.
+    /// Not a `BoundedQueue`, which keeps a refused item: a refused command goes back to its caller.
     queue: VecDeque<Request<M>>,
     limit: usize,
-    /// How many handles there are: without any, no more commands come.
+    /// The number of handles. Without any, no more commands come.
     handles: usize,
-    /// Whether commands are still taken in.
+    /// True while commands are admitted.
     open: bool,
     /// The port, while it waits for a command.
     port: Option<Waker>,
-    /// Those that wait for room.
+    /// The submitters that wait for room.
     room: Waiters,
 }
 
-/// A command that was taken in, and the port's waker for when the lock is free.
+/// An admitted command, and the port's waker to call when the lock is free.
 type Admitted<M> = (OutcomeOf<M>, Option<Waker>);
 
 impl<M: Service> Commands<M> {
@@ -68,8 +68,8 @@ impl<M: Service> Commands<M> {
         }
     }
 
-    /// Takes the oldest command; without any, keeps `waker` for the next one. Without a waker
-    /// the port goes on waiting.
+    /// Removes the oldest command and returns it; without any, keeps `waker` for the next one.
+    /// Without a waker the port goes on waiting.
     fn pop(&self, waker: Option<Waker>) -> Poll<Result<Request<M>, Closed>> {
         let mut state = lock(&self.state);
         if let Some(request) = state.queue.pop_front() {
@@ -87,7 +87,7 @@ impl<M: Service> Commands<M> {
         Poll::Pending
     }
 
-    /// Takes no more commands in. Those in the queue stay.
+    /// Admits no more commands. The commands in the queue stay.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.open = false;
@@ -96,7 +96,7 @@ impl<M: Service> Commands<M> {
         room.wake();
     }
 
-    /// Closes, and refuses what is in the queue.
+    /// Closes the queue, and refuses the commands in it.
     pub(super) fn shut_down(&self) {
         self.close();
         let mut state = lock(&self.state);
@@ -141,7 +141,7 @@ impl<M: Service> State<M> {
     }
 }
 
-/// One that waits for room. Dropped, it waits no more.
+/// A caller that waits for room. When dropped, it waits no more.
 pub(super) struct Submitter<'a, M: Service> {
     commands: &'a Commands<M>,
     place: Place,
@@ -157,8 +157,8 @@ impl<'a, M: Service> Submitter<'a, M> {
 
     /// Takes the command out of `command` and submits it as soon as there is room.
     ///
-    /// All that wait are woken when a command is taken. To wake one alone would be cheaper, but
-    /// then one that was woken and is dropped would have to pass it on.
+    /// All submitters that wait are woken when a command is taken. To wake one alone would be
+    /// cheaper, but then a woken submitter that is dropped would have to wake the next one.
     pub(super) fn poll_submit(
         &mut self,
         command: &mut Option<M::Command>,

@@ -1,16 +1,17 @@
-//! What can go wrong between a host and its application.
+//! Errors between a host and its application.
 
 use thiserror::Error;
 
-/// Nothing more will come.
+/// The other end was dropped or closed.
 ///
-/// To a [`Port`](super::Port): all handles were dropped or the port was closed, and the queue is
-/// empty. To a [`Handle`](super::Handle) that waits for a snapshot: the host has stopped.
+/// A [`Port`](super::Port) returns it when all handles were dropped or the port was closed, and the
+/// queue is empty. A [`Handle`](super::Handle) that waits for a snapshot returns it when the host
+/// has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("the other end was dropped or closed: stop the host, or start it again")]
 pub struct Closed;
 
-/// Why a command was not carried out. `R` is the machine's `Reject`.
+/// The reason why a command was not carried out. `R` is the machine's `Reject`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum Error<R> {
     /// The machine refused it. Nothing changed.
@@ -20,9 +21,9 @@ pub enum Error<R> {
     /// changed.
     #[error("the host has stopped: start it again")]
     Closed,
-    /// The host took the command and went away without an answer. It may have been carried out.
+    /// The host took the command and dropped it without an answer. It may have been carried out.
     #[error(
-        "the host took the command and did not answer: read a snapshot to see what became of it"
+        "the host took the command and did not answer: read a snapshot to see if it was carried out"
     )]
     Unanswered,
 }
@@ -33,38 +34,38 @@ impl<R> From<Closed> for Error<R> {
     }
 }
 
-/// Why a command was not submitted. It comes back, and nothing changed.
+/// The reason why a command was not submitted. The command is returned, and nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum TrySubmitError<C> {
     /// Too many commands wait.
     #[error("{limit} commands wait already: wait for room with submit, or raise Limits::commands")]
     Full {
-        /// What was to be submitted.
+        /// The command, which was not submitted.
         command: C,
-        /// How many may wait.
+        /// The largest number of commands that may wait.
         limit: usize,
     },
     /// The host has closed.
     #[error("the host has stopped: start it again")]
     Closed {
-        /// What was to be submitted.
+        /// The command, which was not submitted.
         command: C,
     },
 }
 
-/// Why a subscriber got no event.
+/// The reason why a subscriber got no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum RecvError {
-    /// It was too slow. The next one is the oldest event that is kept; a snapshot that is read now
-    /// reflects what was missed.
+    /// It was too slow. The next event is the oldest one that is kept; a snapshot that is read now
+    /// reflects the missed events.
     #[error(
         "{missed} events were missed: read a snapshot, and read faster or raise Limits::events"
     )]
     Lagged {
-        /// How many events it missed.
+        /// The number of missed events.
         missed: u64,
     },
-    /// The host is gone, and all events have been read.
+    /// The host has stopped, and all events have been read.
     #[error("the host has stopped: no event will come")]
     Closed,
 }

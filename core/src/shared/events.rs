@@ -10,7 +10,7 @@ use super::sync::{Mutex, block_on, lock};
 use super::wait::{Place, Waiters};
 use crate::BoundedQueue;
 
-/// Keeps the latest events, so many for all subscribers together.
+/// The latest events, up to a limit that all subscribers share.
 #[derive(Debug)]
 pub(super) struct Ring<E> {
     state: Mutex<State<E>>,
@@ -55,7 +55,7 @@ impl<E> Ring<E> {
         waiting.wake();
     }
 
-    /// No more events will come. Those that are kept can still be read.
+    /// Closes the ring: no more events will come. The kept events can still be read.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.open = false;
@@ -71,7 +71,8 @@ impl<E> State<E> {
         self.next - self.kept.len() as u64
     }
 
-    /// The event with this number, or why there is none; `Ok(None)` while it is still to come.
+    /// The event with this number, or the reason why it cannot be read; `Ok(None)` while it is
+    /// still to come.
     fn get(&self, number: u64) -> Result<Option<Arc<E>>, RecvError> {
         let oldest = self.oldest();
         if number < oldest {
@@ -87,10 +88,10 @@ impl<E> State<E> {
     }
 }
 
-/// Reads a host's events, each on its own cursor, from the moment at which it subscribed.
+/// A reader of a host's events, with its own cursor, from the moment at which it subscribed.
 ///
-/// One that falls behind by more than [`Limits::events`](super::Limits::events) gets
-/// [`RecvError::Lagged`] once and goes on with the oldest event that is kept. It never holds up the
+/// A subscriber that falls behind by more than [`Limits::events`](super::Limits::events) gets
+/// [`RecvError::Lagged`] once and goes on with the oldest event that is kept. It never delays the
 /// host or another subscriber. It outlives the handle that it came from.
 #[derive(Debug)]
 pub struct Subscriber<E> {
@@ -124,7 +125,7 @@ impl<E: Clone> Subscriber<E> {
     /// Waits for the next event. Cancel-safe: a dropped future has taken nothing.
     ///
     /// # Errors
-    /// When it missed events, or the host is gone and all were read.
+    /// When it missed events, or the host has stopped and all were read.
     pub async fn recv(&mut self) -> Result<E, RecvError> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
@@ -133,7 +134,7 @@ impl<E: Clone> Subscriber<E> {
     /// async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
-    /// When it missed events, or the host is gone and all were read.
+    /// When it missed events, or the host has stopped and all were read.
     pub fn blocking_recv(&mut self) -> Result<E, RecvError> {
         block_on(self.recv())
     }
@@ -141,7 +142,7 @@ impl<E: Clone> Subscriber<E> {
     /// The next event, if there is one already.
     ///
     /// # Errors
-    /// When it missed events, or the host is gone and all were read.
+    /// When it missed events, or the host has stopped and all were read.
     pub fn try_recv(&mut self) -> Result<Option<E>, RecvError> {
         match self.read(None) {
             Poll::Ready(event) => event.map(Some),
@@ -152,7 +153,7 @@ impl<E: Clone> Subscriber<E> {
     /// The next event; without one, the task of `cx` is woken when that changes.
     ///
     /// # Errors
-    /// When it missed events, or the host is gone and all were read.
+    /// When it missed events, or the host has stopped and all were read.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<E, RecvError>> {
         self.read(Some(cx.waker().clone()))
     }

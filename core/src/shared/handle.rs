@@ -1,4 +1,4 @@
-//! The application's end.
+//! The application's end of a channel.
 
 use alloc::sync::Arc;
 use core::future::poll_fn;
@@ -11,8 +11,8 @@ use super::{Closed, Error, Service, Shared, Subscriber, TrySubmitError};
 
 /// The application's end: clone it into every thread and task that needs one.
 ///
-/// `M` is the host's machine, or another [`Service`], and `S` what the host publishes about it, for
-/// instance the member list.
+/// `M` is the host's machine, or another [`Service`], and `S` the type of the snapshots that the
+/// host publishes, for instance the member list.
 #[derive(Debug)]
 pub struct Handle<M: Service, S> {
     shared: Arc<Shared<M, S>>,
@@ -27,7 +27,7 @@ impl<M: Service, S> Handle<M, S> {
     /// Submits a command at once. Await the outcome, or wait for it.
     ///
     /// # Errors
-    /// When too many commands wait or the host has closed. The command comes back.
+    /// When too many commands wait or the host has closed. The command is returned.
     pub fn try_submit(
         &self,
         command: M::Command,
@@ -35,7 +35,7 @@ impl<M: Service, S> Handle<M, S> {
         self.shared.commands.try_submit(command)
     }
 
-    /// Submits a command as soon as there is room, and waits for its outcome. Those that wait for
+    /// Submits a command as soon as there is room, and waits for its outcome. Callers that wait for
     /// room get it in no certain order.
     ///
     /// Dropped while it waits for room, the future has submitted nothing. Dropped later, the
@@ -61,9 +61,10 @@ impl<M: Service, S> Handle<M, S> {
         block_on(self.submit(command))
     }
 
-    /// What the host published last. It never changes; read it as long as you like.
+    /// The latest snapshot from the host. It never changes; read it as long as you like.
     ///
-    /// The lock is held for the copy of one pointer. When the host is gone the last one stays.
+    /// The lock is held for the copy of one pointer. After the host has stopped, the last one
+    /// stays.
     #[must_use]
     pub fn snapshot(&self) -> Arc<S> {
         self.shared.snapshot.get()
@@ -73,7 +74,7 @@ impl<M: Service, S> Handle<M, S> {
     /// `is_wanted` runs for the latest snapshot each time that there is a new one. A snapshot that
     /// is replaced before the caller looks is missed.
     ///
-    /// Cancel-safe: a dropped future has taken nothing, and waits no more.
+    /// Cancel-safe: dropping the future ends the wait and loses nothing.
     ///
     /// # Errors
     /// When the host has stopped, and `is_wanted` does not accept its last snapshot.
@@ -86,7 +87,7 @@ impl<M: Service, S> Handle<M, S> {
     /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
-    /// As there.
+    /// The error of [`wait_for`](Self::wait_for).
     pub fn blocking_wait_for(&self, is_wanted: impl FnMut(&S) -> bool) -> Result<Arc<S>, Closed> {
         block_on(self.wait_for(is_wanted))
     }

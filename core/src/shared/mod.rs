@@ -3,25 +3,25 @@
 //! A [`Driver`](crate::Driver) has one owner: the host's loop. [`channel`] gives that loop a
 //! [`Port`] to keep beside its driver, and the application a [`Handle`] to clone into as many
 //! threads and tasks as it likes. Through it they submit commands, read a snapshot, and subscribe
-//! to events. Every wait is there as a future, which runs on any executor, and as a call that
-//! blocks its thread.
+//! to events. Every wait exists as a future, which runs on any executor, and as a call that blocks
+//! its thread.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | every command that was submitted gets one outcome, never two, also when the host goes away | the host answers or drops each [`Request`] that it took |
+//! | every command that was submitted gets one outcome, never two, even if the host stops | the host answers or drops each [`Request`] that it took |
 //! | commands are taken in the order in which they got into the queue | none |
-//! | no reader holds a lock while it reads: a [snapshot](Handle::snapshot) never changes, and a new one replaces it | none |
+//! | no reader holds a lock while it reads: a [snapshot](Handle::snapshot) never changes; a new snapshot replaces it | none |
 //! | a reader that saw an event reads a snapshot that reflects it | the host hands both to [`Port::publish`] |
 //! | a caller that got an outcome reads a snapshot that reflects the command | the host publishes before it answers |
-//! | a wait for a snapshot ([`Handle::wait_for`]) ends with the first that the caller accepts, or with the host | it is still the latest one when the caller looks |
-//! | a subscriber gets every event in order, or is told how many it missed | none |
-//! | memory is bounded by [`Limits`], however slow readers are | at most so many commands and events are kept; each waiting thread or task adds a waker |
-//! | when the port or the last handle goes away, nobody waits for it any more | none |
+//! | a wait for a snapshot ([`Handle::wait_for`]) ends with the first snapshot that the caller accepts, or when the host stops | the snapshot is still the latest one when the caller looks |
+//! | a subscriber gets every event in order, or the number of events that it missed | none |
+//! | memory is bounded by [`Limits`], however slow readers are | the limits hold for commands and events; each waiting thread or task adds a waker |
+//! | when the port or the last handle is dropped, no call waits for it any more | none |
 //!
-//! Where the machine is inside or outside as one, as with a lock, threads and tasks queue for it at
-//! a [`gate`].
+//! Where the machine as a whole is inside or outside, as with a lock, threads and tasks queue for
+//! it at a [`gate`].
 //!
 //! Locks are held to move a few pointers. No foreign code (a clone, a drop, a waker) runs under
 //! one.
@@ -33,7 +33,7 @@
 //! use selvedge_core::shared::{self, Error, Limits, Request};
 //! use selvedge_core::{Context, Driver, Effect, Input, Machine, Time};
 //!
-//! /// Adds up what it is told, to 100 at most.
+//! /// Adds up the numbers that it gets, to 100 at most.
 //! #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 //! struct Sum(u32);
 //!
@@ -112,13 +112,13 @@ use self::commands::Commands;
 use self::events::Ring;
 use self::snapshot::Published;
 
-/// How much is kept between a host and its application.
+/// The limits of a channel between a host and its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many commands may wait for the host. Default: 64.
+    /// The number of commands that may wait for the host. Default: 64.
     pub commands: NonZeroUsize,
-    /// How many events are kept for all subscribers together. One that falls further behind is
-    /// told how many it missed. Default: 256.
+    /// The number of events that are kept for all subscribers together. A subscriber that falls
+    /// further behind gets the number of events that it missed. Default: 256.
     pub events: NonZeroUsize,
 }
 
@@ -131,8 +131,8 @@ impl Default for Limits {
     }
 }
 
-/// A way from the application to a machine `M`, or another [`Service`], and back. `snapshot` is
-/// what is read until the host publishes.
+/// Creates a channel between an application and a machine `M`, or another [`Service`]. Readers get
+/// `snapshot` until the host publishes.
 #[must_use]
 pub fn channel<M: Service, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Port<M, S>) {
     let shared = Arc::new(Shared {
@@ -143,7 +143,7 @@ pub fn channel<M: Service, S>(limits: Limits, snapshot: S) -> (Handle<M, S>, Por
     (Handle::new(Arc::clone(&shared)), Port::new(shared))
 }
 
-/// What both ends hold. Each part has a lock of its own, and nothing takes two of them.
+/// The state that both ends share. Each part has a lock of its own, and no code takes two of them.
 #[derive(Debug)]
 struct Shared<M: Service, S> {
     // A queue without locks needs unsafe code or another crate, and no measurement has shown these locks

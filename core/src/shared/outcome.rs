@@ -7,11 +7,11 @@ use core::task::{Context, Poll, Waker};
 use super::Error;
 use super::sync::{Mutex, block_on, lock};
 
-/// What becomes of a submitted command: await it, or [`wait`](Self::wait) for it. `A` is what a
-/// command that was carried out returns, `R` why one is refused.
+/// The result of a submitted command: await it, or [`wait`](Self::wait) for it. `A` is the answer
+/// of a command that was carried out, `R` the reason of a refusal.
 ///
-/// Dropping it gives up the answer alone. The command stays where it is and is carried out: the
-/// caller could not know whether it was taken already. Polled once more after it was ready, it
+/// Dropping it gives up the answer alone. The command stays in the queue and is carried out: the
+/// caller could not know whether the host has taken it already. Polled again after it was ready, it
 /// stays pending.
 #[derive(Debug)]
 #[must_use = "await it or wait for it; the command is carried out in any case"]
@@ -19,7 +19,7 @@ pub struct Outcome<A, R> {
     slot: Arc<Mutex<Slot<A, R>>>,
 }
 
-/// The host's duty to say what became of a command.
+/// The host's duty to report the result of a command.
 ///
 /// Dropped without an answer it gives [`Error::Unanswered`].
 #[derive(Debug)]
@@ -75,13 +75,13 @@ impl<A, R> Future for Outcome<A, R> {
 }
 
 impl<A, R> Reply<A, R> {
-    /// Answers with what [`Driver::step`](crate::Driver::step) returned. Publish first, so that
-    /// the caller that gets the answer reads what the command did.
+    /// Answers with the result of [`Driver::step`](crate::Driver::step). Publish first, so that the
+    /// caller that gets the answer reads the effect of its command.
     pub fn send(self, outcome: Result<A, R>) {
         self.settle(outcome.map_err(Error::Rejected));
     }
 
-    /// The command was never taken.
+    /// Answers that the command was never taken.
     pub(super) fn refuse(self) {
         self.settle(Err(Error::Closed));
     }

@@ -1,4 +1,4 @@
-//! The host's end.
+//! The host's end of a channel.
 
 use alloc::sync::Arc;
 use core::future::poll_fn;
@@ -10,24 +10,24 @@ use super::{Closed, Reply, Service, Shared};
 
 /// The host's end: it stands beside the driver in the host's loop.
 ///
-/// The loop takes commands and steps the driver with each, [publishes](Self::publish) what came of
-/// it, and then [answers](Reply::send).
+/// The loop takes commands and steps the driver with each, [publishes](Self::publish) the result,
+/// and then [answers](Reply::send).
 ///
 /// A host that sleeps in something else, such as a blocking read from its socket, gives
 /// [`poll_recv`](Self::poll_recv) a waker that interrupts that, for instance by a datagram to
 /// itself.
 ///
-/// Dropping the port closes: commands in the queue get [`Error::Closed`](super::Error::Closed),
-/// subscribers read what is kept and then [`RecvError::Closed`](super::RecvError::Closed).
+/// Dropping the port closes it: commands in the queue get [`Error::Closed`](super::Error::Closed),
+/// subscribers read the kept events and then [`RecvError::Closed`](super::RecvError::Closed).
 #[derive(Debug)]
 pub struct Port<M: Service, S> {
     shared: Arc<Shared<M, S>>,
 }
 
-/// A command, and the way to answer it.
+/// A command, and its reply.
 #[derive(Debug)]
 pub struct Request<M: Service> {
-    /// What is asked.
+    /// The command.
     pub command: M::Command,
     /// Takes the outcome.
     pub reply: Reply<M::Answer, M::Reject>,
@@ -38,10 +38,10 @@ impl<M: Service, S> Port<M, S> {
         Self { shared }
     }
 
-    /// Waits for a command. Cancel-safe: a dropped future has taken nothing.
+    /// Waits for a command. Cancel-safe: dropping the future loses no command.
     ///
     /// # Errors
-    /// When no command will come: the queue is empty, and all handles are gone or the port was
+    /// When no command will come: the queue is empty, and all handles were dropped or the port was
     /// [closed](Self::close).
     pub async fn recv(&mut self) -> Result<Request<M>, Closed> {
         poll_fn(|cx| self.poll_recv(cx)).await
@@ -55,12 +55,13 @@ impl<M: Service, S> Port<M, S> {
         block_on(self.recv())
     }
 
-    /// Blocks this thread until there is a command, for `timeout` at most: how long
-    /// [`Driver::wait`](crate::Driver::wait) says. `None` when there is still none. That may be
-    /// earlier than asked, so look at the clock.
+    /// Blocks this thread until there is a command, for `timeout` at most: pass
+    /// [`Driver::wait`](crate::Driver::wait). `None` when there is still none; it may return
+    /// earlier than `timeout`, so read the clock.
     ///
     /// # Errors
-    /// When no command will come; at once, so a host that goes on must sleep by itself.
+    /// When no command will come. It then returns at once, so a host that continues must sleep by
+    /// itself.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Request<M>>, Closed> {
         block_on_for(self.recv(), timeout).transpose()
     }
@@ -81,8 +82,8 @@ impl<M: Service, S> Port<M, S> {
         self.shared.commands.poll_recv(cx)
     }
 
-    /// Replaces the snapshot, and then tells all subscribers these events of the same step. In this
-    /// order, so a reader that saw an event reads a snapshot that reflects it.
+    /// Replaces the snapshot, and then sends the events of the same step to all subscribers. In
+    /// this order, so a reader that saw an event reads a snapshot that reflects it.
     ///
     /// To publish after steps with events is enough where the snapshot changes with events only.
     /// Readers of former snapshots keep them.
@@ -91,12 +92,12 @@ impl<M: Service, S> Port<M, S> {
         self.emit(events);
     }
 
-    /// Tells all subscribers these events, which changed nothing in the snapshot.
+    /// Sends events that changed nothing in the snapshot to all subscribers.
     pub fn emit(&mut self, events: impl IntoIterator<Item = M::Event>) {
         self.shared.events.emit(events);
     }
 
-    /// Takes no more commands in. Those that wait already can still be received.
+    /// Admits no more commands. Commands that wait already can still be received.
     pub fn close(&mut self) {
         self.shared.commands.close();
     }

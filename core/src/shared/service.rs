@@ -1,23 +1,23 @@
-//! What travels between an application and a host.
+//! The types of the data between an application and a host.
 
 use core::fmt::Debug;
 
 use super::Outcome;
 use crate::Machine;
 
-/// The types of what goes through a [`channel`](super::channel).
+/// The types of a [`channel`](super::channel).
 ///
-/// Each [`Machine`] is a service, of its own commands and events, and a command's outcome carries
+/// Each [`Machine`] is a service with its own commands and events; the answer to a command carries
 /// nothing but success. A host that offers more than its machine does has a service of its own, for
 /// instance with commands for itself, or with answers.
 pub trait Service {
-    /// What the application asks.
+    /// A command of the application.
     type Command: Debug;
-    /// What a command that was carried out returns.
+    /// The answer to a command that was carried out.
     type Answer: Debug;
-    /// What the application is told.
+    /// An event for the application.
     type Event: Debug;
-    /// Why a command was refused.
+    /// The reason why a command was refused.
     type Reject: Debug;
 }
 
@@ -28,5 +28,5 @@ impl<M: Machine> Service for M {
     type Reject = <M as Machine>::Reject;
 }
 
-/// What becomes of a command of the service `M`.
+/// The outcome of a command of the service `M`.
 pub(super) type OutcomeOf<M> = Outcome<<M as Service>::Answer, <M as Service>::Reject>;

@@ -16,7 +16,7 @@ pub(super) struct Published<S> {
 #[derive(Debug)]
 struct State<S> {
     snapshot: Arc<S>,
-    /// True until the host ends: another snapshot may follow.
+    /// True until the host stops: another snapshot may follow.
     open: bool,
     waiting: Waiters,
 }
@@ -46,7 +46,7 @@ impl<S> Published<S> {
         waiting.wake();
     }
 
-    /// The last snapshot stays.
+    /// Closes the cell. The last snapshot stays.
     pub(super) fn close(&self) {
         let mut state = lock(&self.state);
         state.open = false;

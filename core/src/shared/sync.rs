@@ -1,7 +1,8 @@
 //! Locks and waiting threads: those of std, or, built with `--cfg loom`, those of loom, which tries
 //! every order in which threads can take the locks.
 //!
-//! `Arc` is always that of `alloc`: its counts are not under test, and it is part of the interface.
+//! `Arc` is always the type from `alloc`: its counts are not under test, and it is part of the
+//! interface.
 
 #[cfg(loom)]
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
@@ -18,17 +19,17 @@ use std::sync::PoisonError;
 
 /// Locks `mutex`, also when a thread panicked under the lock.
 ///
-/// No foreign code runs under our locks and our own does not panic there, so a lock can be poisoned
-/// by a defect of ours only. Even then each change is a single push, pop or replacement, and what
-/// is behind the lock is whole: to go on is sound, and better than to pass a panic on to every
-/// thread.
+/// No foreign code runs under our locks and our own does not panic there, so a lock can only be
+/// poisoned by a defect of ours. Even then each change is a single push, pop or replacement, and
+/// the data behind the lock is whole: to go on is sound, and better than to pass a panic on to
+/// every thread.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Blocks this thread until `future` is ready. For threads without an executor, and futures that
-/// need none, as those of this module. In a task of an async runtime it holds up that runtime; where
-/// the runtime has one thread and runs the host as well, for ever.
+/// need none, such as the futures of this module. In a task of an async runtime it blocks that
+/// runtime; where the runtime has one thread and runs the host as well, for ever.
 ///
 /// ```
 /// let ready = selvedge_core::shared::block_on(async { 7 });
@@ -73,8 +74,8 @@ pub fn block_on_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output
     }
 }
 
-/// Where a thread sleeps until its waker is called. Not `std::thread::park`: a thread has one
-/// token for that, and the application may use it for something else.
+/// The place where a thread sleeps until its waker is called. Not `std::thread::park`: a thread has
+/// one token for that, and the application may use it for another purpose.
 #[derive(Debug, Default)]
 struct Parker {
     woken: Mutex<bool>,
@@ -101,7 +102,7 @@ impl Parker {
             .unwrap_or_else(PoisonError::into_inner);
     }
 
-    /// loom knows no time. It lets others run between any two locks, so to go on at once is a
+    /// loom has no time. It lets other threads run between any two locks, so to go on at once is a
     /// timeout at every moment.
     #[cfg(loom)]
     fn park_for(&self, _: Duration) {

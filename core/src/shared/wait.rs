@@ -1,25 +1,25 @@
-//! Waiting as one of many.
+//! Waiting for something together with others.
 
 use alloc::collections::BTreeMap;
 use core::mem;
 use core::task::Waker;
 
-/// The wakers of all that wait for the same thing.
+/// The wakers of all tasks that wait for the same thing.
 ///
-/// It stands behind a lock. What it hands out is woken or dropped when the lock is free again: both
-/// may run code of an executor, which may want the same lock.
+/// It stands behind a lock. Wakers that it returns are woken or dropped when the lock is free
+/// again: both may run code of an executor, which may want the same lock.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     wakers: BTreeMap<u64, Waker>,
     next: u64,
 }
 
-/// The place of one that waits. It holds no more than one waker.
+/// The place of a task that waits. It holds no more than one waker.
 #[derive(Debug, Default)]
 pub(super) struct Place(Option<u64>);
 
 impl Waiters {
-    /// Keeps `waker` at `place` and returns the one that was there. O(log n).
+    /// Keeps `waker` at `place` and returns the former one. O(log n).
     pub(super) fn register(&mut self, place: &mut Place, waker: Waker) -> Option<Waker> {
         let key = *place.0.get_or_insert_with(|| {
             self.next += 1;
@@ -28,18 +28,19 @@ impl Waiters {
         self.wakers.insert(key, waker)
     }
 
-    /// Takes out the waker at `place`. O(log n).
+    /// Removes the waker at `place` and returns it. O(log n).
     pub(super) fn remove(&mut self, place: &Place) -> Option<Waker> {
         self.wakers.remove(&place.0?)
     }
 
-    /// Takes out all wakers, to be woken. A task that goes on waiting registers again. O(1).
+    /// Removes all wakers and returns them, to be woken. A task that goes on waiting registers
+    /// again. O(1).
     pub(super) fn take(&mut self) -> Woken {
         Woken(mem::take(&mut self.wakers))
     }
 }
 
-/// Wakers that are to be called once the lock is free.
+/// Wakers to call once the lock is free.
 #[must_use]
 pub(super) struct Woken(BTreeMap<u64, Waker>);
 

@@ -16,8 +16,8 @@ pub(super) struct Queue {
     items: Vec<Item>,
     /// For each slot, the number of the item that has it.
     numbers: Vec<usize>,
-    /// The slots of the items, in the order of their tags. A tree would not move what lies behind,
-    /// and takes 2 KB of flash.
+    /// The slots of the items, in the order of their tags. A tree would not move the slots behind a
+    /// change, but takes 2 KB of flash.
     slots: Vec<usize>,
     /// Slots that no item has.
     vacant: Vec<usize>,
@@ -25,7 +25,8 @@ pub(super) struct Queue {
     order: u64,
 }
 
-/// A timer: when it is due, its place among those armed, its slot. In this order they come out.
+/// A timer: its due time, its place in the order of arming, its slot. Timers are removed in this
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Item {
     at: Time,
@@ -67,7 +68,7 @@ impl Queue {
         slot
     }
 
-    /// Arms the timer with the tag at `place` anew.
+    /// Moves the timer with the tag at `place` to another time.
     pub(super) fn move_to(&mut self, place: usize, at: Time) {
         self.order += 1;
         let Some(number) = self.number(place) else {
@@ -79,7 +80,7 @@ impl Queue {
         }
     }
 
-    /// Takes the timer with the tag at `place` out.
+    /// Removes the timer with the tag at `place`.
     pub(super) fn remove(&mut self, place: usize) {
         let Some(number) = self.number(place) else {
             return;
@@ -132,7 +133,7 @@ impl Queue {
         number.copied()
     }
 
-    /// An item comes to where its turn is, from the place with this number.
+    /// Puts an item where it belongs, from the place with this number.
     fn put(&mut self, item: Item, number: usize) {
         let at = self.sink(item, number);
         if at == number {
@@ -142,7 +143,8 @@ impl Queue {
         }
     }
 
-    /// Those in front of this place that come out after the item go back, and it settles there.
+    /// Moves back the items in front of this place that are due after the item, and settles it
+    /// there.
     fn rise(&mut self, item: Item, mut at: usize) {
         while let Some(parent) = at.checked_sub(1).map(|it| it / 2)
             && let Some(&before) = self.items.get(parent)
@@ -154,8 +156,8 @@ impl Queue {
         self.settle(item, at);
     }
 
-    /// Those behind this place that come out before the item go forward. Returns the place that is
-    /// left for it.
+    /// Moves forward the items behind this place that are due before the item. Returns the place
+    /// that is left for it.
     fn sink(&mut self, item: Item, mut at: usize) -> usize {
         while let Some(&child) = self.items.get(2 * at + 1) {
             let (mut first, mut number) = (child, 2 * at + 1);
@@ -173,7 +175,7 @@ impl Queue {
         at
     }
 
-    /// The item has this number from now on.
+    /// Gives the item this number.
     fn settle(&mut self, item: Item, at: usize) {
         if let Some(place) = self.items.get_mut(at) {
             *place = item;

@@ -2,7 +2,7 @@
 //! messages, as `#[serde(with = "selvedge_core::wire::items")]`.
 //!
 //! Items are decoded one by one: a length that a frame only claims reserves no memory. The encoding
-//! is that of a slice.
+//! is the encoding of a slice.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Writes `items`.
 ///
 /// # Errors
-/// Those of the format.
+/// The errors of the format.
 pub fn serialize<T: Serialize, S: Serializer>(items: &[T], to: S) -> Result<S::Ok, S::Error> {
     items.serialize(to)
 }
@@ -22,7 +22,7 @@ pub fn serialize<T: Serialize, S: Serializer>(items: &[T], to: S) -> Result<S::O
 /// Reads a list.
 ///
 /// # Errors
-/// Those of the format, and of an item.
+/// The errors of the format, and of an item.
 pub fn deserialize<'de, T, L, D>(from: D) -> Result<L, D::Error>
 where
     T: Deserialize<'de>,
@@ -32,7 +32,7 @@ where
     one_by_one::<Vec<T>, T, D>(from).map(L::from)
 }
 
-/// Reads a list that grows with each item and knows no length before.
+/// Reads a list that grows with each item, without its length in advance.
 pub(super) fn one_by_one<'de, L, T, D>(from: D) -> Result<L, D::Error>
 where
     L: Default + Extend<T>,

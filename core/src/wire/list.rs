@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 
 /// A list in a message. Up to `N` items need no allocation.
 ///
-/// It is decoded item by item: a length that a frame only claims reserves no memory. So what a
-/// frame takes in memory is bounded by what it holds, and a list has room for twice its items at
-/// most. (A `Vec` or a `SmallVec` reserves the length that is claimed.)
+/// It is decoded item by item: a length that a frame only claims reserves no memory. So the memory
+/// for a frame is bounded by its actual content, and a list has room for at most twice its items.
+/// (A `Vec` or a `SmallVec` reserves the claimed length.)
 ///
 /// Equal to the slice of its items in comparison, hash, output and encoding.
 ///
@@ -36,7 +36,7 @@ impl<T, const N: usize> List<T, N> {
         self.0.push(item);
     }
 
-    /// Removes the items that `keep` does not want.
+    /// Removes the items for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.0.retain(|item| keep(item));
     }
@@ -77,7 +77,7 @@ impl<T, const N: usize> FromIterator<T> for List<T, N> {
 
 impl<T, const N: usize> Extend<T> for List<T, N> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
-        // `SmallVec::extend` has a loop for the room that is there, and one for the rest.
+        // `SmallVec::extend` has one loop for the reserved room and another for the rest.
         let items = items.into_iter();
         self.0.reserve(items.size_hint().0);
         for item in items {

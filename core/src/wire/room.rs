@@ -1,4 +1,4 @@
-//! What is left of a frame.
+//! The room that is left in a frame.
 
 use super::{HEADER_LEN, MEMBER_MAX_LEN, member_len};
 use crate::Member;
@@ -21,15 +21,15 @@ pub struct Room {
 }
 
 impl Room {
-    /// What a frame of `frame_budget` bytes leaves when the message without its lists takes `fixed`
-    /// bytes at most, whatever member sends it.
+    /// The room in a frame of `frame_budget` bytes when the message without its lists takes at most
+    /// `fixed` bytes, for any sender.
     #[must_use]
     pub const fn new(frame_budget: u16, fixed: usize) -> Self {
         Self::of(frame_budget, MEMBER_MAX_LEN, fixed)
     }
 
-    /// What a frame of `frame_budget` bytes leaves when `from` sends it and the message without its
-    /// lists takes `fixed` bytes at most.
+    /// The room in a frame of `frame_budget` bytes when `from` sends it and the message without its
+    /// lists takes at most `fixed` bytes.
     #[must_use]
     pub const fn from_sender(frame_budget: u16, from: Member, fixed: usize) -> Self {
         Self::of(frame_budget, member_len(from), fixed)
@@ -42,7 +42,7 @@ impl Room {
         }
     }
 
-    /// Takes `len` bytes, if so many are left. Returns whether they were.
+    /// Takes `len` bytes. Returns true if there was room for them; if not, it takes none.
     #[must_use]
     pub const fn take(&mut self, len: usize) -> bool {
         let fits = self.fits(len);
@@ -52,8 +52,8 @@ impl Room {
         fits
     }
 
-    /// Takes as many of the first `items` as fit, each of the length that `len_of` says. Returns
-    /// them, and the first item that did not fit. O(items that fit).
+    /// Takes as many of the first `items` as fit; `len_of` returns the length of each. Returns
+    /// these items, and the first item that did not fit. O(items that fit).
     pub fn fill<T, L: FromIterator<T>>(
         &mut self,
         items: impl IntoIterator<Item = T>,
@@ -79,13 +79,13 @@ impl Room {
         *self
     }
 
-    /// Whether `len` bytes are left.
+    /// Returns true if `len` bytes are left.
     #[must_use]
     pub const fn fits(self, len: usize) -> bool {
         len <= self.left
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     #[must_use]
     pub const fn left(self) -> usize {
         self.left

@@ -1,4 +1,4 @@
-//! What a host may rely on: time, timers, refusals and the order of effects.
+//! Promises of the driver to its host: time, timers, refusals and the order of effects.
 
 #![allow(
     clippy::indexing_slicing,
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use rand_core::SeedableRng;
 use selvedge_core::{Context, Driver, Effect, Input, Machine, Member, Span, Time};
 
-/// What the puppet does when it is told to, or when a timer ticks.
+/// An action of the puppet, on a command or when a timer ticks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Act {
     Arm(u8, u64),
@@ -33,7 +33,7 @@ enum Order {
     Do(Vec<Act>),
     /// Do this whenever that timer ticks.
     OnTick(u8, Vec<Act>),
-    /// Refuse this, as the contract says.
+    /// Refuse this, as the contract demands.
     Refuse,
     /// Refuse this, but change something before.
     ChangeAndRefuse,
@@ -43,7 +43,7 @@ enum Order {
     RefuseTicks(u8),
 }
 
-/// Does as it is told.
+/// A machine that carries out the actions in its commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Puppet {
     on_tick: BTreeMap<u8, Vec<Act>>,
@@ -93,14 +93,14 @@ impl Machine for Puppet {
                 self.on_tick.insert(timer, acts);
             }
             Input::Command(Order::RefuseTicks(timer)) => self.refuses = Some(timer),
-            Input::Command(Order::Refuse) => return Err("as told"),
+            Input::Command(Order::Refuse) => return Err("as commanded"),
             Input::Command(Order::ChangeAndRefuse) => {
                 self.lies += 1;
-                return Err("as told");
+                return Err("as commanded");
             }
             Input::Command(Order::SendAndRefuse) => {
                 cx.send(Member::new(9, 0), 0);
-                return Err("as told");
+                return Err("as commanded");
             }
             Input::Message { .. } | Input::Membership(_) => {}
         }
@@ -112,7 +112,7 @@ fn rng() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(0)
 }
 
-/// The timers of a driver in the plainest way: a list.
+/// A simple model of the timers of a driver: a list.
 #[derive(Default)]
 struct Reference {
     now: u64,
@@ -254,7 +254,7 @@ fn a_refused_input_changes_nothing() {
     let outcome = driver.step(Time(4), &mut rng(), Input::Command(Order::Refuse), |_| {
         effects += 1;
     });
-    assert_eq!((outcome, effects), (Err("as told"), 0));
+    assert_eq!((outcome, effects), (Err("as commanded"), 0));
     assert_eq!(driver.machine(), &before);
     assert_eq!(driver.timers().collect::<Vec<_>>(), timers);
 }
@@ -279,7 +279,7 @@ fn effects_come_in_the_order_in_which_they_were_asked_for() {
                 seen.push(match effect {
                     Effect::Send { message, .. } => message,
                     Effect::Event(Told::Number(number)) => number,
-                    other => panic!("nobody asked for {other:?}"),
+                    other => panic!("no input asked for {other:?}"),
                 });
             },
         )
@@ -336,7 +336,7 @@ mod lies {
     }
 }
 
-/// Release builds do not look, but they do not let the effects out either.
+/// Release builds do not compare, but they do not release the effects either.
 #[cfg(not(debug_assertions))]
 #[test]
 fn effects_behind_a_refusal_are_thrown_away() {

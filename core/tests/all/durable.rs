@@ -1,4 +1,5 @@
-//! No effect is out before the facts in front of it are stored, whatever storage does.
+//! The barrier: no effect is released before the facts in front of it are stored, whatever storage
+//! does.
 
 use core::convert::Infallible;
 
@@ -9,14 +10,14 @@ use rand_core::SeedableRng;
 use selvedge_core::durable::{Barrier, Behind, Durable, Mark};
 use selvedge_core::{Context, Driver, Effect, Input, Machine, Member, Time};
 
-/// Counts its commands. What it tells or sends says how many facts stand before it.
+/// A machine that counts its commands. Each event or message carries the number of facts before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Promiser {
     facts: u32,
     effects: u32,
 }
 
-/// What a step does, in order.
+/// An action of a step, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Act {
     Promise,
@@ -86,16 +87,16 @@ impl Durable for Promiser {
     }
 }
 
-/// What a host did and what its storage holds.
+/// A host with its storage.
 struct Host {
     driver: Driver<Promiser>,
     barrier: Barrier<Effect<Promiser>>,
     rng: ChaCha8Rng,
-    /// Writes that were begun and of which nothing is known: what they hold, and their marks.
+    /// Writes that were begun and are not reported yet: their facts, and their marks.
     writes: Vec<(Vec<u32>, Mark)>,
     log: Vec<u32>,
     out: Vec<Effect<Promiser>>,
-    /// All that was asked for, in order.
+    /// All effects of the machine, in order.
     asked: Vec<Effect<Promiser>>,
 }
 
@@ -134,7 +135,7 @@ impl Host {
         mark.is_some()
     }
 
-    /// So many of the writes that were begun are done, and storage tells of the last of them only.
+    /// Completes this many of the writes that were begun; storage reports the last of them only.
     fn complete(&mut self, writes: usize) {
         let writes = writes.min(self.writes.len());
         let mut last = None;
@@ -149,7 +150,7 @@ impl Host {
         }
     }
 
-    /// All writes that were begun fail, the first of them behind so many of its facts.
+    /// Fails all writes that were begun, the first of them after `kept` of its facts.
     fn fail(&mut self, kept: usize) {
         if let Some((facts, _)) = self.writes.first() {
             let kept = &facts[..kept.min(facts.len() - 1)];
@@ -159,8 +160,8 @@ impl Host {
         self.barrier.failed();
     }
 
-    /// A crash at this moment, with any prefix of what is on its way to storage: what is out rests
-    /// on facts that are stored.
+    /// A crash at this moment, with any prefix of the unfinished writes: the effects that were
+    /// released depend on stored facts only.
     fn check(&self) {
         assert_eq!(
             self.out,
@@ -181,7 +182,7 @@ impl Host {
                 assert!(machine.facts >= rests_on(effect), "{effect:?}: {machine:?}");
             }
         }
-        // Nothing is held up beyond its order: the next to go is a fact that is not stored.
+        // No effect is delayed beyond its order: the next one is a fact that is not stored.
         if let Some(next) = self.asked.get(self.out.len()) {
             assert!(
                 matches!(next, Effect::Event(event) if Promiser::fact(event).is_some()),
@@ -193,7 +194,7 @@ impl Host {
     }
 }
 
-/// In its place: what a write that failed has left there and behind it goes.
+/// Stores a fact at its place; the remains of a failed write from there on are removed.
 fn store(log: &mut Vec<u32>, fact: u32) {
     log.truncate(fact as usize - 1);
     log.push(fact);
@@ -251,7 +252,7 @@ proptest! {
             }
             host.check();
         }
-        // In the end everything is stored, and everything is out.
+        // In the end everything is stored, and everything is released.
         host.write();
         host.complete(usize::MAX);
         host.check();
@@ -274,7 +275,7 @@ fn what_stands_before_the_first_fact_goes_out_at_once() {
     assert_eq!((host.out.len(), host.barrier.waiting()), (4, 0));
 }
 
-/// One write for all facts so far, and the next one for those that came meanwhile.
+/// One write for all facts until now, and the next one for the facts that come meanwhile.
 #[test]
 fn facts_are_written_in_groups() {
     let mut host = Host::new(9);
@@ -307,7 +308,7 @@ fn a_host_whose_storage_is_behind_takes_no_step() {
     assert_eq!(host.out, host.asked);
 }
 
-/// A failed write and one that storage completed late all the same: each fact is out once.
+/// A failed write that storage completed late all the same: each fact is released once.
 #[test]
 fn a_write_that_failed_is_handed_out_again() {
     let mut host = Host::new(9);

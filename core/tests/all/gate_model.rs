@@ -1,4 +1,4 @@
-//! The gate against a model of it: whatever is called in whatever order.
+//! The gate against a model of it: any calls in any order.
 
 #![cfg(feature = "std")]
 #![allow(
@@ -32,7 +32,7 @@ fn entering(gate: &Gate) -> Entering {
     Box::pin(async move { gate.enter().await })
 }
 
-/// What a user that was polled at least once must find.
+/// The outcome that a user must find if it was polled at least once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Waits,
@@ -47,18 +47,19 @@ struct User {
     bell: Arc<Bell>,
 }
 
-/// What the node does, by what the machine was commanded and has told.
+/// The state of the node, by the commands to the machine and its reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Node {
     Outside,
-    /// For the user at this place in the order of arrival, as long as it is there.
+    /// For the user at this place in the order of arrival, as long as it waits.
     Entering(Option<usize>),
     Cancelling,
     Inside,
     Exiting,
 }
 
-/// Says what must come of each call, from a list of users in the order of their arrival.
+/// A model that predicts the outcome of each call, from a list of users in the order of their
+/// arrival.
 struct Model {
     dice: Dice,
     limits: Limits,
@@ -67,13 +68,13 @@ struct Model {
     open: bool,
     node: Node,
     token: u64,
-    /// How many have had this entry.
+    /// The number of users that have had this entry.
     had: u64,
     fenced: bool,
     users: Vec<User>,
     guard: Option<Arc<Guard>>,
     watching: Vec<(Watching, Arc<Bell>)>,
-    /// How often the keeper's waker was called when it began to wait.
+    /// The number of calls of the keeper's waker when it began to wait.
     waits: Option<(Arc<Bell>, usize)>,
     entries: u64,
     turns: u64,
@@ -163,7 +164,7 @@ impl Model {
         }
     }
 
-    /// Whoever is to go on was woken, and nobody else.
+    /// The users that can continue were woken, and no others.
     fn check(&mut self) {
         for user in &self.users {
             assert_eq!(user.bell.count() > 0, user.fate != Fate::Waits);
@@ -235,7 +236,7 @@ impl Model {
         }
         let index = self.dice.below(self.users.len());
         let user = &mut self.users[index];
-        // After the end nobody gets in, though whoever was admitted had been woken for that.
+        // After the end no user gets in, though a user that was admitted had been woken for that.
         let fate = if user.fate == Fate::Admitted && !self.open {
             Fate::Closed
         } else {
@@ -331,7 +332,7 @@ impl Model {
         }
     }
 
-    /// The machine tells what came of a wish.
+    /// The machine reports the outcome of a wish.
     fn report(&mut self) {
         let late = self.dice.one_in(3);
         match self.node {
@@ -369,7 +370,7 @@ impl Model {
                 self.keeper.refused(self.token).unwrap();
                 self.node = Node::Outside;
             }
-            // The number of the entry is still told.
+            // No report was made: a later entry gets this number.
             Node::Outside | Node::Inside | Node::Exiting => self.token -= 1,
         }
     }
@@ -410,7 +411,7 @@ impl Model {
         }
     }
 
-    /// Everybody goes, and the machine is seen out.
+    /// All users leave, and the machine exits.
     fn end(mut self) -> (u64, u64) {
         self.leave();
         while !self.users.is_empty() {
@@ -446,7 +447,7 @@ fn every_sequence_of_calls_does_what_the_model_says() {
     );
 }
 
-/// Counts how often it is woken.
+/// A waker that counts its calls.
 #[derive(Default)]
 struct Bell(AtomicUsize);
 
@@ -462,7 +463,7 @@ impl Wake for Bell {
     }
 }
 
-/// Tells the seed when a test fails.
+/// Prints the seed when a test fails.
 struct Seed(u64);
 
 impl Drop for Seed {

@@ -1,5 +1,5 @@
-//! A machine made of two: what becomes of the inner ones' effects, timers and refusals, and that
-//! none of it allocates.
+//! A machine that is built from two: the effects, timers and refusals of the inner ones, without
+//! allocation.
 
 #![allow(
     clippy::indexing_slicing,
@@ -19,7 +19,7 @@ use crate::allocator::allocations;
 
 const PEER: Member = Member::new(9, 0);
 
-/// Counts what it gets, and refuses one number.
+/// A machine that counts its inputs, and refuses one number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Counter {
     count: u32,
@@ -46,7 +46,7 @@ impl Machine for Counter {
             message: REFUSED, ..
         } = input
         {
-            // What a machine must not do: the nest shall clean up after it all the same.
+            // A machine must not do this; `Nested` has to clean up after it all the same.
             cx.send(PEER, u32::MAX);
             cx.arm(0, Span::ZERO);
             return Err("not that one");
@@ -71,7 +71,7 @@ impl Machine for Counter {
     }
 }
 
-/// Two counters. A message or command goes to both, and what the left one tells comes first.
+/// Two counters. A message or command goes to both; the events of the left one come first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Pair {
     left: Nested<Counter>,
@@ -219,7 +219,7 @@ fn an_inner_refusal_leaves_everything_as_it_was() {
     assert_eq!(send(&mut driver, Left, REFUSED), Err("not that one"));
     assert_eq!(driver.machine(), &before);
     assert_eq!(driver.timers().collect::<Vec<_>>(), timers);
-    // Nothing of the refused step comes out of the next one.
+    // No effect of the refused step appears in the next one.
     assert_eq!(effects(&mut driver, Left).len(), first);
     assert_eq!(driver.timers().collect::<Vec<_>>(), timers);
 }

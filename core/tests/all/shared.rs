@@ -1,4 +1,4 @@
-//! The shared handle with real threads: what is bounded, what comes back, and much at once.
+//! The shared handle with real threads: limits, returned commands, and many calls at once.
 
 #![cfg(feature = "std")]
 #![allow(
@@ -23,7 +23,7 @@ use selvedge_core::shared::{
 };
 use selvedge_core::{Context as Cx, Driver, Effect, Input, Machine, Time};
 
-/// Adds up what it is told, and refuses odd numbers.
+/// Adds up the numbers that it gets, and refuses odd ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sum(u64);
 
@@ -56,7 +56,7 @@ fn channel(commands: usize, events: usize) -> (Handle<Sum, u64>, Port<Sum, u64>)
     shared::channel(limits, 0)
 }
 
-/// Carries out commands until the last handle is gone; returns how many it took.
+/// Carries out commands until the last handle is dropped; returns the number of commands.
 fn serve(mut port: Port<Sum, u64>) -> u64 {
     let mut driver = Driver::new(Sum(0));
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -76,7 +76,7 @@ fn serve(mut port: Port<Sum, u64>) -> u64 {
     taken
 }
 
-/// Counts how often it is woken.
+/// A waker that counts its calls.
 #[derive(Default)]
 struct Bell(AtomicUsize);
 
@@ -92,7 +92,7 @@ impl Wake for Bell {
     }
 }
 
-/// Reads to the end; returns how many events it got and how many it missed.
+/// Reads to the end; returns the number of events that it got and the number that it missed.
 fn read_all(mut events: Subscriber<u64>) -> (u64, u64) {
     let (mut got, mut missed, mut last) = (0, 0, 0);
     loop {
@@ -293,7 +293,7 @@ fn a_wait_for_a_snapshot_ends_with_the_first_that_is_wanted_or_with_the_host() {
             *sum >= 2
         }));
         assert!(waits.as_mut().poll(&mut cx).is_pending());
-        // Without an event, too.
+        // Also without an event.
         port.publish(1, []);
         assert_eq!(bell.count(), 1);
         assert!(waits.as_mut().poll(&mut cx).is_pending());
@@ -302,7 +302,7 @@ fn a_wait_for_a_snapshot_ends_with_the_first_that_is_wanted_or_with_the_host() {
     }
     assert_eq!(looks, [0, 1, 3]);
     assert_eq!(handle.blocking_wait_for(|sum| *sum == 3), Ok(Arc::new(3)));
-    // A wait that was given up is woken no more.
+    // A wait that was dropped is woken no more.
     let woken = bell.count();
     {
         let mut waits = pin!(handle.wait_for(|_| false));
@@ -352,7 +352,7 @@ fn a_slow_subscriber_is_told_exactly_what_it_missed() {
     }
     assert_eq!(slow.try_recv(), Ok(None));
     assert_eq!(handle.subscribe().try_recv(), Ok(None));
-    // More in one step than the ring can hold.
+    // More events in one step than the ring can hold.
     port.emit(10..17);
     assert_eq!(slow.try_recv(), Err(RecvError::Lagged { missed: 4 }));
     assert_eq!(slow.try_recv(), Ok(Some(14)));
@@ -410,8 +410,8 @@ fn errors_say_what_to_do() {
     );
 }
 
-/// A subscriber that begins with the oldest event gets what happened before it came, as far as that
-/// is kept, and no lag.
+/// A subscriber that begins with the oldest event gets the earlier events that are kept, and no
+/// lag.
 #[test]
 fn a_subscriber_may_begin_with_the_oldest_event_that_is_kept() {
     let (handle, mut port) = channel(1, 3);

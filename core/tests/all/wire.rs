@@ -1,4 +1,4 @@
-//! What an envelope takes in memory: what it holds, whatever it claims.
+//! The memory of a decoded envelope is bounded by its content, not by the lengths that it claims.
 
 #![cfg(feature = "serde")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -28,7 +28,7 @@ fn member(id: u64) -> Member {
     Member::new(id, 0)
 }
 
-/// A frame's body that claims so many members and holds these.
+/// The body of a frame that claims `claim` members and holds these.
 fn claiming(claim: u64, held: &[Member]) -> Vec<u8> {
     let from = member(1);
     let front = postcard::to_allocvec(&Envelope {
@@ -40,7 +40,7 @@ fn claiming(claim: u64, held: &[Member]) -> Vec<u8> {
     })
 }
 
-/// What is read from these bytes, and how much memory that took.
+/// The value that is read from these bytes, and the memory that this took.
 fn read<T: DeserializeOwned>(body: &[u8]) -> (Option<T>, usize) {
     let (envelope, memory) = peak(|| postcard::from_bytes::<Envelope<T>>(body).ok());
     (envelope.map(|it| it.message), memory)
@@ -53,14 +53,14 @@ fn takes_what_it_holds<T: DeserializeOwned + Serialize + PartialEq + core::fmt::
         let members: Vec<Member> = (0..len).map(member).collect();
         let (read_back, honest) = read::<T>(&claiming(len, &members));
         assert_eq!(read_back, Some(list(&members)));
-        // A list that grows has room for twice its items or for four, and to move them into one
-        // that is shared takes as much as they do, and two counters.
+        // A list that grows has room for twice its items or for four; to move them into a shared
+        // list takes as much as the items do, and two counters.
         let room = (2 * members.len()).max(4) + members.len();
         let most = room * size_of::<Member>() + 2 * size_of::<usize>();
         assert!(honest <= most, "{honest} bytes for {len} members");
         for claim in [len + 1, 2 * len + 1, 1_000, 1 << 32, u64::MAX] {
-            // Behind the members is nothing, or what nobody can be read from: so many bytes that an
-            // encoding of so many members may be among them.
+            // Behind the members is nothing, or bytes from which no member can be read: enough of
+            // them that an encoding of the claimed members would fit.
             for rest in [0, 2_000] {
                 let mut body = claiming(claim, &members);
                 body.extend(core::iter::repeat_n(0xff, rest));
@@ -83,7 +83,7 @@ fn a_list_takes_what_it_holds_and_not_what_it_claims() {
     takes_what_it_holds(|members| Grown(members.into()));
 }
 
-/// So that the test above means something.
+/// Shows that the test above can fail.
 #[test]
 fn a_vec_takes_what_is_claimed() {
     let mut body = claiming(1_000, &[]);

@@ -1,4 +1,4 @@
-//! An allocator that counts what each thread asks for.
+//! An allocator that counts the requests of each thread.
 
 #![allow(unsafe_code, reason = "an allocator that counts has to be one")]
 #![allow(dead_code, reason = "each user needs a part of it")]
@@ -9,16 +9,16 @@ use std::alloc::System;
 
 thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
-    /// Bytes that were asked for and not given back.
+    /// Bytes that were allocated and not freed.
     static HELD: Cell<i64> = const { Cell::new(0) };
-    /// The most that was held since it was last looked at.
+    /// The largest number of bytes held since the last reset.
     static PEAK: Cell<i64> = const { Cell::new(0) };
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
 struct Counting;
 
-/// To give memory back is not to allocate: a driver does so after a large step.
+/// Freeing memory is not allocating: a driver does so after a large step.
 fn note(size: usize, given_back: usize) {
     if COUNTS.with(Cell::get) && size > given_back {
         COUNT.with(|count| count.set(count.get() + 1));
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often `call` allocated.
+/// The number of allocations in `call`.
 pub(crate) fn allocations(call: impl FnOnce()) -> u64 {
     COUNT.with(|count| count.set(0));
     COUNTS.with(|counts| counts.set(true));
@@ -69,7 +69,8 @@ pub(crate) fn held() -> i64 {
     HELD.with(Cell::get)
 }
 
-/// The most bytes that this thread held while `call` ran, beyond what it held before.
+/// The largest number of bytes that this thread held while `call` ran, beyond the bytes held
+/// before.
 pub(crate) fn peak<R>(call: impl FnOnce() -> R) -> (R, usize) {
     let before = held();
     PEAK.with(|peak| peak.set(before));

@@ -1,4 +1,4 @@
-//! What counts allocations: the allocator of the protocols' tests, and how they run a machine.
+//! Counting allocations: the allocator of the protocols' tests, and a way to run a machine.
 
 #![allow(dead_code, unused_imports, reason = "each test uses a part of it")]
 
@@ -9,8 +9,8 @@ use selvedge_core::{Context, Driver, Effect, Input, Machine, Outbox, Time};
 
 pub(crate) use allocator::{allocations, held, peak};
 
-/// What runs one machine at one moment. In debug builds a `Driver` keeps a copy of the machine to
-/// see that a refusal changes nothing, so there the machine is run by hand.
+/// A runner of one machine at one moment. In debug builds a `Driver` keeps a copy of the machine to
+/// check that a refusal changes nothing, so there the machine runs without a driver.
 pub(crate) trait Host<M: Machine> {
     fn new(machine: M) -> Self;
     fn machine(&self) -> &M;

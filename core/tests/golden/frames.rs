@@ -21,7 +21,7 @@ pub(crate) fn frame<M: Sample>(from: Member, message: &M) -> Vec<u8> {
     postcard::to_extend(&Envelope { from, message }, vec![VERSION, M::KIND]).unwrap()
 }
 
-/// The frames of node 1 are these, in hex with spaces anywhere, and are read again.
+/// Checks that the frames of node 1 are these, in hex with spaces anywhere, and are read back.
 pub(crate) fn stay<M: Sample>(samples: &[M], golden: &[&str]) {
     assert_eq!(samples.len(), golden.len());
     for (message, golden) in samples.iter().zip(golden) {
@@ -33,7 +33,7 @@ pub(crate) fn stay<M: Sample>(samples: &[M], golden: &[&str]) {
     }
 }
 
-/// Messages know how long they and their frames become.
+/// Checks that messages predict their own length and the length of their frames.
 pub(crate) fn lengths_are_foretold<M: Sample>(samples: &[M]) {
     let from = Member::new(300, 7);
     for message in samples {

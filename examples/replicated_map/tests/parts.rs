@@ -78,7 +78,7 @@ fn a_full_map_refuses_and_still_replaces_and_fits_into_what_members_receive() {
     assert!(keys > 200, "{keys}");
     let replaced = map.apply(&update("0", Expected::Anything, "less"));
     assert!(matches!(replaced, Outcome::Changed { .. }), "{replaced:?}");
-    // The shortest slots take most beside their texts.
+    // The shortest slots have the most overhead beside their texts.
     let mut map = Map::default();
     let mut keys = 0;
     while map.apply(&update(&keys.to_string(), Expected::Anything, "")) != Outcome::Full {
@@ -96,7 +96,7 @@ fn open(dir: &Path, memory: Memory) -> Result<(Store, Replica<Map>), StorageErro
     storage::open(dir, NodeId(1), memory, first())
 }
 
-/// A group of one that sets `count` so often, and stores each fact.
+/// A group of one that sets `count` to each of `numbers`, and stores each fact.
 fn count_to(dir: &Path, memory: Memory, numbers: core::ops::RangeInclusive<u64>) {
     let (mut store, replica) = open(dir, memory).unwrap();
     let (mut driver, mut barrier) = (Driver::new(replica), Barrier::new(0));
@@ -112,7 +112,7 @@ fn count_to(dir: &Path, memory: Memory, numbers: core::ops::RangeInclusive<u64>)
     }
 }
 
-/// What a later life holds: all that was accepted, once it leads again.
+/// The state in a later life: all accepted updates, once it leads again.
 fn count(dir: &Path) -> (u32, Option<Slot>) {
     let (_store, replica) = open(dir, Memory::Kept).unwrap();
     let mut driver = Driver::new(replica);
@@ -205,7 +205,7 @@ fn a_damaged_database_is_refused_or_holds_what_was_stored() {
     let path = folder.0.join("map.redb");
     let bytes = fs::read(&path).unwrap();
     let mut refused = 0;
-    // One byte that is wrong, or the end that is missing.
+    // One wrong byte, or a missing end.
     let places = (0..bytes.len()).step_by(bytes.len() / 10);
     let used = (0..bytes.len()).filter(|&at| bytes[at] != 0);
     let used: Vec<usize> = used.collect();

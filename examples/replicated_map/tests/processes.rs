@@ -1,17 +1,17 @@
-//! Processes that are killed: what they said to be done stays done, once.
+//! Processes that are killed: updates that they reported as done stay done, once.
 
 use core::time::Duration;
 use std::thread;
 
 use super::running::{Group, Running, parse};
 
-/// One client. All changes are its own, so it knows each revision beforehand: an update that is
-/// lost, or applied twice, shows in the next one.
+/// A client. All changes are its own, so it knows each revision beforehand: an update that is lost,
+/// or applied twice, shows in the next one.
 #[derive(Default)]
 struct Client {
     /// The latest revision of the map.
     revision: u64,
-    /// What `count` holds, and its revision.
+    /// The value of `count`, and its revision.
     count: (u64, u64),
     /// A `cas` of a node that was killed before it answered.
     has_open: bool,
@@ -37,7 +37,7 @@ impl Client {
         format!("cas count @{} {}", self.count.1, self.count.0 + 1)
     }
 
-    /// Reads, and takes note of whether an increment that was not answered was done.
+    /// Reads, and notes whether an increment without an answer was done.
     fn read(&mut self, node: &mut Running) {
         let found = parse(&node.ask("get count"));
         if found != self.count {
@@ -56,7 +56,7 @@ impl Client {
     fn work(&mut self, node: &mut Running) {
         self.read(node);
         if self.has_open {
-            // It may still be on its way: one of two with the same revision is done.
+            // It may still be in progress: one of two with the same revision is done.
             let answer = node.ask(&self.increment_line());
             self.revision += 1;
             let (value, revision) = (self.count.0 + 1, self.revision);
@@ -81,11 +81,11 @@ impl Client {
         }
     }
 
-    /// Asks this node, and kills all of these before anyone hears of the answer.
+    /// Asks this node, and kills all of `killed` before any client gets the answer.
     fn ask_and_kill(&mut self, group: &mut Group, asked: usize, killed: &[usize]) {
         group.node(asked).say(&self.increment_line());
         self.has_open = true;
-        // Some are killed before the line is read, and some after: all must do.
+        // Some are killed before the line is read, and some after: both must work.
         thread::sleep(Duration::from_millis(self.revision % 4));
         for &id in killed {
             group.kill(id);
@@ -129,7 +129,7 @@ fn survives(name: &str, count: usize, minorities: &[&[usize]]) {
         client.check_watches(&mut group);
         client.restart(&mut group, minority);
     }
-    // The leader with as many others as there may be.
+    // The leader with as many others as a minority may have.
     let leader = group.leader();
     let others = group.ids().filter(|&id| id != leader);
     let minority: Vec<usize> = [leader].into_iter().chain(others).take(count / 2).collect();

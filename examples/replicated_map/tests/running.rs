@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-/// Far longer than anything takes, for machines that do much else.
+/// Far longer than any step takes, for machines with other work.
 const PATIENCE: Duration = Duration::from_secs(60);
 const ARGUMENTS: &str = "SELVEDGE_REPLICATED_MAP";
 
@@ -30,7 +30,7 @@ pub(crate) struct Running {
     child: Child,
     input: Option<ChildStdin>,
     output: Option<Receiver<String>>,
-    /// What the watch of `count` has printed: value and revision.
+    /// The lines that the watch of `count` has printed: value and revision.
     pub(crate) changes: Vec<(u64, u64)>,
 }
 
@@ -105,7 +105,7 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// `kill -9`, until it is gone.
+    /// Sends `kill -9`, and waits for the end.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -127,13 +127,13 @@ pub(crate) fn parse(slot: &str) -> (u64, u64) {
     (value.parse().unwrap(), revision.parse().unwrap())
 }
 
-/// A folder of one test's own, gone when it is dropped.
+/// A folder for one test, removed when it is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
         let name = format!("selvedge-replicated-map-{name}-{}", std::process::id());
-        // What a killed process wrote is there without a disk, too. In memory it is faster.
+        // Data that a killed process wrote is there without a disk, too. In memory it is faster.
         let places = ["/dev/shm".into(), std::env::temp_dir()].map(|it: PathBuf| it.join(&name));
         let is_made = |it: &PathBuf| std::fs::create_dir(it).is_ok();
         let path = places.into_iter().find(is_made).unwrap();
@@ -211,13 +211,13 @@ impl Group {
         self.nodes[id - 1].as_mut().unwrap()
     }
 
-    /// The ids of those that are running.
+    /// The ids of the running nodes.
     pub(crate) fn running(&self) -> Vec<usize> {
         let is_up = |id: &usize| self.nodes[id - 1].is_some();
         self.ids().filter(is_up).collect()
     }
 
-    /// The node that leads, as a running one says.
+    /// The leader, as a running node reports it.
     pub(crate) fn leader(&mut self) -> usize {
         loop {
             for id in self.running() {

@@ -1,8 +1,7 @@
-//! Lists of operations on a small mesh, beside a model of what each node was told.
+//! Lists of operations on a small mesh, beside a model of the events of each node.
 //!
-//! Bytes become operations, and choices; so a fuzzer steers both, and a property test draws both.
-//! After every step the promises that hold at one node, whatever others send, are held against
-//! the model.
+//! Bytes become operations and choices, so a fuzzer steers both, and a property test draws both.
+//! After every step the model checks the promises that hold at one node, whatever other nodes send.
 
 mod decoder;
 mod model;
@@ -22,13 +21,13 @@ use super::promises::is_timed;
 use crate::{Command, Config, ConfigError, Membership, Metadata, Phase, Published, Selection};
 use model::Told;
 
-/// How many nodes there are.
+/// The number of nodes.
 const NODES: u64 = 4;
-/// At most so many messages are in flight; older ones are lost.
+/// The largest number of messages in flight; older ones are lost.
 const IN_FLIGHT: usize = 64;
 
 selvedge_sim::counts! {
-    /// What a run did: for tests that want to know that it did something.
+    /// Counts of a run, for tests that check that it was not empty.
     pub struct Summary {
         /// Operations carried out.
         operations,
@@ -43,7 +42,7 @@ selvedge_sim::counts! {
     }
 }
 
-/// Carries out the operations that `bytes` stand for. Any bytes do.
+/// Carries out the operations that `bytes` encode. Any bytes are valid.
 ///
 /// # Errors
 /// The promise that broke, in words, with the last operations.
@@ -51,7 +50,7 @@ pub fn run(bytes: &[u8]) -> Result<Summary, String> {
     run_under(bytes, &[])
 }
 
-/// The same under rules that differ from ours, to see that it notices.
+/// The same under published rules, to show that the model detects them.
 ///
 /// # Errors
 /// The promise that broke, in words, with the last operations.
@@ -87,7 +86,7 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         ..base
     };
     if bytes.flip() {
-        // As long as fits. After another Configure what is stored may be too long.
+        // The longest that fits. After another Configure the stored data may be too long.
         config.metadata_limit = config.frame_budget - 80;
         config.broadcast_len = config.metadata_limit;
     }
@@ -103,20 +102,20 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
     config
 }
 
-/// A mesh, and what watches it.
+/// A mesh, and its watcher.
 struct World<'a> {
     mesh: Mesh<Membership>,
     watch: Watcher<'a>,
 }
 
-/// Holds each node against what it was told.
+/// A check of each node against its events.
 struct Watcher<'a> {
     config: Config,
     rules: &'a [Published],
     told: Vec<Told>,
     /// The life before the step, and whether it had no mesh.
     before: (Member, bool),
-    /// How far the next life's number is from the one before.
+    /// The distance of the next life's number from the one before.
     step: u32,
     summary: Summary,
 }
@@ -151,7 +150,7 @@ impl<'a> World<'a> {
         self.mesh.play(operation, bytes, &mut self.watch)
     }
 
-    /// Two bytes say at which node what happens.
+    /// Carries out the next operation: two bytes encode its node and its kind.
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let seat = bytes.pick(self.mesh.seats().len());
         let operation = match bytes.take() % 16 {

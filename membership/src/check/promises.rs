@@ -1,4 +1,4 @@
-//! What is promised, as conditions on a whole mesh.
+//! The promises, as conditions on a whole mesh.
 
 use alloc::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub fn used_once(model: Checked) -> Checked {
     model.always("no life is used twice", |mesh| !mesh.observer().reused)
 }
 
-/// Safety: no list goes back behind what was known of a life.
+/// Safety: no list goes back behind a known state of a life.
 #[must_use]
 pub fn forward(model: Checked) -> Checked {
     model
@@ -45,7 +45,7 @@ pub fn forward(model: Checked) -> Checked {
         })
 }
 
-/// Progress: there is always a way to get rid of the dead.
+/// Progress: the dead can always be removed.
 #[must_use]
 pub fn removable(model: Checked) -> Checked {
     model.progress(
@@ -54,7 +54,7 @@ pub fn removable(model: Checked) -> Checked {
     )
 }
 
-/// Progress: there is always a way back for the living.
+/// Progress: a live member can always return.
 #[must_use]
 pub fn never_stuck(model: Checked) -> Checked {
     model.progress(
@@ -77,7 +77,8 @@ fn every_suspicion_is_timed(mesh: &Mesh) -> bool {
         .all(|node| is_timed(node.machine(), node.timers().iter().copied()))
 }
 
-/// Whether each suspicion of this node is among its timers, and no timer is of anything else.
+/// Returns true if each suspicion of this node is among its timers, and no timer is of anything
+/// else.
 pub(super) fn is_timed(machine: &Membership, timers: impl Iterator<Item = Timer>) -> bool {
     let entries = machine.list.all().filter_map(|it| machine.list.entry(it));
     let timed = entries.filter(|entry| entry.standing().is_timed());
@@ -89,7 +90,7 @@ pub(super) fn is_timed(machine: &Membership, timers: impl Iterator<Item = Timer>
     suspects == timers.collect()
 }
 
-/// The nodes that are here: up, and in the mesh.
+/// The nodes that are up and in the mesh.
 fn those_here(mesh: &Mesh) -> impl Iterator<Item = &Membership> {
     mesh.machines()
         .filter(|machine| machine.phase() == Phase::Joined)
@@ -110,8 +111,8 @@ fn the_dead_are_gone(mesh: &Mesh) -> bool {
     })
 }
 
-/// Each node that takes part lists all that do, as alive and trusted and with the metadata that
-/// they have; each that is up and wants in, is in.
+/// Each node that takes part lists all nodes that do, as alive and trusted and with their present
+/// metadata; each node that is up and wants to join has joined.
 fn the_living_are_listed(mesh: &Mesh) -> bool {
     let is_content = |node: &Node<Membership>| match node.machine().phase() {
         Phase::Joined => those_here(mesh).all(|there| {

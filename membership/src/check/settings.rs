@@ -38,30 +38,31 @@ pub fn tight() -> Config {
     }
 }
 
-/// How a mesh begins, and what comes back after a crash.
+/// The start of a mesh, and the next life of a node after a crash.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: usize,
-    /// How many of them know each other from the start; the others join through the first one.
+    /// The number of them that know each other from the start; the others join through the first
+    /// one.
     pub meshed: usize,
-    /// The settings of all.
+    /// The settings of all nodes.
     pub config: Config,
-    /// The rule to break, if one is.
+    /// The rule to break, if any.
     pub rule: Option<Published>,
-    /// Under which incarnation a node comes back, counted from its last one: 1 is with memory, 0
+    /// The incarnation under which a node returns, counted from its last one: 1 is with memory, 0
     /// and below without.
     pub comeback: i32,
-    /// Whether a node that comes back asks a seed to let it in, or begins a mesh of its own.
+    /// True if a node that returns asks a seed to let it in; if not, it begins a mesh of its own.
     pub seeded: bool,
-    /// The metadata of each node's first life, and of those after it.
+    /// The metadata of each node's first life, and of the lives after it.
     pub said: [&'static [u8]; 2],
-    /// What may go wrong.
+    /// The bounds on faults.
     pub bounds: Bounds,
 }
 
 impl Start {
-    /// So many nodes that know each other, under [`tight`] settings and our rules.
+    /// A start with `nodes` nodes that know each other, under [`tight`] settings and our rules.
     #[must_use]
     pub fn meshed(nodes: usize, bounds: Bounds) -> Self {
         Self {
@@ -76,8 +77,8 @@ impl Start {
         }
     }
 
-    /// Two nodes. One that comes back has the number of its former life, asks no node to let it in,
-    /// and says something else of itself: what loses where both are compared.
+    /// Two nodes. A node that returns has the number of its former life, asks no node to let it in,
+    /// and has metadata that loses where both are compared.
     pub(super) fn unnoticed(bounds: Bounds) -> Self {
         Self {
             comeback: 0,
@@ -164,7 +165,7 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
         .show(show)
         // A number is not used twice, and not gone back behind, while a node remembers it.
         .crash_when(move |mesh, node| comeback > 0 || is_remembered(mesh, node))
-        // A crashed node's list is of no use to anyone.
+        // A crashed node's list is of no use to any node.
         .remains({
             let blank = start.clone();
             move |machine| {
@@ -175,7 +176,7 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
         })
 }
 
-/// One line: which node it is, and which members it lists as what, with revisions.
+/// One line: the node, and its members with standing and revision.
 fn show(machine: &Membership) -> String {
     let mut line = format!("{:?} {:?}:", machine.me(), machine.phase());
     for slot in machine.list.all() {
@@ -201,7 +202,7 @@ fn show(machine: &Membership) -> String {
     line
 }
 
-/// Whether another node that is up knows this life.
+/// Returns true if another node that is up knows this life.
 fn is_remembered(mesh: &State<Membership, Witness>, node: usize) -> bool {
     let Some(victim) = mesh.node(node).map(Node::member) else {
         return false;

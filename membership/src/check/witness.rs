@@ -1,4 +1,4 @@
-//! What a promise about the past needs to know of it.
+//! A record of the past, for promises about it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,12 +8,12 @@ use selvedge_sim::check::Observer;
 
 use crate::{Event, Membership};
 
-/// Remembers which node used which identity, and what each node's application heard.
+/// The identities that each node used, and the deltas that each node's application got.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Witness {
-    /// By node: under which identities its lives so far took part, the present one last.
+    /// By node: the identities under which its lives took part, the present one last.
     identities: Vec<Vec<Member>>,
-    /// By observer and node: the last life that was told of, and whether it has left.
+    /// By observer and node: the last life in a delta, and whether it has left.
     told: Vec<Vec<(NodeId, Incarnation, bool)>>,
     pub(super) reused: bool,
     pub(super) went_back: bool,
@@ -21,7 +21,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// A witness of so many nodes, of which `meshed` know each other from the start.
+    /// A witness of `nodes` nodes, of which `meshed` know each other from the start.
     #[must_use]
     pub fn new(nodes: usize, meshed: &[Member]) -> Self {
         let mut witness = Self {

@@ -1,4 +1,4 @@
-//! How likely each member is drawn.
+//! The weights by which members are drawn.
 
 use alloc::vec::Vec;
 
@@ -11,10 +11,11 @@ use selvedge_core::{WeightTree, Weights};
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
     weights: WeightTree,
-    /// What a member weighs whenever it is live.
+    /// The weight of a member whenever it is live.
     own: Vec<u64>,
     bag: WeightTree,
-    /// What a draw takes off a slot in the bag: the smallest weight when the bag was filled.
+    /// The weight that a draw takes off a slot in the bag: the smallest weight when the bag was
+    /// filled.
     step: u64,
 }
 
@@ -28,8 +29,8 @@ impl Draws {
         }
     }
 
-    /// A member in a slot, of those that are there or the next: it is live and weighs `own`.
-    /// O(log N).
+    /// Adds the member in a slot, an existing slot or the next: it is live and weighs `own`. O(log
+    /// N).
     pub(super) fn insert(&mut self, slot: usize, own: u64) {
         debug_assert!(slot <= self.own.len(), "slots are taken one by one");
         if slot >= self.own.len() {
@@ -44,7 +45,7 @@ impl Draws {
         self.begin(slot);
     }
 
-    /// The member in a slot is live again. O(log N).
+    /// Makes the member in a slot live again. O(log N).
     pub(super) fn begin(&mut self, slot: usize) {
         let own = self.own(slot);
         self.weights.set(slot, own);
@@ -61,13 +62,13 @@ impl Draws {
         );
     }
 
-    /// The member in a slot is not live any more. O(log N).
+    /// Ends the member in a slot: it is not live any more. O(log N).
     pub(super) fn end(&mut self, slot: usize) {
         self.weights.set(slot, 0);
         self.bag.set(slot, 0);
     }
 
-    /// Sets what a member weighs whenever it is live. O(log N).
+    /// Sets the weight of a member whenever it is live. O(log N).
     pub(super) fn set_own(&mut self, slot: usize, own: u64, is_live: bool) {
         if let Some(place) = self.own.get_mut(slot) {
             *place = own;
@@ -79,7 +80,7 @@ impl Draws {
         }
     }
 
-    /// Hides a member from draws, and keeps what it weighs.
+    /// Hides a member from draws, and keeps its weight.
     pub(crate) fn hide(&mut self, slot: usize) {
         self.weights.set(slot, 0);
     }
@@ -108,7 +109,7 @@ impl Draws {
         self.step = least.unwrap_or(1);
     }
 
-    /// A draw from the bag found this slot.
+    /// Takes the weight of one draw from this slot of the bag.
     pub(crate) fn take_from_bag(&mut self, slot: usize) {
         let rest = self.bag.weight(slot).saturating_sub(self.step);
         self.bag.set(slot, rest);
@@ -122,12 +123,12 @@ impl Draws {
         &self.bag
     }
 
-    /// What the draws take off in the bag.
+    /// The weight that one draw takes off in the bag.
     pub(super) const fn step(&self) -> u64 {
         self.step
     }
 
-    /// Whether a draw may find this slot.
+    /// Returns true if a draw may find this slot.
     pub(crate) fn has(&self, slot: usize) -> bool {
         self.weights.weight(slot) > 0
     }

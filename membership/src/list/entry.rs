@@ -2,16 +2,16 @@
 
 use selvedge_core::{Incarnation, Member, NodeId};
 
-/// How a member stands on our list.
+/// The standing of a member on our list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Standing {
     Alive,
     /// Our own probe failed once; no other node knows.
     Doubted,
-    /// Another list says that it failed, and ours that it lives: we ask the member itself.
+    /// Failed on another list, and live on ours: we ask the member itself.
     Hearsay,
-    /// Reported as live by other nodes, and perhaps a dead member whose tombstone was dropped early: it is
-    /// probed, and not spread before it answers.
+    /// Reported as live by other nodes, and perhaps a dead member with a tombstone that was dropped
+    /// early: it is probed, and not announced before it answers.
     Unmet,
     Suspect,
     Failed,
@@ -26,7 +26,7 @@ impl Standing {
         )
     }
 
-    /// Whether its suspicion timer is armed.
+    /// Returns true if its suspicion timer is armed.
     pub(crate) const fn is_timed(self) -> bool {
         matches!(
             self,
@@ -35,7 +35,7 @@ impl Standing {
     }
 }
 
-/// One member: 24 bytes.
+/// An entry of a member: 24 bytes.
 ///
 /// Standing, revision and life change through the list alone: digest, weights and tombstones depend
 /// on them. All else may change through [`MemberList::note`](super::MemberList::note).
@@ -50,10 +50,10 @@ pub(crate) struct Entry {
     suspicions: u8,
     missed: u8,
     is_neighbour: bool,
-    /// Whether the application was told that this life is here.
+    /// True if the application was notified that this life is here.
     is_reported: bool,
-    /// Whether its metadata is of an earlier revision: the news of a suspicion or a failure bring
-    /// none. The metadata is kept for the host, and sent to no other node.
+    /// True if its metadata is from an earlier revision: news of a suspicion or a failure has none.
+    /// The metadata is kept for the host, and sent to no other node.
     is_outdated: bool,
 }
 
@@ -83,7 +83,7 @@ impl Entry {
         self.revision = revision;
     }
 
-    /// Another life of the same node. Only the distance goes on.
+    /// Begins another life of the same node. Only the distance is kept.
     pub(super) const fn begin_life(&mut self, incarnation: Incarnation, stamp: u16) {
         self.incarnation = incarnation;
         self.stamp = stamp;
@@ -96,7 +96,7 @@ impl Entry {
         self.is_outdated = is_outdated;
     }
 
-    /// Something was heard from it in this period.
+    /// Notes a contact in this period.
     pub(crate) const fn note_contact(&mut self, period: u16) {
         self.stamp = period;
     }
@@ -108,12 +108,12 @@ impl Entry {
         }
     }
 
-    /// It missed a whole probe.
+    /// Notes that it missed a whole probe.
     pub(crate) fn note_missed(&mut self, limit: u8) {
         self.missed = self.missed.saturating_add(1).min(limit);
     }
 
-    /// It is suspected, once more.
+    /// Notes that it is suspected, once more.
     pub(crate) fn note_suspicion(&mut self, limit: u8) {
         self.suspicions = self.suspicions.saturating_add(1).min(limit);
     }
@@ -122,7 +122,7 @@ impl Entry {
         self.is_neighbour = is_neighbour;
     }
 
-    /// The application is told that this life is here.
+    /// Notes that the application was notified of this life.
     pub(crate) const fn set_reported(&mut self) {
         self.is_reported = true;
     }
@@ -155,7 +155,7 @@ impl Entry {
         self.stamp
     }
 
-    /// How many periods ago its last contact, or its end, was.
+    /// The number of periods since its last contact, or since its end.
     pub(crate) const fn age(&self, period: u16) -> u16 {
         period.wrapping_sub(self.stamp)
     }
@@ -176,8 +176,8 @@ impl Entry {
         self.is_reported
     }
 
-    /// Whether the member gave its metadata in an earlier revision than the one that we hold. Then
-    /// it is suspected or over: a member that is alive has said both.
+    /// Returns true if the member gave its metadata in an earlier revision than the one we have.
+    /// Then it is suspected or over: a live member states both.
     pub(crate) const fn is_outdated(&self) -> bool {
         self.is_outdated
     }

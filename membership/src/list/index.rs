@@ -6,20 +6,20 @@ use crate::message::Key;
 
 /// Slots in order of the keys that belong to them: some 9 bytes each.
 ///
-/// Hashed ids are spread evenly, so a table of where the keys with the same first bits begin leaves
-/// about [`SHARE`] of them to search, however many members there are. A peer that chooses ids
-/// against this node makes it a binary search. Keys with equal first halves are told apart by the
-/// slots' full keys, which every call gets to ask for as `key_of`.
+/// Hashed ids are spread evenly, so a table of the places where keys with the same first bits begin
+/// leaves about [`SHARE`] of them to search, for any number of members. A peer that chooses ids
+/// against this node makes it a binary search. Keys with equal first halves are distinguished by
+/// the slots' full keys, which every call gets through `key_of`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     places: Vec<Place>,
-    /// Where the keys begin whose first [`bits`](Self::bits) are this number.
+    /// The place where the keys begin that have this number as their first [`bits`](Self::bits).
     starts: Vec<u32>,
     bits: u32,
 }
 
-/// How many places begin with the same bits, at most and if the keys are spread evenly: those of a
-/// cache line.
+/// The largest number of places with the same first bits if the keys are spread evenly: as many as
+/// a cache line holds.
 const SHARE: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Index {
         (key_of(slot) == key).then_some(slot)
     }
 
-    /// Lets a key in that is not there yet. Moves 8 bytes a member behind it.
+    /// Inserts a key that is not in the index. Moves 8 bytes for each member behind it.
     pub(crate) fn insert(&mut self, key: Key, slot: usize, key_of: impl Fn(usize) -> Key) {
         let at = self.place(key, &key_of);
         let prefix = prefix(key);
@@ -60,7 +60,7 @@ impl Index {
         }
     }
 
-    /// Takes a key out, if it is there. Moves 8 bytes a member behind it.
+    /// Removes a key, if it is in the index. Moves 8 bytes for each member behind it.
     pub(crate) fn remove(&mut self, key: Key, key_of: impl Fn(usize) -> Key) {
         let at = self.place(key, &key_of);
         if self.nth(at).is_some_and(|slot| key_of(slot) == key) {
@@ -71,7 +71,7 @@ impl Index {
         }
     }
 
-    /// All slots whose keys are at or after `first`, in order.
+    /// All slots with keys at or after `first`, in order.
     pub(crate) fn starting_at(
         &self,
         first: Key,
@@ -90,7 +90,7 @@ impl Index {
         self.places.get(nth).map(|place| place.slot as usize)
     }
 
-    /// How many keys are before this one.
+    /// The number of keys before this one.
     fn place(&self, key: Key, key_of: &impl Fn(usize) -> Key) -> usize {
         let wanted = prefix(key);
         let start = |number: usize| self.starts.get(number).map(|&start| start as usize);
@@ -108,7 +108,7 @@ impl Index {
         (prefix as u64 >> (u32::BITS - self.bits)) as usize
     }
 
-    /// Where all keys begin whose first bits are above those of this one.
+    /// The places where keys begin that have greater first bits than this one.
     fn starts_behind(&mut self, prefix: u32) -> impl Iterator<Item = &mut u32> {
         let number = self.number(prefix);
         self.starts.iter_mut().skip(number + 1)
@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Keys with few first and second halves: evenly spread ones, and ones that were chosen.
+        /// Keys with few first and second halves: evenly spread ones, and chosen ones.
         #[test]
         fn behaves_like_a_sorted_map(
             steps in proptest::collection::vec((0_u8..3, 0_u64..40, 0_u64..3, any::<bool>()), 0..400),

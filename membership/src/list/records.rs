@@ -1,4 +1,4 @@
-//! What this node says about the members on its list.
+//! The records that this node sends about the members on its list.
 
 use super::MemberList;
 use super::entry::{Entry, Standing};
@@ -7,7 +7,7 @@ use crate::message::{Age, Claim, Metadata, Record};
 impl MemberList {
     /// The record of a member as an update: the metadata of a suspect or failed member is known to
     /// nearly all nodes, and left out. `now` is for the age of the dead; without it they have none.
-    /// `None` of a member that has not answered yet.
+    /// `None` for a member that has not answered yet.
     pub(crate) fn record(&self, slot: usize, now: Option<u16>) -> Option<Record> {
         self.record_with(slot, now, Metadata::default)
     }
@@ -44,7 +44,7 @@ impl MemberList {
         })
     }
 
-    /// Sets what a member said in the revision that we hold. O(length).
+    /// Sets the metadata of a member in the revision that we have. O(length).
     pub(crate) fn set_metadata(&mut self, slot: usize, metadata: Metadata) {
         self.toggle_digest(slot);
         self.replace_metadata(slot, metadata);
@@ -52,15 +52,15 @@ impl MemberList {
         self.toggle_digest(slot);
     }
 
-    /// The member has come to a revision that was heard of without metadata. To have none is not to
-    /// know it, so empty metadata needs no mark.
+    /// Marks the member's metadata as out of date: its present revision came without metadata.
+    /// Empty metadata means that none is known, so it needs no mark.
     pub(crate) fn outdate_metadata(&mut self, slot: usize) {
         let metadata = self.metadata(slot);
         let is_empty = metadata.is_none_or(|metadata| metadata.0.is_empty());
         self.note(slot, |entry| entry.set_outdated(!is_empty));
     }
 
-    /// Whether the member's metadata is of an earlier revision than the one that we hold.
+    /// Returns true if the member's metadata is from an earlier revision than the one we have.
     pub(crate) fn is_outdated(&self, slot: usize) -> bool {
         self.entry(slot).is_some_and(Entry::is_outdated)
     }

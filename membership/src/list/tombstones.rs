@@ -1,4 +1,4 @@
-//! The dead that are remembered, and which of them is forgotten first.
+//! The dead that are remembered, and the order in which they are forgotten.
 
 use alloc::collections::VecDeque;
 
@@ -17,7 +17,8 @@ pub(crate) struct Tombstones {
 }
 
 impl Tombstones {
-    /// Remembers a member that ended in period `stamp`, as `standing` says. O(younger ones).
+    /// Remembers a member that ended in period `stamp`, in the order of `standing`. O(younger
+    /// ones).
     pub(crate) fn insert(&mut self, id: NodeId, standing: Standing, stamp: u16) {
         let queue = self.queue(standing);
         let is_younger = |&(_, other): &(NodeId, u16)| other.wrapping_sub(stamp).cast_signed() > 0;
@@ -25,7 +26,7 @@ impl Tombstones {
         queue.insert(queue.len() - younger, (id, stamp));
     }
 
-    /// Takes a member out that stands here as `standing` says. O(tombstones).
+    /// Removes a member from the order of `standing`. O(tombstones).
     pub(crate) fn remove(&mut self, id: NodeId, standing: Standing) {
         let queue = self.queue(standing);
         if let Some(at) = queue.iter().rposition(|it| it.0 == id) {
@@ -43,18 +44,18 @@ impl Tombstones {
         overdue.next().map(|it| it.0)
     }
 
-    /// Which one to forget for want of room: the one that failed longest ago, else the one that
+    /// The member to forget for want of room: the one that failed longest ago, else the one that
     /// left longest ago.
     pub(crate) fn first_to_go(&self) -> Option<NodeId> {
         self.failed.front().or(self.left.front()).map(|it| it.0)
     }
 
-    /// The `nth` of those that failed.
+    /// The `nth` of the failed members.
     pub(crate) fn failed(&self, nth: usize) -> Option<NodeId> {
         self.failed.get(nth).map(|it| it.0)
     }
 
-    /// How many failed.
+    /// The number of failed members.
     pub(crate) fn failed_len(&self) -> usize {
         self.failed.len()
     }

@@ -1,4 +1,4 @@
-//! Decoding of the buckets' digests. The encoding is that of an array.
+//! Decoding of the buckets' digests. The encoding is the encoding of an array.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use super::{BUCKETS, Digest};
 /// takes 1 KB of flash.)
 ///
 /// # Errors
-/// Those of the format, and when there are fewer digests than buckets.
+/// The errors of the format, and when there are fewer digests than buckets.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<[Digest; BUCKETS], D::Error> {

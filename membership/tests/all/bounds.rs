@@ -1,4 +1,4 @@
-//! What is bounded, and what is refused.
+//! Limits, and refusals.
 
 #![allow(
     clippy::unwrap_used,
@@ -60,7 +60,7 @@ fn invented_members_fill_the_list_and_no_more() {
     );
 }
 
-/// A limit is what may be, and not the first that may not.
+/// A limit is the largest allowed value, and not the first refused one.
 #[test]
 fn what_is_as_long_as_its_limit_is_taken() {
     let mut ring = Ring::joined(2, &plain());
@@ -81,7 +81,7 @@ fn what_is_as_long_as_its_limit_is_taken() {
     while frame_len(from, &full) + 12 <= 1_400 {
         full.records.push(alive(ids.next().unwrap()));
     }
-    // What is left is a record of six bytes, and metadata.
+    // The rest of the frame is a record of six bytes, and metadata.
     let rest = 1_400 - frame_len(from, &full) - 6;
     full.records.push(Record {
         claim: Claim::Alive(Metadata(vec![1; rest].into())),
@@ -129,7 +129,7 @@ fn the_dead_are_forgotten_by_number_and_by_time() {
     ring.step(0, from_one(message)).unwrap();
     assert_eq!(ring.nodes[0].machine().members().count(), 12);
     ring.wire.clear();
-    // Node 1 is told nothing of them, so that it cannot remind node 0.
+    // Node 1 gets no record of them, so that it cannot remind node 0.
     let from_0_or_bare = |_: Member, _: NodeId, message: &Message| message.records.is_empty();
     ring.periods(2, from_0_or_bare);
     assert_eq!(ring.nodes[0].machine().members().count(), 2 + 3);
@@ -184,7 +184,7 @@ fn broadcasts_arrive_once_at_every_other_node() {
     let mut ring = Ring::joined(5, &plain());
     ring.command(2, Command::Broadcast(Box::new(*b"hello")))
         .unwrap();
-    // Every message comes twice.
+    // Every message arrives twice.
     for _ in 0..20 {
         ring.periods(1, |_, _, _| true);
         let doubled = ring.wire.clone();
@@ -270,7 +270,7 @@ fn health_counts_stop_at_their_limit() {
     );
 }
 
-/// Every refusal, and that it leaves everything as it was (the driver checks that besides).
+/// Every refusal, with the check that it leaves everything as it was (the driver checks that too).
 #[test]
 fn refusals_say_why_and_change_nothing() {
     let mut ring = Ring::joined(2, &plain().with_broadcast_limit(1));
@@ -485,7 +485,7 @@ fn queues_give_up_the_oldest_and_count_it() {
     let counters = ring.nodes[0].machine().counters();
     assert_eq!(counters.updates_dropped - before, 10 - 3);
     assert_eq!(counters.broadcasts_dropped, 5 - 2);
-    // What is not passed on any more was told all the same.
+    // Broadcasts that are not passed on any more were delivered all the same.
     let told = ring
         .events
         .iter()

@@ -1,4 +1,4 @@
-//! What fits a frame: the longest metadata, and what was stored under larger budgets.
+//! Frame budgets: the longest metadata, and data that was stored under larger budgets.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ fn longest(frame_budget: u16) -> u16 {
     }
 }
 
-/// All that a budget allows.
+/// The largest settings that a budget allows.
 fn widest(frame_budget: u16) -> Config {
     let longest = longest(frame_budget);
     plain()
@@ -45,7 +45,7 @@ fn bytes(len: u16) -> Metadata {
     Metadata(vec![0xab; len.into()].into())
 }
 
-/// The id, the incarnation, the revision and the keys of the page are as long as there are.
+/// Id, incarnation, revision and the keys of the page have their longest encoding.
 #[test]
 fn the_longest_metadata_fits_a_page_at_every_budget() {
     let upper = Key(1 << 63);
@@ -91,7 +91,7 @@ fn the_longest_metadata_fits_a_page_at_every_budget() {
             };
             first = next;
         }
-        // By their hashed ids, so many of them are in the upper half.
+        // The number of members with hashed ids in the upper half.
         assert_eq!(found, 6, "at {budget}");
     }
 }
@@ -107,7 +107,7 @@ fn no_frame_is_longer_than_the_budget_that_a_node_was_given_last() {
     let mut ring = Ring::joined(2, &widest(1_400));
     ring.command(1, Command::SetMetadata(bytes(1_000))).unwrap();
     ring.periods(8, |_, _, _| true);
-    // What is stored does not fit: nothing changes until the application mends it.
+    // The stored data does not fit: nothing changes until the application shortens it.
     let before = ring.nodes[1].machine().clone();
     let (len, limit) = (1_000, usize::from(longest(127)));
     assert_eq!(
@@ -136,7 +136,7 @@ fn no_frame_is_longer_than_the_budget_that_a_node_was_given_last() {
     );
 }
 
-/// News and broadcasts from a time of larger frames are given up. They hold up nothing.
+/// News and broadcasts from a time of larger frames are given up, and delay no other news.
 #[test]
 fn what_fits_no_frame_any_more_holds_up_no_news() {
     let mut ring = Ring::joined(3, &widest(1_400));
@@ -157,7 +157,8 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
         .unwrap();
     ring.command(0, Command::Broadcast(payload.clone()))
         .unwrap();
-    // A node that wants node 0's list gets what fits, and no page that it has to refuse.
+    // A node that asks for node 0's list gets the records that fit, and no page that it has to
+    // refuse.
     let limit = usize::from(longest(127));
     let (first, last) = (Key(0), Key(u64::MAX));
     let message = Message::bare(Body::Pull { first, last });
@@ -182,14 +183,14 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
                 .contains(&(node, Event::Broadcast { origin, payload }))
         );
     }
-    // It is still told to its own application.
+    // Its own application still gets it.
     assert_eq!(
         ring.nodes[0].machine().metadata(long.id),
         Some(&bytes(1_000).0[..])
     );
 }
 
-/// Eight times as many broadcasts as may wait are remembered, whatever the limit was before.
+/// Eight times as many broadcasts as may wait are remembered, for any former limit.
 #[test]
 fn broadcasts_arrive_once_after_the_limit_was_raised() {
     let none = plain().with_broadcast_limit(0);

@@ -1,4 +1,4 @@
-//! What two nodes hear in another order, and twice, ends as the same list.
+//! Two nodes that receive the same records in another order, and twice, end with the same list.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ fn hear(ring: &mut Ring, records: &[Record]) {
     }
 }
 
-/// The revision of who left decides nothing any more.
+/// The revision of a member that left decides nothing any more.
 fn list(ring: &Ring) -> Vec<(Member, Status, Option<u32>)> {
     ring.nodes[0]
         .machine()

@@ -1,4 +1,4 @@
-//! Lives that are over before this node hears of them: other protocols may have met them.
+//! Lives that end before this node learns of them: other protocols may have met them.
 
 #![allow(
     clippy::unwrap_used,
@@ -73,13 +73,13 @@ fn each_life_that_was_over_when_it_was_heard_of_is_told() {
     );
 }
 
-/// What was told of one life.
+/// The deltas about one life.
 fn told_of(lone: &Lone, member: Member) -> Vec<Delta> {
     let told = told(lone).into_iter();
     told.filter(|it| it.member() == member).collect()
 }
 
-/// Another protocol waits for it, and no member ever told of it.
+/// Another protocol waits for it, and no member ever reported it.
 #[test]
 fn who_is_asked_after_is_silent_and_is_declared_failed() {
     let mut lone = Lone::new(quiet(), &[1]);
@@ -111,7 +111,7 @@ fn who_is_asked_after_and_answers_is_listed() {
         lone.period(None);
     }
     assert_eq!(told_of(&lone, here), [Delta::Joined(here)]);
-    // It is in a later life, says another protocol: it is asked itself.
+    // Another protocol reports a later life: the node is asked itself.
     let later = Member::new(9, 4);
     lone.effects.clear();
     lone.command(Command::Inquire(later));
@@ -124,7 +124,8 @@ fn is_pull(body: &Body) -> bool {
     matches!(body, Body::Pull { first, last } if first == last)
 }
 
-/// It said good-bye, and that was missed. Whoever knows is asked again for as long as it takes.
+/// It said good-bye, and that message was lost. Members that know are asked again until one
+/// answers.
 #[test]
 fn a_good_bye_that_was_missed_is_asked_for() {
     for is_known in [false, true] {
@@ -152,7 +153,7 @@ fn a_good_bye_that_was_missed_is_asked_for() {
     }
 }
 
-/// Whoever is to be waited for was named by others, who may lie.
+/// The life to wait for was named by other nodes, which may lie.
 #[test]
 fn no_more_are_asked_after_in_a_period_than_others_may_tell_of() {
     let config = quiet().with_hearsay_limit(2);
@@ -167,13 +168,13 @@ fn no_more_are_asked_after_in_a_period_than_others_may_tell_of() {
     assert_eq!(lone.driver.machine().members().count(), 4);
 }
 
-/// What the list has of a node.
+/// The list's entry of a node.
 fn listed(lone: &Lone, id: u64) -> Option<(Member, Status)> {
     let view = lone.driver.machine().member(NodeId(id))?;
     Some((view.member, view.status))
 }
 
-/// An operator's word works at once, also of whom only another protocol has met.
+/// A confirmation by an operator works at once, also for a life that only another protocol has met.
 #[test]
 fn a_life_that_was_never_listed_is_confirmed() {
     let mut lone = Lone::new(quiet(), &[1]);
@@ -181,7 +182,7 @@ fn a_life_that_was_never_listed_is_confirmed() {
     lone.command(Command::Confirm(gone));
     assert_eq!(told(&lone), [Delta::Left(gone)]);
     assert_eq!(listed(&lone, 9), Some((gone, Status::Left)));
-    // The others hear of it.
+    // The other nodes learn of it.
     lone.effects.clear();
     lone.period(None);
     let is_news = |it: &Effect<Membership>| match it {
@@ -192,7 +193,7 @@ fn a_life_that_was_never_listed_is_confirmed() {
         _ => false,
     };
     assert!(lone.effects.iter().any(is_news), "{:?}", lone.effects);
-    // A life before that is over as it is, and one after it is confirmed as well.
+    // A life before that is over already, and one after it is confirmed as well.
     lone.effects.clear();
     let (former, later) = (Member::new(9, 2), Member::new(9, 4));
     lone.command(Command::Confirm(former));
@@ -205,7 +206,7 @@ fn a_life_that_was_never_listed_is_confirmed() {
     assert_eq!(listed(&lone, 9), Some((later, Status::Left)));
 }
 
-/// A life of which the list has an earlier one, that seems to be here.
+/// The list has an earlier life, which seems to be here.
 #[test]
 fn a_later_life_than_the_listed_one_is_confirmed() {
     let mut lone = Lone::new(quiet(), &[1]);
@@ -218,7 +219,7 @@ fn a_later_life_than_the_listed_one_is_confirmed() {
     assert_eq!(listed(&lone, 2), Some((later, Status::Left)));
 }
 
-/// It is told in any case, and takes the place of nobody that left before.
+/// It is reported in any case, and takes the place of no member that left before.
 #[test]
 fn whom_an_operator_confirms_is_told_also_where_there_is_no_room() {
     let config = quiet().with_tombstone_limit(1);
@@ -234,7 +235,7 @@ fn whom_an_operator_confirms_is_told_also_where_there_is_no_room() {
     assert_eq!(lone.driver.machine().counters().list_full, 1);
 }
 
-/// In no mesh there is nobody to tell.
+/// In no mesh there are no members to notify.
 #[test]
 fn who_is_in_no_mesh_confirms_nobody_else() {
     let machine = Membership::new(Member::new(1, 0), quiet()).unwrap();
@@ -245,7 +246,7 @@ fn who_is_in_no_mesh_confirms_nobody_else() {
     assert_eq!(taken, Err(Reject::NotJoined));
 }
 
-/// An earlier one is over, and a later one has to answer, like a life that was never listed.
+/// An earlier life is over, and a later one has to answer, like a life that was never listed.
 #[test]
 fn another_life_than_the_one_that_failed_is_asked_after_if_it_is_later() {
     let mut lone = Lone::new(quiet(), &[1]);

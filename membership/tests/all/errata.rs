@@ -1,6 +1,6 @@
 //! Every published rule that breaks a promise, run twice: it must break, and ours must hold.
 //!
-//! `docs/errata.md` says where each rule stands.
+//! `docs/errata.md` names the source of each rule.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,14 +20,14 @@ use selvedge_membership::{
 };
 use selvedge_sim::check::verify_published;
 
-/// That ours hold in the same scenarios is seen to in `tests/all/model.rs`.
+/// `tests/all/model.rs` checks that ours hold in the same scenarios.
 #[test]
 fn published_rules_break_in_so_many_steps_where_ours_hold() {
     assert_eq!(verify_published(&scenarios()).unwrap(), 5);
 }
 
-/// Runs one node for 100 periods among neighbours that answer and never probe it. Says how often it
-/// reported itself as unlucky.
+/// Runs one node for 100 periods among neighbours that answer and never probe it. Returns the
+/// number of times that it reported itself as unlucky.
 fn reports_of_a_node_that_nobody_probes(machine: Membership) -> usize {
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let me = machine.me();
@@ -88,8 +88,8 @@ fn an_average_that_moves_only_when_a_probe_comes_never_notices_that_none_does() 
     assert!(reports_of_a_node_that_nobody_probes(ours) > 0);
 }
 
-/// How many probes the bag holds: the sum of all weights over the smallest. Distances are those of
-/// 49 nodes at random in 15 m x 15 m, in centimetres, m = 3.
+/// The number of probes in the bag: the sum of all weights over the smallest. The distances are
+/// between 49 nodes at random in 15 m x 15 m, in centimetres, m = 3.
 fn probes_in_a_bag(rng: &mut ChaCha8Rng) -> u64 {
     let points: Vec<(i64, i64)> = (0..49)
         .map(|_| {

@@ -1,6 +1,6 @@
 //! Numbers far from a member's own: lives and revisions on the other side of the circle, where
-//! neither of two is later, lies that drive a member around it, and what a longer name does to a
-//! frame. In the end all lists agree.
+//! neither of two is later, lies that drive a member around it, and the effect of a longer name on
+//! a frame. In the end all lists agree.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use selvedge_membership::{
 const OPPOSITE: u32 = 1 << 31;
 const PERIOD: Span = Span::secs(1);
 
-/// Nodes 1, 2, .. on a network that loses nothing, but for the nodes that are cut off.
+/// Nodes 1, 2, .. on a network that loses messages only of nodes that are cut off.
 struct Mesh {
     nodes: Vec<Driver<Membership>>,
     rng: ChaCha8Rng,
@@ -32,7 +32,7 @@ struct Mesh {
 }
 
 impl Mesh {
-    /// All know of each other.
+    /// A mesh of nodes that know each other.
     fn new(count: u64, config: &Config) -> Self {
         let mut mesh = Self {
             nodes: Vec::new(),
@@ -72,7 +72,7 @@ impl Mesh {
         outcome
     }
 
-    /// As a host does: frames have the name that the node has after the step.
+    /// As a host sends: frames carry the name that the node has after the step.
     fn send(&mut self, id: u64, effects: Vec<Effect<Membership>>) {
         let me = self.node(id).me();
         let budget = usize::from(self.node(id).config().frame_budget);
@@ -112,7 +112,7 @@ impl Mesh {
         self.now = end;
     }
 
-    /// What `from` says to `to`, which it may be.
+    /// Sends a message to `to` as `from`, which may be `to` itself.
     fn tell(&mut self, from: Member, to: u64, body: Body, records: Vec<Record>) {
         let mut message = Message::bare(body);
         message.records = records.into_iter().collect();
@@ -171,7 +171,7 @@ fn failed(member: Member, revision: u32) -> Record {
 
 const LIAR: Member = Member::new(9, 0);
 
-/// A mesh of three in which node 2 is told first of node 4, by a liar, and falsely; then 4 joins
+/// A mesh of three in which node 2 first learns of node 4 from a liar, and falsely; then 4 joins
 /// through 1.
 fn told_before_it_comes(lie: Record) -> Mesh {
     let mut mesh = Mesh::new(3, &Config::default());
@@ -210,8 +210,8 @@ fn a_revision_opposite_to_the_true_one_is_given_way_to() {
     }
 }
 
-/// Lies drive a member halfway around the circle, while one other is cut off for so long. All that
-/// are in touch follow every step.
+/// Lies drive a member halfway around the circle, while one other is cut off for that time. All
+/// that are in contact follow every step.
 #[test]
 fn who_is_driven_around_the_circle_is_followed() {
     let mut mesh = Mesh::new(8, &Config::default());
@@ -232,7 +232,7 @@ fn who_is_driven_around_the_circle_is_followed() {
     mesh.agrees_within(200);
 }
 
-/// Each takes the other for a former life, so neither is listened to but for that.
+/// Each takes the other for a former life, so each ignores the other's messages except for that.
 #[test]
 fn two_that_take_each_other_for_a_former_life_find_together() {
     let mut mesh = Mesh::new(2, &Config::default());

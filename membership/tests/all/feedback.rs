@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use selvedge_core::{Effect, Member, NodeId, Ratio};
 use selvedge_membership::{Body, Command, Event, Membership, Message, PassiveFeedback, Phase};
 
-/// Distances whose inverses are to each other as 43, 30, 17 and 10.
+/// Distances with inverses in the proportions 43, 30, 17 and 10.
 const WORKED: [u32; 4] = [510, 731, 1_290, 2_193];
 
 fn worked_example() -> Lone {

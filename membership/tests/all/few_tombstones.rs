@@ -1,4 +1,4 @@
-//! Half of a mesh crashes, which is far more than the living may remember.
+//! Half of a mesh crashes, which is far more than the live members may remember.
 
 #![allow(
     clippy::unwrap_used,
@@ -120,7 +120,7 @@ impl Course {
             self.pass(5);
             gone += 5;
         }
-        // They do not come back, and without loss the living have each other.
+        // They do not come back, and without loss the live members list each other.
         self.network.set_link(Link::default()).unwrap();
         for _ in 0..40 {
             self.pass(5);

@@ -1,4 +1,4 @@
-//! What a node believes of what it is told, on both sides of each limit.
+//! The claims that a node believes, on both sides of each limit.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use lone::{Lone, pings, quiet};
 use selvedge_core::{Effect, Member, NodeId};
 use selvedge_membership::{Age, Body, Claim, Command, Counters, Message, Metadata, Record, Status};
 
-/// How far ahead a number may be told without its being taken for a lie.
+/// The distance by which a reported number may be ahead without being taken for a lie.
 const LEAP: u32 = 1 << 20;
 
 fn alive() -> Claim {
@@ -32,13 +32,13 @@ fn left() -> Claim {
     Claim::Left(Age::default())
 }
 
-/// Node 1 with neighbours 2 to 9, each of whom may tell eight things in a period.
+/// Node 1 with neighbours 2 to 9, each of which may make eight claims in a period.
 fn node() -> Lone {
     let config = quiet().with_hearsay_limit(8);
     Lone::new(config, &[1; 8])
 }
 
-/// Member `from` says so of `about`.
+/// Sends a claim of member `from` about `about`.
 fn tell(lone: &mut Lone, from: u64, about: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
@@ -78,13 +78,12 @@ fn a_revision_is_believed_of_others_up_to_a_leap() {
         (revision(&lone, 3), counters(&lone).hearsay_refused),
         (LEAP, 1)
     );
-    // Of itself a member may say anything.
+    // A member may claim anything about itself.
     tell(&mut lone, 3, Member::new(3, 0), 3 * LEAP, alive());
     assert_eq!(revision(&lone, 3), 3 * LEAP);
 }
 
-/// So few are believed to have left of those that may have failed in a partition, and fewer of
-/// those that are here.
+/// Few ends are believed of members that may have failed in a partition, and fewer of live members.
 #[test]
 fn an_end_costs_half_an_allowance_of_the_live_and_one_of_the_failed() {
     let mut lone = node();
@@ -125,7 +124,7 @@ fn a_node_gives_way_to_another_life_once_a_period() {
     }
 }
 
-/// Whoever missed one of two leaps could not compare the lives.
+/// A node that missed one of two leaps could not compare the lives.
 #[test]
 fn a_second_leap_waits_until_the_first_has_reached_all() {
     let mut lone = node();
@@ -134,7 +133,7 @@ fn a_second_leap_waits_until_the_first_has_reached_all() {
         tell(lone, 2, Member::new(1, life), 0, alive());
         incarnation(lone) == life + 1
     };
-    // What is no leap keeps none waiting.
+    // A move that is no leap need not wait.
     assert!(tell_of_a_life(&mut lone, LEAP));
     lone.period(None);
     assert!(tell_of_a_life(&mut lone, LEAP + 1));
@@ -151,7 +150,7 @@ fn a_second_leap_waits_until_the_first_has_reached_all() {
     assert_eq!(periods, 3 * 3);
 }
 
-/// A suspicion of a revision that we cannot have said is of another life under our number.
+/// A suspicion of a revision that we cannot have sent is about another life under our number.
 #[test]
 fn a_claim_far_above_our_own_revision_is_given_way_to_and_a_near_one_refuted() {
     for claim in [suspect(), failed()] {
@@ -167,7 +166,7 @@ fn a_claim_far_above_our_own_revision_is_given_way_to_and_a_near_one_refuted() {
     }
 }
 
-/// The word that a node has a later life is for that node, and for as long as it stays.
+/// The claim that a node has a later life is for that node, and as long as it stays.
 #[test]
 fn the_later_life_of_another_is_nothing_to_us() {
     let mut lone = node();
@@ -185,7 +184,7 @@ fn the_later_life_of_another_is_nothing_to_us() {
     assert_eq!(incarnation(&lone), 6);
 }
 
-/// Where another list has a member as failed, the member is asked, and told why.
+/// The member that is failed on another list is asked, and learns why.
 #[test]
 fn who_is_failed_on_another_list_hears_of_it() {
     let mut lone = node();

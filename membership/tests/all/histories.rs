@@ -1,8 +1,8 @@
 //! Whole meshes through random histories of churn, loss, partitions and healing.
 //!
-//! Every history ends with faults over; then all lists must equal the truth. On the way nobody may
+//! Every history ends without faults; then all lists must equal the truth. On the way no node may
 //! learn of a failure later than 15 periods after its first detection, incarnations must not go
-//! back, and who left must not come back.
+//! back, and members that left must not come back.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use selvedge_sim::network::{Link, Network, Topology};
 
 use core::cell::Cell;
 
-/// A run that judged no failures would prove nothing about them.
+/// Runs histories. A run that judged no failures would prove nothing about them.
 fn run(seeds: core::ops::Range<u64>, history: fn(u64) -> History, at_least: u64) {
     let judged = Cell::new(0);
     histories(seeds, |seed| judged.set(judged.get() + history(seed).run()));
@@ -52,8 +52,9 @@ fn lists_end_as_the_truth_in_large_meshes() {
     run(1_000..1_010, History::large, 15);
 }
 
-/// A rival ends such a run with 48 of 49 nodes told that they are down: there, the timer of a
-/// refuted suspicion still acts. Ours declares nobody failed, though suspicions are told at once.
+/// Another implementation ends such a run with 48 of 49 nodes reported as down: there, the timer of
+/// a refuted suspicion still acts. Ours declares no node failed, though suspicions are sent at
+/// once.
 #[test]
 fn a_cluster_under_loss_keeps_all_its_members() {
     for seed in 0..3 {
@@ -85,7 +86,7 @@ fn a_cluster_under_loss_keeps_all_its_members() {
                 _ => {}
             }
         }
-        println!("seed {seed}: {suspected} suspicions were told, all refuted");
+        println!("seed {seed}: {suspected} suspicions were sent, all refuted");
         assert!(suspected > 0, "seed {seed}: nothing was put to the test");
         assert!(
             network.machines().all(|(_, machine)| machine.live() == 49),

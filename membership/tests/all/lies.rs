@@ -1,4 +1,4 @@
-//! What one liar among the members can do, and what it cannot: each lie is one datagram.
+//! The effects of one liar among the members, and their limits: each lie is one datagram.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use selvedge_membership::{
 
 const NODES: u64 = 24;
 const LIAR: Member = Member::new(NODES - 1, 7);
-/// What one sender may tell of others in a period, by default.
+/// The number of claims about others that one sender may make in a period, by default.
 const ALLOWANCE: usize = 8;
 
 /// Members that trusted each other until now.
@@ -59,7 +59,7 @@ fn address(text: &str) -> Claim {
     Claim::Alive(Metadata(text.as_bytes().into()))
 }
 
-/// One datagram with these records, from the liar to a node.
+/// Sends one datagram with these records from the liar to a node.
 fn lie(ring: &mut Ring, to: usize, records: impl IntoIterator<Item = Record>) {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.extend(records);
@@ -72,7 +72,7 @@ fn lie(ring: &mut Ring, to: usize, records: impl IntoIterator<Item = Record>) {
     ring.step(to, input).unwrap();
 }
 
-/// How many bytes are sent in so many periods.
+/// The number of bytes that are sent in `periods` periods.
 fn bytes_in(ring: &mut Ring, periods: u64) -> usize {
     let sent = Cell::new(0);
     ring.periods(periods, |from, _, message| {
@@ -82,7 +82,7 @@ fn bytes_in(ring: &mut Ring, periods: u64) -> usize {
     sent.get()
 }
 
-/// All list all that there are in the lives that they are in, and nobody else as live.
+/// Checks that all nodes list all nodes in their present lives, and no other life as live.
 fn agree(ring: &Ring) {
     let truth: Vec<Member> = ring.nodes.iter().map(|node| node.machine().me()).collect();
     for node in &ring.nodes {
@@ -118,7 +118,7 @@ fn that_all_have_left_is_believed_of_two() {
     assert_eq!(lives_begun(&ring), 2);
     println!("{sent} bytes in 30 periods, {calm} without the lie");
     assert!(sent < calm + 40_000, "{sent} bytes, {calm} without the lie");
-    // Again and again: as many in each period, and no more however often in one.
+    // Repeated: as many in each period, and no more for repetitions in one.
     for _ in 0..10 {
         for _ in 0..50 {
             lie(&mut ring, 0, left());
@@ -173,7 +173,8 @@ fn a_life_half_the_circle_ahead_does_not_keep_lists_apart() {
     ring.periods(30, |_, _, _| true);
     agree(&ring);
     assert_eq!(lives_begun(&ring), 0);
-    // Told to its face, a member moves a quarter of the circle at most: everybody can follow.
+    // When the lie goes to the member itself, it moves a quarter of the circle at most: all can
+    // follow.
     lie(&mut ring, 5, [record(5, far, 0, alive())]);
     assert_eq!(
         ring.nodes[5].machine().me().incarnation,
@@ -203,7 +204,7 @@ fn a_revision_far_ahead_does_not_keep_lists_apart() {
         lie(&mut ring, 5, [record(5, 7, far, claim.clone())]);
         ring.periods(60, |_, _, _| true);
         agree(&ring);
-        assert_eq!(lives_begun(&ring), 1, "of the one that it was told");
+        assert_eq!(lives_begun(&ring), 1, "of the member that got the lie");
     }
 }
 
@@ -227,7 +228,7 @@ fn few_of_those_that_are_invented_are_believed() {
     agree(&ring);
 }
 
-/// What was refused may be true: then other lists have it.
+/// A refused claim may be true: then other lists have it.
 #[test]
 fn who_refused_something_compares_lists_at_the_next_probe() {
     let mut ring = mesh(4, &settings());
@@ -257,7 +258,7 @@ fn who_refused_something_compares_lists_at_the_next_probe() {
 
 #[test]
 fn wrong_addresses_are_put_right_by_their_owners() {
-    // In the revision of the owner's last word, and in the next.
+    // In the revision of the owner's last record, and in the next.
     for revision in [1, 2] {
         let mut ring = mesh(NODES, &settings());
         for node in 0..NODES {
@@ -266,7 +267,7 @@ fn wrong_addresses_are_put_right_by_their_owners() {
                 .unwrap();
         }
         ring.periods(40, |_, _, _| true);
-        // Of two words in one revision the larger one wins.
+        // Of two claims in one revision the larger one wins.
         lie(
             &mut ring,
             0,
@@ -397,7 +398,7 @@ fn halves_that_lost_each_other_become_one_list() {
     agree(&ring);
 }
 
-/// Those that join later learn of the others from the first one's list, the first ones by hearsay.
+/// Nodes that join later learn of the others from the first node's list, the first ones by hearsay.
 #[test]
 fn many_that_join_at_once_are_soon_on_all_lists() {
     let mut ring = Ring::new(150, &settings());

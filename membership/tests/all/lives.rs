@@ -1,4 +1,4 @@
-//! Suspicion and refutation, coming and going: by hand, one behaviour a test.
+//! Suspicion and refutation, joining and leaving: by hand, one behaviour a test.
 
 #![allow(
     clippy::unwrap_used,
@@ -46,7 +46,7 @@ fn a_suspicion_learned_from_others_ends_as_a_failure() {
     )
     .unwrap();
     assert_eq!(ring.status(0, 2), Some(Status::Suspect));
-    // Nobody says another word.
+    // No more messages arrive.
     let until = ring.now + ring.nodes[0].machine().config().period * 40;
     ring.run_until(until, |node| node == 0, |_, _, _| false);
     assert_eq!(ring.status(0, 2), Some(Status::Failed));
@@ -66,7 +66,7 @@ fn a_refuted_suspicion_never_acts() {
         },
     )
     .unwrap();
-    // It hears of it, and says that it lives.
+    // It learns of it, and announces that it lives.
     ring.settle(|_, _, _| true);
     ring.periods(4, |_, _, _| true);
     assert_eq!(
@@ -216,7 +216,7 @@ fn who_left_does_not_come_back_but_in_a_new_life() {
     }
 }
 
-/// Restarts node 1 under `incarnation`; says who it is then.
+/// Restarts node 1 under `incarnation`; returns its identity then.
 fn comes_back_as(incarnation: u32) -> Member {
     let mut ring = Ring::joined(3, &plain());
     let me = Member::new(1, incarnation);
@@ -413,7 +413,8 @@ fn halves_find_together_when_one_has_forgotten_the_other() {
     assert!(ring.nodes.iter().all(|node| node.machine().live() == 4));
 }
 
-/// A former life under its number may have said so, or an operator. The others take it for over.
+/// A former life under its number may have announced it, or an operator. The others take it for
+/// over.
 #[test]
 fn who_lives_and_hears_that_it_left_goes_on_in_a_later_life() {
     let mut ring = Ring::joined(3, &plain());

@@ -1,4 +1,4 @@
-//! Metadata: it goes with the revision in which its member said it, and all lists end with the
+//! Metadata: it belongs to the revision in which its member stated it, and all lists end with the
 //! same.
 
 #![allow(
@@ -25,7 +25,7 @@ fn word(word: &str) -> Metadata {
     Metadata(word.as_bytes().into())
 }
 
-/// What node 1 tells node 0 of a member.
+/// Sends node 1's claim about a member to node 0.
 fn tell(ring: &mut Ring, body: Body, member: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(body);
     message.records.push(Record {
@@ -48,12 +48,12 @@ fn page() -> Body {
     }
 }
 
-/// Anything but a page.
+/// A message that is no page.
 fn news() -> Body {
     Body::Unlucky
 }
 
-/// How node 0 lists a node: as what, at which revision, with what metadata.
+/// Node 0's entry of a node: status, revision and metadata.
 fn listed(ring: &Ring, id: u64) -> (Status, u32, String) {
     let view = ring.nodes[0].machine().member(NodeId(id)).unwrap();
     let metadata = String::from_utf8(view.metadata.into()).unwrap();
@@ -78,7 +78,7 @@ fn ring_of_three(config: &Config) -> Ring {
     ring
 }
 
-/// A relay says that the member answered it. Nobody else says anything.
+/// A relay reports that the member answered it. No other node sends anything.
 fn reached_by_relay(ring: &mut Ring, target: Member) {
     let from = Member::new(1, 7);
     let message = Message::bare(Body::RelayedAck { target });
@@ -112,8 +112,8 @@ fn who_failed_on_another_list_and_answers_a_relay_has_the_metadata_of_its_revisi
     assert!(ring.events.contains(&(0, Event::Metadata(member))));
 }
 
-/// The other list knows of the revision alone. A node that took it over would tell the old metadata
-/// in its name.
+/// The other list knows of the revision alone. A node that adopted it would send the old metadata
+/// in the member's name.
 #[test]
 fn a_revision_that_came_without_metadata_is_told_to_nobody_as_alive() {
     let mut ring = ring_of_three(&plain());
@@ -122,7 +122,7 @@ fn a_revision_that_came_without_metadata_is_told_to_nobody_as_alive() {
     tell(&mut ring, page(), member, 1, failed);
     reached_by_relay(&mut ring, member);
     assert_eq!(listed(&ring, 2), (Status::Alive, 0, "old".into()));
-    // And in time everything is as the member says.
+    // In the end all lists have the member's own metadata.
     ring.command(2, Command::SetMetadata(word("new"))).unwrap();
     ring.periods(10, |_, _, _| true);
     assert_eq!(listed(&ring, 2), (Status::Alive, 1, "new".into()));
@@ -145,8 +145,8 @@ fn a_page_about_a_suspect_or_failed_member_brings_its_metadata() {
     }
 }
 
-/// What is kept of an older revision gives way to the word of the newer one, whichever is larger,
-/// and is not told in the newer one's name. The host keeps it meanwhile, to reach the suspect.
+/// Metadata of an older revision gives way to the metadata of the newer one, whichever is larger,
+/// and is not sent in the newer one's name. The host keeps it meanwhile, to reach the suspect.
 #[test]
 fn a_suspicion_that_came_without_metadata_does_not_make_the_old_one_new() {
     let mut ring = ring_of_three(&plain());
@@ -167,8 +167,8 @@ fn a_suspicion_that_came_without_metadata_does_not_make_the_old_one_new() {
     assert_eq!(listed(&ring, 2), (Status::Suspect, 1, "a".into()));
 }
 
-/// Node 1 comes back under the number of its former life, with `metadata`, and asks nobody to let
-/// it in. Says under which number it ends, and how often it put right what was said about it.
+/// Node 1 comes back under the number of its former life, with `metadata`, and asks no node to let
+/// it in. Returns the number under which it ends, and the number of its refutations.
 fn comes_back_without_seeds(metadata: &str, config: &Config) -> (Member, u64) {
     let mut ring = ring_of_three(config);
     let me = Member::new(1, 7);
@@ -193,7 +193,7 @@ fn metadata_of_a_life_under_a_used_number_ends_as_the_node_says() {
     for sync_after in [0, 1, 4] {
         let config = plain().with_sync_after(sync_after);
         let me = Member::new(1, 7);
-        // Its own word is the larger: all take it. It is the smaller: the node is told of the
+        // If its own metadata is larger, all take it. If it is smaller, the node learns of the
         // other one, and raises its revision.
         assert_eq!(comes_back_without_seeds("young", &config).0, me);
         let (again, refutations) = comes_back_without_seeds("new", &config);
@@ -201,7 +201,7 @@ fn metadata_of_a_life_under_a_used_number_ends_as_the_node_says() {
     }
 }
 
-/// A node that takes another word passes it on, so the member hears of it.
+/// A node that takes other metadata passes it on, so the member learns of it.
 #[test]
 fn a_word_that_a_member_never_said_reaches_it_and_is_put_right() {
     let mut ring = ring_of_three(&plain());
@@ -235,7 +235,7 @@ fn lists_that_differ_in_metadata_alone_have_different_digests() {
     assert_ne!(digest_with(""), digest_with("\0"));
 }
 
-/// The node that answered the first request holds what was said in it.
+/// The node that answered the first request has the metadata of that request.
 #[test]
 fn metadata_that_changes_while_a_node_asks_to_be_let_in_is_a_new_word() {
     let mut ring = ring_of_three(&plain());
@@ -248,7 +248,7 @@ fn metadata_that_changes_while_a_node_asks_to_be_let_in_is_a_new_word() {
     ring.command(3, Command::Join { seeds }).unwrap();
     ring.command(3, Command::SetMetadata(word("changed")))
         .unwrap();
-    // It does not wait until it is told what the others hold.
+    // It does not wait until it learns which metadata the others have.
     assert_eq!(ring.nodes[3].machine().member(me.id).unwrap().revision, 1);
     ring.settle(|_, _, _| true);
     assert_eq!(listed(&ring, 3), (Status::Alive, 0, "first".into()));
@@ -263,13 +263,13 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Where two lives had one number, two words stand in one revision. Whatever is heard first
-    /// and how often, and whatever suspicions came without metadata in between, lists agree.
+    /// Where two lives had one number, one revision has two metadata. For any order and repetition
+    /// of claims, and any suspicions without metadata in between, lists agree.
     #[test]
     fn the_metadata_of_a_revision_does_not_depend_on_what_was_heard_first(
         (first, second) in proptest::collection::vec((0_u32..3, 0_usize..5), 1..10)
             .prop_map(|mut heard| {
-                // The latest revision is told with metadata by somebody.
+                // Some record of the latest revision has metadata.
                 let latest = heard.iter().map(|&(revision, _)| revision).max().unwrap_or(0);
                 heard.push((latest, 0));
                 heard

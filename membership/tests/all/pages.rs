@@ -1,4 +1,4 @@
-//! Lists in pages: what is lost is asked for again, and no part always goes first.
+//! Lists in pages: lost parts are asked for again, and no part always comes first.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use selvedge_core::wire::frame_len;
 use selvedge_core::{Input, Member, NodeId};
 use selvedge_membership::{Body, Claim, Command, Config, Digest, Key, Message, Metadata, Record};
 
-/// Node 0 is told of members that nobody else knows.
+/// Sends node 0 members that no other node knows.
 fn tell_of(ring: &mut Ring, members: u64) {
     for id in 100..100 + members {
         let mut message = Message::bare(Body::Unlucky);
@@ -32,7 +32,7 @@ fn tell_of(ring: &mut Ring, members: u64) {
     ring.wire.clear();
 }
 
-/// From where on a joiner asks for the rest of the list, if this is such a request.
+/// The key from which a joiner asks for the rest of the list, if this is such a request.
 fn rest(message: &Message) -> Option<Key> {
     match message.body {
         Body::Pull { first, last } if last == Key(u64::MAX) => Some(first),
@@ -75,7 +75,7 @@ fn a_page_that_does_not_come_is_asked_for_again() {
     assert!(repeated >= 2, "{repeated} requests");
 }
 
-/// Four parts of 32 are sent at once. A node that always began with the same ones would never come
+/// Four parts of 32 are sent at once. A node that always began with the same ones would never get
 /// to the others where these keep differing.
 #[test]
 fn every_part_of_a_list_that_differs_has_its_turn() {
@@ -110,7 +110,7 @@ fn every_part_of_a_list_that_differs_has_its_turn() {
     assert_eq!(sent.len(), 32);
 }
 
-/// Which rest of a range node 0 asks for when a page says that it goes on at `next`.
+/// The rest of a range that node 0 asks for when a page continues at `next`.
 fn goes_on(ring: &mut Ring, range: (u64, u64), next: u64) -> Option<(u64, u64)> {
     ring.wire.clear();
     let from = Member::new(1, 7);
@@ -129,7 +129,7 @@ fn goes_on(ring: &mut Ring, range: (u64, u64), next: u64) -> Option<(u64, u64)> 
         })
 }
 
-/// Else two nodes could be kept asking each other.
+/// Otherwise two nodes could be kept asking each other.
 #[test]
 fn a_page_goes_on_within_its_range_and_never_back() {
     let mut ring = Ring::joined(2, &plain());
@@ -145,7 +145,7 @@ fn a_page_goes_on_within_its_range_and_never_back() {
     }
 }
 
-/// The same while a joiner fetches its list, which then is at its end.
+/// The same while a joiner fetches its list, which then ends.
 #[test]
 fn a_fetched_page_that_does_not_go_on_is_the_last() {
     for (next, rest) in [(9, None), (10, None), (11, Some((11, u64::MAX)))] {
@@ -165,7 +165,7 @@ fn a_fetched_page_that_does_not_go_on_is_the_last() {
     }
 }
 
-/// But for what its fixed part may still grow by: the lengths of two lists, and where it goes on.
+/// Except for the possible growth of its fixed part: the lengths of two lists, and the next key.
 #[test]
 fn a_page_is_filled_to_the_last_byte() {
     let longest = (0..16).map(|len| {

@@ -1,4 +1,4 @@
-//! What a probe waits for, who answers for whom, and how long a doubt lasts.
+//! The wait of a probe, answers through relays, and the length of a doubt.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ fn suspect() -> Claim {
     Claim::Suspect(Metadata::default())
 }
 
-/// How many periods go by between two ends of periods in which nobody answers.
+/// The number of periods between two ends of periods in which no member answers.
 fn next_period(lone: &mut Lone) -> u64 {
     let start = lone.driver.deadline().unwrap();
     lone.silence(start);
@@ -40,7 +40,7 @@ fn next_period(lone: &mut Lone) -> u64 {
     lone.driver.deadline().unwrap().since(start).0 / config.period.0
 }
 
-/// Its network may be what is slow.
+/// The cause may be its own network.
 #[test]
 fn whoever_gets_no_answers_or_is_suspected_waits_longer_up_to_the_limit() {
     let config = quiet()
@@ -70,7 +70,7 @@ fn whoever_gets_no_answers_or_is_suspected_waits_longer_up_to_the_limit() {
     assert_eq!(lone.driver.machine().counters().refutations, 4);
 }
 
-/// When relays are asked: never in a mesh without any, and later where answers are slow.
+/// Relays are never asked in a mesh without any, and later where answers are slow.
 #[test]
 fn relays_are_asked_when_the_answer_is_overdue() {
     let config = |relays| {
@@ -95,7 +95,7 @@ fn relays_are_asked_when_the_answer_is_overdue() {
     assert_eq!(wait(3, 2), Span::millis(900));
 }
 
-/// Two nodes do not hear each other, and a third hears both.
+/// Two nodes do not receive each other's messages, and a third receives both.
 #[test]
 fn who_answers_through_a_relay_is_not_suspected() {
     let mut ring = Ring::joined(3, &plain());
@@ -115,7 +115,7 @@ fn who_answers_through_a_relay_is_not_suspected() {
     assert!(ring.nodes[0].machine().counters().failed_probes > 0);
 }
 
-/// A relay asks for another, and says whose question it was; an answer to ourselves goes nowhere.
+/// A relay asks for another node, and names it; an answer to this node itself is not passed on.
 #[test]
 fn an_answer_is_passed_on_to_the_one_that_asked() {
     let mut lone = Lone::new(quiet(), &[1, 1]);
@@ -149,7 +149,8 @@ fn an_answer_is_passed_on_to_the_one_that_asked() {
     );
 }
 
-/// What is told late is told for the rest of the time: from the doubt to the end it is as long.
+/// A suspicion that is published late lasts for the rest of the time: from the doubt to the end it
+/// is as long.
 #[test]
 fn a_doubt_and_its_suspicion_last_as_long_as_a_suspicion_alone() {
     for (publish_after, periods) in [(1, 1), (1, 3), (2, 1), (2, 2), (2, 4)] {
@@ -185,7 +186,7 @@ fn a_doubt_and_its_suspicion_last_as_long_as_a_suspicion_alone() {
     }
 }
 
-/// Whoever is over needs no relays, and its silence is no fault of our network.
+/// A member whose life is over needs no relays, and its silence is no fault of our network.
 #[test]
 fn the_probe_of_a_member_that_is_over_ends_with_it() {
     for claim in [
@@ -198,7 +199,7 @@ fn the_probe_of_a_member_that_is_over_ends_with_it() {
         lone.silence(start);
         let target = pings(&lone.effects)[0];
         let other = Member::new(5 - target.id.0, 0);
-        // The end of the other one changes nothing.
+        // The end of the other member changes nothing.
         let mut same = Lone::new(quiet(), &[1, 1]);
         same.silence(start);
         same.hear(other, says(other, 0, claim.clone()));
@@ -219,7 +220,7 @@ fn the_probe_of_a_member_that_is_over_ends_with_it() {
     }
 }
 
-/// A host that knows that a node is gone for good spares the others the wait.
+/// A host that knows that a node has failed for good saves the other nodes the wait.
 #[test]
 fn an_operator_ends_a_life_that_is_not_over_yet() {
     let mut ring = Ring::joined(3, &plain());
@@ -234,7 +235,8 @@ fn an_operator_ends_a_life_that_is_not_over_yet() {
     assert_eq!(ring.deltas(1), [Delta::Left(gone)]);
 }
 
-/// Whoever still says so may have missed our word, and nobody may be passing it on any more.
+/// A node that still sends it may have missed our refutation, and perhaps no node passes it on any
+/// more.
 #[test]
 fn an_old_suspicion_is_answered_by_the_word_that_refuted_it() {
     let mut lone = Lone::new(quiet(), &[1]);
@@ -272,7 +274,7 @@ fn reconnects(lone: &Lone) -> u64 {
     lone.driver.machine().counters().reconnects
 }
 
-/// The dead are asked now and then. Whoever knows nobody asks in every period.
+/// The dead are probed periodically. A node that knows no other node probes one in every period.
 #[test]
 fn the_dead_are_probed_every_so_many_periods_and_by_a_lone_node_in_each() {
     let config = quiet()
@@ -282,7 +284,7 @@ fn the_dead_are_probed_every_so_many_periods_and_by_a_lone_node_in_each() {
     let mut lone = Lone::new(config, &[1, 1]);
     let (living, dead) = (Member::new(2, 0), Member::new(3, 0));
     lone.hear(living, says(dead, 0, failed()));
-    // Those before the member was dead found nobody to probe.
+    // Earlier reconnects, before the member was dead, found no node to probe.
     lone.effects.clear();
     for _ in 0..50 {
         lone.period(None);
@@ -299,7 +301,7 @@ fn the_dead_are_probed_every_so_many_periods_and_by_a_lone_node_in_each() {
     assert_eq!(reconnects(&lone) - before, 50);
 }
 
-/// While a node asks to be let in, only what is said about its own number makes it take another.
+/// While a node asks to be let in, only claims about its own number make it take another.
 #[test]
 fn a_joining_node_takes_another_number_for_its_own_sake_alone() {
     let mut ring = Ring::new(1, &plain());

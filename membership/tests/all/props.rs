@@ -1,5 +1,5 @@
-//! Random operations on a small mesh: what holds at one node holds whatever the others send, and
-//! where a rule is broken it is noticed.
+//! Random operations on a small mesh: local promises hold for any messages of the others, and a
+//! broken rule is noticed.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ fn long(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Longer ones, from seeds; and they do something.
+/// Longer runs, from seeds, with a check that they are not empty.
 #[test]
 fn long_histories_keep_every_local_promise_and_every_budget() {
     let mut all = Summary::default();
@@ -54,8 +54,8 @@ fn long_histories_keep_every_local_promise_and_every_budget() {
     assert!(all.longest_frame > 127, "{all:?}");
 }
 
-/// So that the tests above mean something. The rules that are left out break what is promised of a
-/// mesh as a whole, or how long something takes: the model check has them, and `errata.rs`.
+/// Shows that the tests above can fail. The rules that are left out break promises of a mesh as a
+/// whole, or time bounds: the model check has them, and `errata.rs`.
 #[test]
 fn a_broken_rule_is_noticed() {
     for rule in [Published::NoTimerForNews, Published::RefutedTimerActs] {

@@ -1,4 +1,4 @@
-//! A probe that would tell nobody anything is left out, and no other.
+//! A probe that would carry no information is left out, and no other.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ fn ping() -> Message {
     })
 }
 
-/// A node whose news have all been passed on.
+/// A node whose news has all been passed on.
 fn calm(config: Config, members: u64) -> Lone {
     let mut lone = Lone::new(config, &vec![1; members as usize]);
     for _ in 0..100 {
@@ -51,7 +51,7 @@ fn shown_digest(lone: &Lone) -> Digest {
     shown.unwrap()
 }
 
-/// Member 2 is heard from in every period, the others never: only they are probed.
+/// Messages of member 2 arrive in every period, of the others never: only they are probed.
 #[test]
 fn who_was_just_heard_from_is_not_probed() {
     let mut lone = calm(suppressing(), 4);
@@ -68,7 +68,7 @@ fn who_was_just_heard_from_is_not_probed() {
     assert_eq!(lone.driver.machine().counters().probes_suppressed, 25);
 }
 
-/// The same, but in every second period: what was heard two periods ago does not count.
+/// The same, but in every second period: a message of two periods ago does not count.
 #[test]
 fn what_was_heard_earlier_does_not_count() {
     let mut lone = calm(suppressing(), 1);
@@ -81,8 +81,8 @@ fn what_was_heard_earlier_does_not_count() {
 }
 
 proptest! {
-    /// The promise of the bounded mix, with needless probes left out: whoever was not probed was
-    /// heard from.
+    /// The promise of the bounded mix, with needless probes left out: a member that was not probed
+    /// had sent a message.
     #[test]
     fn every_member_is_probed_or_heard_from_within_n_times_every_periods(
         members in 1_u64..9, every in 1_u16..5,
@@ -92,7 +92,7 @@ proptest! {
         let mut lone = calm(suppressing()
 .with_selection(selection), members);
         let bound = members as usize * usize::from(every);
-        // One period more: what was heard in the one before counts.
+        // One period more: a message in the one before counts.
         let mut known = vec![0; members as usize];
         let mut pingers = pingers.into_iter().cycle();
         for period in 1..=3 * bound {
@@ -135,7 +135,8 @@ fn news_travel_and_doubts_are_settled_all_the_same() {
         revision: 0,
         claim: Claim::Suspect(Metadata::default()),
     });
-    // It says so of itself, which settles nothing; its own word at a higher revision would.
+    // It reports that suspicion of itself, which settles nothing; its own record at a higher
+    // revision would.
     lone.hear(pinger, message);
     for _ in 0..30 {
         lone.effects.clear();
@@ -148,7 +149,7 @@ fn news_travel_and_doubts_are_settled_all_the_same() {
 }
 
 /// Two nodes that are far from all others are mostly probed by each other. They may both have
-/// missed something, agree, and yet hear from a third one that they differ.
+/// missed news, agree, and yet learn from a third node that they differ.
 #[test]
 fn agreement_with_a_neighbour_does_not_hide_a_difference() {
     let config = quiet().with_sync_after(4);
@@ -170,13 +171,17 @@ fn agreement_with_a_neighbour_does_not_hide_a_difference() {
     assert_eq!(comparisons(&lone), 0);
     agreeing(&mut lone);
     lone.hear(Member::new(2, 0), ping());
-    assert_eq!(comparisons(&lone), 1, "one probe says so after a long rest");
-    // Then it takes a rest, or a row, again.
+    assert_eq!(
+        comparisons(&lone),
+        1,
+        "one probe is enough after a long rest"
+    );
+    // The next comparison takes a rest, or a row, again.
     agreeing(&mut lone);
     lone.hear(Member::new(2, 0), ping());
     assert_eq!(comparisons(&lone), 1);
     for _ in 0..3 {
         lone.hear(Member::new(2, 0), ping());
     }
-    assert_eq!(comparisons(&lone), 2, "four in a row say so");
+    assert_eq!(comparisons(&lone), 2, "four in a row are enough");
 }

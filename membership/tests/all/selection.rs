@@ -1,4 +1,4 @@
-//! Whom a node probes.
+//! The choice of probe targets.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use selvedge_membership::{
     Age, Body, Claim, Command, Message, Metadata, PassiveFeedback, Record, Selection,
 };
 
-/// How often each of the members 2, 3 and so on is the target, in so many periods.
+/// The number of probes of each of the members 2, 3 and so on, in `periods` periods.
 fn targets(lone: &mut Lone, members: usize, periods: usize) -> Vec<usize> {
     lone.effects.clear();
     for _ in 0..periods {
@@ -106,7 +106,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// The promise of the bounded mix, whatever the weights and with passive feedback on.
+    /// The promise of the bounded mix, for any weights and with passive feedback on.
     #[test]
     fn every_member_is_probed_within_n_times_every_periods(
         distances in proptest::collection::vec(1_u32..100_000, 1..14),

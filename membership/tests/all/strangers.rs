@@ -1,4 +1,4 @@
-//! Senders that are not on the list, or in a former life only: what they are told, and what not.
+//! Senders that are not on the list, or in a former life only, and the answers to them.
 
 #![allow(
     clippy::unwrap_used,
@@ -33,7 +33,7 @@ fn alive(member: Member) -> Record {
     }
 }
 
-/// What node 0 sends after it heard this.
+/// The messages that node 0 sends after this one.
 fn answers(ring: &mut Ring, from: Member, body: Body, about: &[Member]) -> Vec<(NodeId, Body)> {
     let mut message = Message::bare(body);
     message.records.extend(about.iter().map(|&it| alive(it)));
@@ -47,7 +47,7 @@ fn counters(ring: &Ring) -> Counters {
     *ring.nodes[0].machine().counters()
 }
 
-/// The key of node 0 or 1, by which the other asks it who it is.
+/// The key of node 0 or 1, by which the other asks for its record.
 fn key_of(id: u64) -> Key {
     let mut ring = Ring::new(2, &plain());
     let other = 1 - id as usize;
@@ -63,7 +63,7 @@ fn key_of(id: u64) -> Key {
     key.unwrap()
 }
 
-/// Its frames may be late, and what they tell is of another time.
+/// Its frames may be late, and their content out of date.
 #[test]
 fn what_a_former_life_tells_is_not_believed_and_its_questions_name_the_heir() {
     let mut ring = Ring::joined(3, &plain());
@@ -79,7 +79,7 @@ fn what_a_former_life_tells_is_not_believed_and_its_questions_name_the_heir() {
     assert!(machine.member(NodeId(30)).is_none() && machine.member(NodeId(31)).is_none());
 }
 
-/// Good-byes come more than once; nothing else does from whoever has left.
+/// A good-bye is repeated; no other message comes from a member that has left.
 #[test]
 fn of_who_has_left_only_the_good_bye_is_heard() {
     let mut ring = Ring::joined(3, &plain());
@@ -95,8 +95,8 @@ fn of_who_has_left_only_the_good_bye_is_heard() {
     assert!(ring.nodes[0].machine().member(NodeId(31)).is_none());
 }
 
-/// Who is not known is asked who it is: for a question, so that two strangers do not ask on for
-/// ever. Whoever introduces itself is none.
+/// A stranger is asked for its record in answer to a question only, so that two strangers do not
+/// ask each other for ever. A node that sends its own record is no stranger.
 #[test]
 fn strangers_that_ask_are_asked_who_they_are() {
     let mut ring = Ring::joined(2, &plain());
@@ -108,7 +108,7 @@ fn strangers_that_ask_are_asked_who_they_are() {
     assert!(asks(&answers(&mut ring, stranger, ping(), &[])));
     assert_eq!(answers(&mut ring, stranger, ack(), &[]), []);
     assert_eq!(counters(&ring).unknown_senders, 2);
-    // A later life of someone that is known.
+    // A later life of a known node.
     let later = Member::new(1, 8);
     assert!(asks(&answers(&mut ring, later, ping(), &[])));
     assert_eq!(counters(&ring).unknown_senders, 3);
@@ -118,7 +118,7 @@ fn strangers_that_ask_are_asked_who_they_are() {
     assert_eq!(counters(&ring).unknown_senders, 3);
 }
 
-/// They may ask who we are, and for nothing else of the list.
+/// It may ask for our record, and for nothing else of the list.
 #[test]
 fn a_stranger_is_told_of_us_alone() {
     let (own, other) = (key_of(0), key_of(1));
@@ -141,8 +141,8 @@ fn a_stranger_is_told_of_us_alone() {
     assert!(pages(Key(0), own).is_empty());
 }
 
-/// A node that began a mesh for want of an answer fetches the list of whoever welcomes it later,
-/// if it is the one that is welcomed.
+/// A node that began a mesh for want of an answer fetches the list of the first member that
+/// welcomes it later, if the welcome names it.
 #[test]
 fn a_welcome_that_comes_late_is_for_the_one_it_names() {
     let mut ring = Ring::new(1, &plain());
@@ -164,6 +164,6 @@ fn a_welcome_that_comes_late_is_for_the_one_it_names() {
         answers(&mut ring, seed, welcome(me), &[]),
         [(seed.id, Body::Pull { first, last })]
     );
-    // Another while we fetch, or after it, opens nothing.
+    // Another welcome while we fetch, or after it, has no effect.
     assert_eq!(answers(&mut ring, seed, welcome(me), &[]), []);
 }

@@ -1,4 +1,4 @@
-//! What becomes of the dead: which of them give way to others, and when they are forgotten.
+//! The dead: the order in which they give way, and the time at which they are forgotten.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ fn left(id: u64) -> Record {
     record(id, Claim::Left(Age::default()))
 }
 
-/// Node 1 tells node 0, as news.
+/// Sends records from node 1 to node 0, as news.
 fn tell(ring: &mut Ring, records: impl IntoIterator<Item = Record>) {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.extend(records);
@@ -88,7 +88,7 @@ fn a_newcomer_is_let_in_where_the_dead_fill_the_list() {
     }
 }
 
-/// The sender of a message may itself be the tombstone that gives way to a member it tells of.
+/// The sender of a message may itself be the tombstone that gives way to a member in it.
 #[test]
 fn a_dead_sender_that_gives_way_is_answered_as_itself() {
     let config = plain().with_member_limit(5).with_tombstone_limit(4);
@@ -120,8 +120,8 @@ fn a_dead_sender_that_gives_way_is_answered_as_itself() {
     assert_eq!(ring.nodes[0].machine().members().count(), 5);
 }
 
-/// What is told of the dead does not push out the dead that are remembered, except that one that
-/// left pushes out one that failed.
+/// Reported dead do not push out remembered ones, except that a member that left pushes out one
+/// that failed.
 #[test]
 fn the_dead_that_are_told_of_take_the_room_that_there_is() {
     let config = plain().with_tombstone_limit(2).with_tombstone_periods(40);
@@ -141,7 +141,7 @@ fn the_dead_that_are_told_of_take_the_room_that_there_is() {
     assert_eq!(ring.nodes[0].machine().counters().tombstones_displaced, 1);
 }
 
-/// Nothing is forgotten for somebody who may not come back either.
+/// No tombstone is given up for a member that may not come back either.
 #[test]
 fn who_left_gives_way_to_nobody_that_is_dead() {
     let config = plain().with_tombstone_limit(2);
@@ -153,8 +153,8 @@ fn who_left_gives_way_to_nobody_that_is_dead() {
     assert_eq!(ring.nodes[0].machine().counters().list_full, 2);
 }
 
-/// A life is barred by its tombstone alone. One message may make that give way, and tell of an
-/// earlier life of the same node.
+/// Only its tombstone keeps a life from coming back. One message may make that give way, and report
+/// an earlier life of the same node.
 #[test]
 fn a_member_that_gave_way_is_news_in_the_same_message() {
     let config = plain().with_tombstone_limit(2);
@@ -182,7 +182,7 @@ fn a_member_that_gave_way_is_news_in_the_same_message() {
     assert_eq!(counters.tombstones_displaced, 1);
 }
 
-/// Others may have the dead member as live. They may also have a newcomer.
+/// Other nodes may list the dead member as live. They may also list a newcomer.
 #[test]
 fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
     let config = plain().with_tombstone_limit(2).with_tombstone_periods(40);
@@ -213,14 +213,14 @@ fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
     };
     assert!(ring.wire.iter().any(is_asked));
     ring.step(0, ping(neighbour)).unwrap();
-    assert!(!names(&ring, 20), "nobody else hears of it");
+    assert!(!names(&ring, 20), "no other node learns of it");
     ring.step(0, ping(Member::new(23, 0))).unwrap();
     ring.wire.clear();
     ring.step(0, ping(neighbour)).unwrap();
     assert!(names(&ring, 23), "it has answered");
     ring.periods(2, |_, to, _| to.0 < 2);
     assert_eq!(ring.status(0, 20), Some(Status::Failed), "it was silent");
-    assert_eq!(ring.status(1, 20), None, "and nobody was told");
+    assert_eq!(ring.status(1, 20), None, "and no node was notified");
     // Node 23 fails meanwhile, for which one more gives way; then a tombstone's time passes.
     ring.periods(70, |_, to, _| to.0 < 2);
     ring.wire.clear();
@@ -230,7 +230,7 @@ fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
     assert!(names(&ring, 24));
 }
 
-/// Where the dead are remembered for ever, how long they are dead is nothing.
+/// Where the dead are remembered for ever, their age does not matter.
 #[test]
 fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
     let config = plain()
@@ -260,7 +260,7 @@ fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
     assert_eq!(ages, [0, 0]);
 }
 
-/// However long ago it was: news of its life may still be on their way.
+/// For any age of the claim: news of its life may still be on the way.
 #[test]
 fn who_was_taken_for_live_is_remembered_for_half_the_time() {
     let config = plain().with_tombstone_periods(40);
@@ -276,7 +276,7 @@ fn who_was_taken_for_live_is_remembered_for_half_the_time() {
 }
 
 /// Half of a mesh of 256 with small radios is cut off from the other, which is more than there are
-/// tombstones for; somebody had left before, and a list from then is heard of.
+/// tombstones for; a member had left before, and a list from then arrives.
 #[test]
 fn a_partition_does_not_bring_back_who_left() {
     let config = Config::radio()
@@ -306,7 +306,7 @@ fn a_partition_does_not_bring_back_who_left() {
     }
 }
 
-/// Restarts pass a list on from one to the next: what is on it must not grow young on the way.
+/// Restarts pass a list on from one to the next: its entries must not get younger on the way.
 #[test]
 fn the_dead_are_forgotten_under_churn() {
     const PERIODS: u64 = 100;

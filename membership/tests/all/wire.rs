@@ -1,4 +1,4 @@
-//! The frame format: lengths, round trips, what is no frame, and vectors that hold it still.
+//! The frame format: lengths, round trips, invalid frames, and golden vectors.
 
 #![allow(
     clippy::unwrap_used,

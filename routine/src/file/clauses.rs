@@ -20,7 +20,7 @@ const COMPARISONS: [(&str, Comparison); 4] = [
     ("less", Comparison::Less),
     ("greater", Comparison::Greater),
 ];
-/// How deep a clause may be nested.
+/// The depth to which a clause may be nested.
 const DEEPEST: usize = 24;
 const ONE_OF: &str = "equal, not_equal, less, greater, all, any and not";
 const DEVICES: &str = "DevID, any_of, all_of and none_of";
@@ -49,7 +49,7 @@ impl Known {
         Ok(clause)
     }
 
-    /// As deep on the stack as the clause is nested, which the readers limit.
+    /// Reads a part, as deep on the stack as the clause is nested, which the readers limit.
     fn part(&mut self, node: &Node, place: &Place<'_>) -> Result<Clause<State>, FileError> {
         let given = Fields::of(node, place, WANTED, &KEYS)?;
         let compares = given.count(&["equal", "not_equal", "less", "greater"]);
@@ -142,7 +142,8 @@ impl Known {
     }
 }
 
-/// What is written has lists and objects around a clause, and must be read again.
+/// Checks the depth of a clause for writing: written text has lists and objects around a clause,
+/// and must be read again.
 pub(super) fn check_depth(
     clause: &Clause<State>,
     mark: Mark,

@@ -1,8 +1,9 @@
-//! Lists of commands, written out: a hub does one command after the other, each with what it asks.
+//! Lists of commands, in expanded form: a hub does one command after the other, each with its
+//! condition.
 //!
 //! A block (`if`, `choose`) becomes a condition of each of its commands. They all get the same
-//! answer, because a hub lets nobody else change what a routine asks about before the routine is
-//! done with it; only the routine itself could, and that is refused
+//! answer, because a hub lets no other routine change the devices in a condition before the routine
+//! is done with it; only the routine itself could, and that is refused
 //! ([`Fault::AsksWhatItSets`](super::Fault)).
 
 use alloc::boxed::Box;
@@ -47,7 +48,7 @@ pub(super) struct Read {
 }
 
 impl Known {
-    /// As deep on the stack as blocks are nested, which the readers limit.
+    /// Reads commands, as deep on the stack as blocks are nested, which the readers limit.
     pub(super) fn commands(&mut self, node: &Node, place: &Place<'_>) -> Result<Read, FileError> {
         let nodes = fields::some(node, place, "a list of commands")?;
         let mut all = Read {
@@ -157,7 +158,7 @@ impl Known {
         node.map(|it| self.clause(it, &place.key("if"))).transpose()
     }
 
-    /// What commands to devices and scenes have in common.
+    /// The fields that commands to devices and scenes have in common.
     #[allow(clippy::unused_self, reason = "it reads one of the forms of a command")]
     fn plain(&self, given: &Fields<'_>, place: &Place<'_>) -> Result<Step<State>, FileError> {
         let mut step = Step::new(selvedge_core::NodeId(0), State::from(0));
@@ -191,7 +192,7 @@ impl Known {
         Ok(Read { steps, is_sure })
     }
 
-    /// The command before it keeps its device for longer.
+    /// Adds a delay: the command before it holds its device for longer.
     fn delay(
         &mut self,
         node: &Node,
@@ -264,7 +265,7 @@ impl Known {
         Ok(steps)
     }
 
-    /// The commands of the first branch whose clause holds, else the others.
+    /// The commands of the first branch with a clause that holds, else the others.
     pub(super) fn one_of(
         &mut self,
         branches: Vec<(Clause<State>, Vec<Step<State>>)>,
@@ -317,7 +318,7 @@ impl Known {
         self.times(given.need("repeat", place)?, &place.key("repeat"), &read)
     }
 
-    /// The commands again and again.
+    /// The commands, repeated.
     pub(super) fn times(
         &mut self,
         node: &Node,

@@ -1,4 +1,4 @@
-//! What a document means, or why it means nothing.
+//! Conversion of a document to a home, or to an error.
 
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
@@ -23,7 +23,7 @@ const TRIGGERS: &str = "at, every_ms, when and manual";
 const LIMIT: &str = "a whole number from 1 to 65535";
 const TIMES: &str = "a time of day as 06:30, in quotes, or sunrise or sunset";
 
-/// What the tree means. Devices that the catalogue has keep their ids.
+/// The home in a tree. Devices that the catalogue has keep their ids.
 pub(super) fn home(node: &Node, known: &mut Known) -> Result<Home, FileError> {
     let top = Place::Top;
     if has(node, "RoutineName") || has(node, "CommandList") {
@@ -77,7 +77,7 @@ pub(super) fn home(node: &Node, known: &mut Known) -> Result<Home, FileError> {
     Ok(home)
 }
 
-/// What is said of the devices; their names go to the catalogue.
+/// Reads the declarations of devices; their names go to the catalogue.
 fn declare(
     node: &Node,
     list: &Place<'_>,

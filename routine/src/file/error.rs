@@ -1,31 +1,31 @@
-//! Why a file was refused.
+//! Errors of files.
 
 use alloc::format;
 use alloc::string::String;
 
 use thiserror::Error;
 
-/// Why a file was refused: where, what was found, and the mend.
+/// The reason why a file was refused: its place, the fault, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FileError {
     /// It is no text of its format.
     #[error("{}{why}{}", prefix(path), suffix(*line, *column))]
     Form {
-        /// Where, as in `routines[2].CommandList[1].Priority`; empty at the top.
+        /// The place, as in `routines[2].CommandList[1].Priority`; empty at the top.
         path: String,
-        /// What was found and what is expected.
+        /// The unexpected text, and the expected one.
         why: String,
         /// The line, from 1.
         line: usize,
         /// The column, in characters from 1.
         column: usize,
     },
-    /// What it says does not make sense, or has a key or a value that is not known there.
+    /// Its content does not make sense, or has a key or a value that is not known there.
     #[error("{}{fault}{}", prefix(path), suffix(*line, *column))]
     Meaning {
-        /// Where, as in `routines[2].CommandList[1].Priority`; empty at the top.
+        /// The place, as in `routines[2].CommandList[1].Priority`; empty at the top.
         path: String,
-        /// What was found, and the mend.
+        /// The fault, and the remedy.
         fault: Fault,
         /// The line, from 1; 0 where a home is written.
         line: usize,
@@ -55,7 +55,7 @@ pub(super) fn perhaps(near: Option<&str>) -> String {
     near.map_or_else(String::new, |it| format!("did you mean {it:?}? else "))
 }
 
-/// What does not make sense.
+/// A fault in the content of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -64,12 +64,12 @@ pub enum Fault {
     UnknownKey {
         /// The key.
         found: String,
-        /// One that is like it.
+        /// A similar known key.
         near: Option<String>,
-        /// Those that belong there.
+        /// The known keys.
         keys: String,
     },
-    /// A key that is there twice.
+    /// A repeated key.
     #[error("the key {0:?} is there twice: remove one of them")]
     SameKey(String),
     /// A key that is missing.
@@ -78,9 +78,9 @@ pub enum Fault {
     /// A value of another kind.
     #[error("found {found}: give {wanted}")]
     Wrong {
-        /// What was found.
+        /// The value in the file.
         found: String,
-        /// What belongs there.
+        /// The expected value.
         wanted: &'static str,
     },
     /// A number that would be rounded.
@@ -95,9 +95,9 @@ pub enum Fault {
     /// A name or a word that is too long.
     #[error("it has {found} bytes and may have {limit}: shorten it")]
     LongWord {
-        /// How many it has.
+        /// The number of bytes.
         found: usize,
-        /// How many it may have.
+        /// The limit, in bytes.
         limit: usize,
     },
     /// Two routines of one name.
@@ -114,23 +114,23 @@ pub enum Fault {
     UnknownDevice {
         /// The name.
         name: String,
-        /// A name that is like it.
+        /// A similar name.
         near: Option<String>,
     },
-    /// A group that is not there.
+    /// A group that the file does not have.
     #[error("there is no group {name:?} in this file: {}add it to groups, or correct the name", perhaps(near.as_deref()))]
     UnknownGroup {
         /// The name.
         name: String,
-        /// A name that is like it.
+        /// A similar name.
         near: Option<String>,
     },
-    /// A scene that is not there.
+    /// A scene that the file does not have.
     #[error("there is no scene {name:?} in this file: {}add it to scenes, or correct the name", perhaps(near.as_deref()))]
     UnknownScene {
         /// The name.
         name: String,
-        /// A name that is like it.
+        /// A similar name.
         near: Option<String>,
     },
     /// A trigger for no routine.
@@ -138,7 +138,7 @@ pub enum Fault {
     UnknownRoutine {
         /// The name.
         name: String,
-        /// A name that is like it.
+        /// A similar name.
         near: Option<String>,
     },
     /// A list without entries.
@@ -150,25 +150,25 @@ pub enum Fault {
     /// A file that is too large.
     #[error("the file has {found} bytes and may have {limit}: split it")]
     LargeFile {
-        /// How many it has.
+        /// The number of bytes.
         found: usize,
-        /// How many it may have.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// A file that becomes too large when its groups, scenes and repetitions are written out.
+    /// A file that becomes too large when its groups, scenes and repetitions are expanded.
     #[error(
         "written out, the file has more than {limit} commands and parts of conditions: split it"
     )]
     TooLarge {
-        /// How many there may be.
+        /// The limit, in commands and parts.
         limit: usize,
     },
     /// A time that is too long.
     #[error("{found} ms are too long: give at most {limit}")]
     TooLong {
-        /// How many milliseconds were found.
+        /// The value, in milliseconds.
         found: String,
-        /// How many there may be.
+        /// The limit, in milliseconds.
         limit: u64,
     },
     /// Commands that act too late.
@@ -176,9 +176,9 @@ pub enum Fault {
         "the lateness of commands is {found} ms: give at most {limit}, and make queued commands expire"
     )]
     TooLate {
-        /// How many milliseconds were found.
+        /// The value, in milliseconds.
         found: u64,
-        /// How many there may be: [`LONGEST_LATENESS`](crate::LONGEST_LATENESS).
+        /// The limit, in milliseconds: [`LONGEST_LATENESS`](crate::LONGEST_LATENESS).
         limit: u64,
     },
     /// A time that must not be zero.
@@ -189,7 +189,7 @@ pub enum Fault {
         "the undo state {0:?} equals the Action, so it undoes nothing: give another state, or leave it out"
     )]
     UndoIsAction(String),
-    /// A hold that may be cut short where there is none.
+    /// A hold that may be cut short, in a command without a hold.
     #[error(
         "preemptible is true and the command does not hold its device: give a hold_ms above zero, or leave it out"
     )]
@@ -197,15 +197,15 @@ pub enum Fault {
     /// No mode of runs.
     #[error("{found:?} is no mode: {}give parallel, single, restart or queued", perhaps(near.as_deref()))]
     NoMode {
-        /// What was found.
+        /// The value in the file.
         found: String,
-        /// One that is like it.
+        /// A similar mode.
         near: Option<String>,
     },
-    /// An urgency that is none.
+    /// An invalid urgency.
     #[error("the urgency is {0}: give a whole number from 0 to 255")]
     Urgency(String),
-    /// A limit that is none.
+    /// An invalid limit.
     #[error("the limit is {0}: give a whole number from 1 to 65535")]
     Limit(String),
     /// Queued runs without a limit.
@@ -219,12 +219,12 @@ pub enum Fault {
     /// A cool-down of a button.
     #[error("a manual trigger does not cool down: remove cooldown_ms, or give another trigger")]
     StrayCoolDown,
-    /// None of the keys of which one must be there, or several.
+    /// None or several of some keys, of which one must be given.
     #[error("{found} of the keys {keys} are there: give one")]
     OneOf {
-        /// How many were found.
+        /// The number of keys found.
         found: usize,
-        /// Which keys.
+        /// The keys.
         keys: &'static str,
     },
     /// A comparison without a device.
@@ -241,11 +241,11 @@ pub enum Fault {
     /// It can never be true.
     #[error("device {device:?} cannot be {first:?} and {second:?} at once: use any, or remove one")]
     NeverTrue {
-        /// Which device.
+        /// The device.
         device: String,
-        /// One state.
+        /// A state.
         first: String,
-        /// Another.
+        /// Another state.
         second: String,
     },
     /// A condition of too many parts, with those of the blocks in which the command stands.
@@ -253,18 +253,19 @@ pub enum Fault {
         "the condition of a command has {found} parts here and may have {limit}: simplify it, or split the routine"
     )]
     LongCondition {
-        /// How many it has.
+        /// The number of parts.
         found: usize,
-        /// How many it may have: [`Clause::MOST`](crate::Clause::MOST).
+        /// The limit, in parts: [`Clause::MOST`](crate::Clause::MOST).
         limit: usize,
     },
     /// A clause that is nested too deep.
     #[error("the clause is nested more than {limit} deep: nest it less")]
     DeepClause {
-        /// How deep it may be nested.
+        /// The limit of the depth.
         limit: usize,
     },
-    /// Each command asks for itself, so the later ones would see what an earlier one did.
+    /// Each command evaluates its own condition, so the later ones would see the effect of an
+    /// earlier one.
     #[error(
         "device {0:?} is commanded while later commands still ask about it: put the command to it last, or split the routine"
     )]
@@ -301,17 +302,17 @@ pub enum Fault {
         "{found} is no {what}: give degrees from -{limit} to {limit}, with 3 digits behind the point at most"
     )]
     NoDegrees {
-        /// What was found.
+        /// The value in the file.
         found: String,
         /// `latitude` or `longitude`.
         what: &'static str,
-        /// The most.
+        /// The largest value.
         limit: i64,
     },
-    /// A count of repetitions that is none.
+    /// An invalid count of repetitions.
     #[error("the count is {0}: give a whole number from 1 to 65535")]
     NoCount(String),
-    /// A trigger that is none.
+    /// A trigger that never fires.
     #[error("manual is false: make it true, or remove the trigger")]
     NotManual,
     /// A time that is no whole number of milliseconds.
@@ -320,15 +321,15 @@ pub enum Fault {
     /// A device that the catalogue does not have.
     #[error("device {0} has no name: add it to the catalogue")]
     NoDeviceName(selvedge_core::NodeId),
-    /// What a host finds in the part of the file that is its own (`section`, feature `serde`).
+    /// A fault that a host finds in its own part of the file (`section`, feature `serde`).
     #[error("{0}")]
     OfHost(String),
-    /// What a routine of ours cannot say, in a file of another system.
+    /// A construct of another system that has no equal in routines.
     #[error("{what} is not understood: {mend}")]
     NotUnderstood {
-        /// What was found.
+        /// The construct.
         what: String,
-        /// What to do about it.
+        /// The remedy.
         mend: &'static str,
     },
 }

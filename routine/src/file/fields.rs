@@ -9,7 +9,7 @@ use super::tree::{Data, Entry, Mark, Node, Place, scaled};
 use super::{Fault, FileError, near};
 use crate::{LONGEST_KEY, Number, State};
 
-/// The longest time: what fits in 64 bits of microseconds.
+/// The longest time: 64 bits of microseconds.
 const LONGEST: u64 = u64::MAX / 1_000;
 
 /// The longest word that is a state, and the longest name, in bytes: both are written out again and
@@ -18,7 +18,7 @@ const LONGEST_WORD: usize = LONGEST_KEY;
 
 const STATE: &str = "a word, or a number of up to 12 digits before the point and 3 behind it";
 
-/// An object whose keys are known, each there once at most.
+/// An object with known keys, each present at most once.
 #[derive(Clone, Copy)]
 pub(super) struct Fields<'a> {
     entries: &'a [Entry],
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
             .ok_or_else(|| place.fault(self.mark, Fault::NoKey(key)))
     }
 
-    /// How many of these keys are there.
+    /// The number of these keys that are present.
     pub(super) fn count(&self, keys: &[&str]) -> usize {
         let is_there = |it: &&Entry| keys.contains(&it.key.as_str());
         self.entries.iter().filter(is_there).count()
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
         node.map(|it| millis(it, &place.key(key))).transpose()
     }
 
-    /// Above zero.
+    /// Reads milliseconds above zero.
     pub(super) fn some_millis(
         &self,
         key: &str,
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether an object has this key.
+/// Returns true if an object has this key.
 pub(super) fn has(node: &Node, key: &str) -> bool {
     match &node.data {
         Data::Map(entries) => entries.iter().any(|it| it.key == key),
@@ -112,7 +112,7 @@ pub(super) fn truth(node: &Node, place: &Place<'_>, what: &'static str) -> Resul
     }
 }
 
-/// The entries of an object whose keys are names: each once, and none of them empty.
+/// The entries of an object with names as keys: each once, and none of them empty.
 pub(super) fn named<'a>(
     node: &'a Node,
     place: &Place<'_>,

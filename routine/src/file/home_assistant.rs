@@ -1,5 +1,4 @@
-//! Scripts and automations of Home Assistant, as far as routines can say what they say. Feature
-//! `yaml`.
+//! Scripts and automations of Home Assistant, as far as routines can express them. Feature `yaml`.
 //!
 //! ```
 //! use selvedge_routine::file::home_assistant;
@@ -39,13 +38,13 @@
 //! # Ok::<(), String>(())
 //! ```
 //!
-//! # What is read
+//! # Supported constructs
 //! - A file of scripts by name, as below `script:` or as a file of its own; one script with
 //!   `sequence`; automations as a list, below `automation:` or one.
 //! - Of a script `alias`, `sequence`, `mode` and `max`; of an automation `alias`, `id`, `triggers`,
 //!   `conditions`, `actions`, `mode` and `max`, with their older names in the singular.
-//!   `description`, `icon`, `max_exceeded` (what is logged) and the `alias` of a step say nothing
-//!   about what is done, and are passed over.
+//!   `description`, `icon`, `max_exceeded` (logging) and the `alias` of a step do not affect the
+//!   commands, and are ignored.
 //! - Steps: an `action` (`service`) that brings entities into a state; `delay`; `if`, `then` and
 //!   `else`; `choose` and `default`; `repeat` with `count`; `sequence`; a condition, behind which
 //!   the list goes on only if it holds. `continue_on_error` is a command that may fail.
@@ -53,16 +52,18 @@
 //!   nothing but `weekday`.
 //! - Triggers: `state` with `to`, `numeric_state`, `time`, `sun`.
 //!
-//! What is not understood is told with its place, all of it at once: nothing is dropped in silence.
+//! Constructs that are not understood are reported with their places, all of them at once: nothing
+//! is dropped silently.
 //!
-//! # What differs
+//! # Differences
 //! - A device is an entity, by its id, and has one state. A state that is a number is one: Home
 //!   Assistant writes `"21"`, here it is 21.
-//! - A condition is asked when the turn of a command comes, and in the order of routines.
+//! - A condition is evaluated when the turn of a command comes, in the order of routines.
 //! - A script stops where a step fails; a routine is undone.
 //! - With `mode: restart` the run before is undone, and not left where it was. Without a mode it is
 //!   `single`, and `queued` runs are up to 10 (`max`), as there. Runs in `parallel` have no limit
-//!   here, so a `max` for them is told as not understood, and without one there are more than 10.
+//!   here, so a `max` for them is reported as not understood, and without one there are more than
+//!   10.
 //! - A file has no location: where automations name sunrise or sunset, the host adds it
 //!   ([`Home::location`]).
 
@@ -84,7 +85,8 @@ use crate::{Catalogue, Mode, Routine, Urgency};
 /// Reads scripts or automations, for a home with known devices: they keep their ids.
 ///
 /// # Errors
-/// All that is not understood, in the order of the file; or why it is no YAML.
+/// All constructs that are not understood, in the order of the file; or the reason why it is no
+/// YAML.
 pub fn read(bytes: &[u8], catalogue: Catalogue) -> Result<Home, Vec<FileError>> {
     let node = read::tree(Format::Yaml, bytes).map_err(|it| Vec::from([it]))?;
     let mut reader = Reader {
@@ -108,7 +110,7 @@ pub fn read(bytes: &[u8], catalogue: Catalogue) -> Result<Home, Vec<FileError>> 
     }
 }
 
-/// No more is told of a file: a file that is of another kind has a fault in each line.
+/// The largest number of errors that are reported: a file of another kind has a fault in each line.
 const MOST_MISSED: usize = 100;
 
 struct Reader {
@@ -120,7 +122,7 @@ struct Reader {
 
 const LATER: &str = "remove it, or write the routine by hand";
 
-/// What is not understood.
+/// The error of a construct that is not understood.
 fn missing(what: String, mark: Mark, place: &Place<'_>) -> FileError {
     let mend = LATER;
     place.fault(mark, Fault::NotUnderstood { what, mend })
@@ -140,7 +142,7 @@ fn one<'a>(entries: &'a [Entry], keys: &[&str]) -> Option<&'a Entry> {
     entries.iter().find(|it| keys.contains(&it.key.as_str()))
 }
 
-/// One value, or a list of them.
+/// One value, or a list of values.
 fn many(node: &Node) -> &[Node] {
     match &node.data {
         Data::List(nodes) => nodes,
@@ -151,7 +153,7 @@ fn many(node: &Node) -> &[Node] {
 }
 
 impl Reader {
-    /// What is wrong there is told, and the rest is read.
+    /// Reports the error, so that the rest is read.
     fn told<T>(&mut self, read: Result<T, FileError>) -> Option<T> {
         match read {
             Ok(read) => Some(read),
@@ -225,7 +227,7 @@ impl Reader {
         self.add(name, given, steps, node, place).map(drop)
     }
 
-    /// The value of the first of these keys, which mean the same, that is there. Others are told.
+    /// The value of the first of these equivalent keys that is present. The others are reported.
     fn either<'a>(
         &mut self,
         given: &'a [Entry],
@@ -240,7 +242,7 @@ impl Reader {
         first
     }
 
-    /// All keys but these are told.
+    /// Reports all keys except these.
     fn only(&mut self, given: &[Entry], known: &[&str], place: &Place<'_>) {
         for entry in given.iter().filter(|it| !known.contains(&it.key.as_str())) {
             self.told::<()>(Err(key(entry, place)));
@@ -280,7 +282,7 @@ impl Reader {
     }
 }
 
-/// How many runs may be unfinished where a script does not say.
+/// The number of runs that may be unfinished where a script gives none.
 const QUEUED: NonZeroU16 = NonZeroU16::MIN.saturating_add(9);
 
 fn mode(given: &[Entry], place: &Place<'_>) -> Result<Mode, FileError> {

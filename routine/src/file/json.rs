@@ -1,5 +1,5 @@
 //! JSON to a tree and back. Written for this crate, because a tree with the place of each value is
-//! needed, and nobody else's reader keeps it.
+//! needed, and no other reader keeps it.
 
 use alloc::format;
 use alloc::string::String;
@@ -39,7 +39,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What was found in place of this.
+    /// The error for the text in place of `expected`.
     fn lacks(&self, expected: &str) -> FileError {
         self.wrong(match self.peek() {
             Some(found) => format!("found {found:?}: give {expected}"),
@@ -282,7 +282,7 @@ impl Reader<'_> {
     }
 }
 
-/// As text, two spaces for each level.
+/// Writes a value as text, two spaces for each level.
 pub(super) fn print(node: &Node, indent: usize, out: &mut String) {
     match &node.data {
         Data::Null => out.push_str("null"),
@@ -319,8 +319,8 @@ fn new_line(nth: usize, indent: usize, out: &mut String) {
     out.extend(core::iter::repeat_n("  ", indent));
 }
 
-/// In quotes, as both formats read it: what is not shown, and what YAML takes for the end of a
-/// line, is escaped.
+/// Writes a word in quotes, as both formats read it: invisible characters, and line ends of YAML,
+/// are escaped.
 pub(super) fn quote(text: &str, out: &mut String) {
     out.push('"');
     for it in text.chars() {

@@ -10,24 +10,24 @@ use super::tree::{Mark, Node, Place};
 use super::{Fault, FileError, fields, near};
 use crate::{Catalogue, Clause, State, Step};
 
-/// How many commands and parts of their conditions a file may have when it is written out.
+/// The largest number of commands and parts of their conditions in the expanded form of a file.
 pub(super) const LARGEST: usize = 1 << 18;
 
 pub(super) struct Known {
     pub(super) catalogue: Catalogue,
-    /// Others are refused.
+    /// True if undeclared devices are refused.
     pub(super) is_declared: bool,
     pub(super) groups: BTreeMap<String, Vec<NodeId>>,
     pub(super) scenes: BTreeMap<String, Vec<(NodeId, State)>>,
-    /// Where devices are named, if that is asked for.
+    /// The places at which devices are named, if they are asked for.
     pub(super) uses: Option<Vec<Use>>,
     left: usize,
 }
 
-/// A device is named here.
+/// A place at which a device is named.
 pub(super) struct Use {
     pub(super) device: NodeId,
-    /// With which state.
+    /// The state at that place.
     pub(super) state: Option<State>,
     pub(super) path: String,
     pub(super) mark: Mark,
@@ -89,7 +89,7 @@ impl Known {
         })
     }
 
-    /// A device is named, perhaps with a state.
+    /// Notes that a device is named, perhaps with a state.
     pub(super) fn note(
         &mut self,
         device: NodeId,
@@ -107,7 +107,7 @@ impl Known {
         }
     }
 
-    /// So many more commands and parts of conditions.
+    /// Counts this many more commands and parts of conditions.
     pub(super) fn spend(
         &mut self,
         many: usize,
@@ -120,7 +120,7 @@ impl Known {
         Ok(())
     }
 
-    /// Each of the commands is done only if the clause holds, too.
+    /// Adds the clause to the condition of each of the commands.
     pub(super) fn guard(
         &mut self,
         steps: &mut [Step<State>],
@@ -146,7 +146,7 @@ impl Known {
         Ok(())
     }
 
-    /// The commands ask these questions each for itself; none may change what a later one asks.
+    /// Checks that no command changes a device in a condition that a later one still evaluates.
     pub(super) fn keep_apart(
         &self,
         steps: &[Step<State>],

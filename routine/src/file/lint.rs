@@ -1,4 +1,4 @@
-//! What can be read, and is perhaps not meant.
+//! Entries that can be read, and that are perhaps mistakes.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -15,20 +15,20 @@ use super::{Home, near};
 use crate::trigger::Trigger;
 use crate::{Catalogue, Clause, Comparison, Condition, State};
 
-/// Something odd in a file: where, what was found, and the mend.
+/// An oddity in a file: its place, its kind, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lint {
-    /// Where, as in `routines[2].CommandList[1]`.
+    /// The place, as in `routines[2].CommandList[1]`.
     pub path: String,
     /// The line, from 1.
     pub line: usize,
     /// The column, in characters from 1.
     pub column: usize,
-    /// What is odd.
+    /// The kind of oddity.
     pub oddity: Oddity,
 }
 
-/// What is odd.
+/// The kinds of oddities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Oddity {
@@ -45,16 +45,16 @@ pub enum Oddity {
     UnknownDevice {
         /// The device.
         device: String,
-        /// One that is like it.
+        /// A similar name.
         near: Option<String>,
     },
     /// A device that is declared, and that no routine, trigger, group or scene names.
     UnusedDevice(String),
-    /// A trigger whose clause is never true.
+    /// A trigger with a clause that is never true.
     NeverFires,
-    /// A trigger whose clause is always true, so it never becomes true.
+    /// A trigger with a clause that is always true, so that it never becomes true.
     AlwaysTrue,
-    /// A command whose condition is never true.
+    /// A command with a condition that is never true.
     NeverDone,
     /// A routine that has no trigger, in a file that has some.
     NoTrigger(String),
@@ -133,10 +133,10 @@ fn lint(path: String, mark: Mark, oddity: Oddity) -> Lint {
     }
 }
 
-/// States that are alike: how often each is there, and where first.
+/// States that are alike: the number of uses, and the first use.
 type Written<'a> = BTreeMap<&'a State, (usize, &'a Use)>;
 
-/// States of one device that are alike are told at the rarer one, each once.
+/// Reports states of one device that are alike at the rarer one, each once.
 fn alike(uses: &[Use], home: &Home, lints: &mut Vec<Lint>) {
     let mut states: BTreeMap<(NodeId, String), Written<'_>> = BTreeMap::new();
     for it in uses {
@@ -147,7 +147,7 @@ fn alike(uses: &[Use], home: &Home, lints: &mut Vec<Lint>) {
         }
     }
     for ((device, _), group) in states {
-        // The first of those that are used most.
+        // The first of the most used ones.
         let first = |it: &Use| (it.mark.line, it.mark.column);
         let most = group.iter().max_by(|a, b| {
             let by_count = a.1.0.cmp(&b.1.0);
@@ -189,7 +189,7 @@ fn devices(
 ) {
     if !is_declared && !before.is_empty() {
         let mut told = BTreeSet::new();
-        // To look for one that is like it takes as long as there are devices.
+        // The search for a similar name takes time in proportion to the number of devices.
         const COMPARED: usize = 10;
         for it in uses {
             let device = name(home, it.device);
@@ -291,18 +291,20 @@ fn nodes<'a>(node: &'a Node, key: &str) -> &'a [Node] {
     }
 }
 
-/// Whether it is true in no state of the devices, as far as one look at each list shows.
+/// Returns true if the clause is true in no state of the devices, as far as one look at each list
+/// shows.
 pub(super) fn never(clause: &Clause<State>) -> bool {
     is_constant(clause, false)
 }
 
-/// Whether it is true in each state of the devices, as far as one look at each list shows.
+/// Returns true if the clause is true in each state of the devices, as far as one look at each list
+/// shows.
 pub(super) fn always(clause: &Clause<State>) -> bool {
     is_constant(clause, true)
 }
 
-/// Whether its answer is always this one. A list of which each must hold is looked at together with
-/// the lists in it; the contrary of a clause with the answers exchanged.
+/// Returns true if the clause always has this answer. A list of which each must hold is checked
+/// together with the lists in it; a negation is checked with the answers exchanged.
 fn is_constant(clause: &Clause<State>, answer: bool) -> bool {
     match (clause, answer) {
         (Clause::Is(_), _) => false,
@@ -318,7 +320,7 @@ fn is_constant(clause: &Clause<State>, answer: bool) -> bool {
     }
 }
 
-/// What is left of the states of a device.
+/// The remaining states of a device.
 #[derive(Default)]
 struct Range<'a> {
     is: Option<&'a State>,
@@ -329,8 +331,8 @@ struct Range<'a> {
     most: Option<&'a State>,
 }
 
-/// Takes what the clause demands, if its answer is to be this one, from the states of the devices;
-/// whether some state is left of each. Parts that leave a choice are passed over.
+/// Removes the states of the devices for which the clause does not have this answer; returns true
+/// if each has some state left. Parts that leave a choice are ignored.
 fn narrow<'a>(
     clause: &'a Clause<State>,
     answer: bool,

@@ -5,9 +5,8 @@ use alloc::string::String;
 /// Longer names are not compared: that takes time in proportion to the product of their lengths.
 const LONGEST: usize = 64;
 
-/// The known name that is most like this one, if it is so like it that a slip of the hand explains
-/// the difference: but for its case, or with a letter in three that is another, missing, or in
-/// another's place.
+/// The most similar known name, if a slip of the hand explains the difference: another case, or a
+/// letter in three that is different, missing, or in another place.
 pub(super) fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     if name.len() > LONGEST {
         return None;

@@ -9,7 +9,7 @@ impl Home {
     /// Reads a file in JSON: one routine, or a document.
     ///
     /// # Errors
-    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    /// When it breaks the rules of the format. [`FileError`] names the place and the remedy.
     pub fn read(bytes: &[u8]) -> Result<Self, FileError> {
         Self::read_with(bytes, Catalogue::new())
     }
@@ -18,7 +18,7 @@ impl Home {
     /// declared again.
     ///
     /// # Errors
-    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    /// When it breaks the rules of the format. [`FileError`] names the place and the remedy.
     pub fn read_with(bytes: &[u8], catalogue: Catalogue) -> Result<Self, FileError> {
         Self::read_as(Format::Json, bytes, catalogue)
     }
@@ -27,17 +27,17 @@ impl Home {
     /// does.
     ///
     /// # Errors
-    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    /// When it breaks the rules of the format. [`FileError`] names the place and the remedy.
     pub fn read_as(format: Format, bytes: &[u8], catalogue: Catalogue) -> Result<Self, FileError> {
         let node = tree(format, bytes)?;
         document::home(&node, &mut Known::new(catalogue, false))
     }
 
-    /// Reads a file as [`read_as`](Self::read_as) does, and says what in it is odd: what can be
-    /// read, and is perhaps not meant. In the order of the file.
+    /// Reads a file as [`read_as`](Self::read_as) does, and reports oddities: entries that can be
+    /// read, and that are perhaps mistakes. In the order of the file.
     ///
     /// # Errors
-    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    /// When it breaks the rules of the format. [`FileError`] names the place and the remedy.
     pub fn lint(
         format: Format,
         bytes: &[u8],
@@ -50,12 +50,12 @@ impl Home {
         Ok((home, lints))
     }
 
-    /// Reads a file as [`read_as`](Self::read_as) does, and says where it names which states of
-    /// devices: as an initial value, in a command and what undoes it, in a scene, or in a clause that asks
-    /// whether it is so. A host needs this where a device knows only some states.
+    /// Reads a file as [`read_as`](Self::read_as) does, and lists the places at which it names
+    /// states of devices: as an initial value, in a command and its undo, in a scene, or in a
+    /// clause that tests for equality. A host needs this where a device knows only some states.
     ///
     /// # Errors
-    /// When it is not as the format says. [`FileError`] names the place and the mend.
+    /// When it breaks the rules of the format. [`FileError`] names the place and the remedy.
     pub fn mentions(
         format: Format,
         bytes: &[u8],
@@ -90,7 +90,7 @@ pub(super) fn tree(format: Format, bytes: &[u8]) -> Result<Node, FileError> {
     }
 }
 
-/// What is larger is neither read nor written.
+/// Checks the size: a larger file is neither read nor written.
 pub(super) fn check_size(bytes: &[u8], mark: Mark) -> Result<(), FileError> {
     let (found, limit) = (bytes.len(), LARGEST);
     if found > limit {

@@ -15,14 +15,15 @@ use super::fields::named;
 use super::tree::{Data, Entry, Mark, Node, Place};
 use super::{Fault, FileError, Format, read};
 
-/// Reads the part of a document that stands at a key which is the host's, as `hub`:
-/// [`Home::read_as`](super::Home::read_as) takes it for granted. `None` where it is not there.
+/// Reads the host's own part of a document, at a key such as `hub`, which
+/// [`Home::read_as`](super::Home::read_as) accepts without reading it. `None` if the document does
+/// not have it.
 ///
 /// Both formats mean the same: a number is one of 64 bits or a float, and an enum is a word, or an
 /// object with one key.
 ///
 /// # Errors
-/// When the file is no text of its format, or its part is not what the type reads: with its place.
+/// When the file is no text of its format, or its part does not fit the type: with its place.
 pub fn section<T: DeserializeOwned>(
     format: Format,
     bytes: &[u8],
@@ -41,7 +42,7 @@ pub fn section<T: DeserializeOwned>(
     read.map(Some).map_err(|it| it.file(node.mark, &place))
 }
 
-/// Why a type does not take a value.
+/// The reason why a type does not accept a value.
 #[derive(Debug)]
 enum Wrong {
     /// With its place.
@@ -50,7 +51,7 @@ enum Wrong {
 }
 
 impl Wrong {
-    /// What has no place yet is here.
+    /// Gives an error without a place this place.
     fn file(self, mark: Mark, place: &Place<'_>) -> FileError {
         match self {
             Self::Placed(error) => error,
@@ -80,7 +81,7 @@ impl Error for Wrong {
     }
 }
 
-/// A value, and where it stands. As deep on the stack as it is nested, which the readers limit.
+/// A value and its place. As deep on the stack as it is nested, which the readers limit.
 #[derive(Clone, Copy)]
 struct Reader<'a> {
     node: &'a Node,

@@ -1,6 +1,6 @@
-//! What a file is before it means anything: lists, maps and scalars, each with its place.
+//! The syntax tree of a file: lists, maps and scalars, each with its place.
 //!
-//! Both formats are read to this tree, so that what is refused, and how that is said, is the same.
+//! Both formats are read to this tree, so that refusals and their texts are the same.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,21 +9,21 @@ use core::fmt;
 
 use super::{Fault, FileError};
 
-/// How deep lists and maps may stand in each other.
+/// The depth to which lists and maps may be nested.
 pub(super) const DEEPEST: usize = 64;
 
 /// The largest file, in bytes. Reading takes up to 80 times as much memory, for lists of next to nothing.
 pub(super) const LARGEST: usize = 1 << 23;
 
-/// How much of what was found is shown.
+/// The number of characters that an error quotes.
 const SHOWN: usize = 60;
 
-/// Where something stands in the text.
+/// A place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Mark {
-    /// From 1; 0 where there is no text.
+    /// The line, from 1; 0 without a text.
     pub(super) line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub(super) column: usize,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Node {
 pub(super) enum Data {
     Null,
     Bool(bool),
-    /// As it is written.
+    /// A number, as it is written.
     Number(String),
     Word(String),
     List(Vec<Node>),
@@ -53,7 +53,7 @@ pub(super) struct Entry {
 }
 
 impl Node {
-    /// What it is, for people.
+    /// The value, for people.
     pub(super) fn shown(&self) -> String {
         match &self.data {
             Data::Null => "nothing".into(),
@@ -93,7 +93,7 @@ impl From<Vec<Entry>> for Data {
     }
 }
 
-/// At most so many characters of it.
+/// The text, shortened to the number of characters that an error quotes.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}..", text.get(..end).unwrap_or_default()),
@@ -101,7 +101,7 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// The way to something, from the top of the file.
+/// The path to a value, from the top of the file.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'a> {
     Top,
@@ -148,8 +148,8 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// So many of 10 to the power of minus `places` is what the decimal number says; `None` if it is
-/// none, is no whole number of these, or has more than 30 digits.
+/// The decimal number in units of 10 to the power of minus `places`; `None` if the text is no
+/// number, is no whole number of units, or has more than 30 digits.
 pub(super) fn scaled(text: &str, places: i64) -> Option<i128> {
     let (is_negative, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -15,9 +15,9 @@ use crate::trigger::{Days, SunEvent, Trigger};
 use crate::{Catalogue, Mode, Priority, Routine, State, Step, Urgency};
 
 impl Home {
-    /// Writes a document in JSON. What was read is written so that it is read as an equal home;
-    /// devices that have no routine and of which nothing is said included. Blocks, groups, scenes
-    /// and repetitions in routines are written as the commands that they are.
+    /// Writes a document in JSON. A home that was read is written so that it is read as an equal
+    /// home, with the devices that have no routine and no declared properties. Blocks, groups,
+    /// scenes and repetitions in routines are written as their commands.
     ///
     /// # Errors
     /// When the home was changed so that it could not be read again: a device without a name, a
@@ -105,7 +105,7 @@ pub fn write_routine(
     text(&routine(name, it, catalogue)?.into(), Format::Json)
 }
 
-/// What could not be read again is not written.
+/// Writes the text, unless it could not be read again.
 fn text(node: &Node, format: Format) -> Result<String, FileError> {
     document::home(node, &mut Known::new(Catalogue::new(), false))?;
     let mut text = String::new();
@@ -121,7 +121,7 @@ fn text(node: &Node, format: Format) -> Result<String, FileError> {
     Ok(text)
 }
 
-/// A routine, with what is said of its runs.
+/// A routine, with the settings of its runs.
 fn named(it: &NamedRoutine, catalogue: &Catalogue) -> Result<Vec<Entry>, FileError> {
     let mut entries = routine(&it.name, &it.routine, catalogue)?;
     match it.mode {

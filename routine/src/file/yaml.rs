@@ -1,9 +1,9 @@
 //! YAML to a tree and back. Feature `yaml`.
 //!
 //! The events come from `saphyr-parser`: it is maintained, is no_std, has no unsafe code of C
-//! behind it, and tells the place of each event. A crate that reads YAML to serde's types
-//! (`serde_norway` and other forks of the archived `serde_yaml`, `serde-saphyr`) would tell neither
-//! the place of a key nor take as little of the language as a file of routines needs.
+//! behind it, and reports the place of each event. A crate that reads YAML to serde's types
+//! (`serde_norway` and other forks of the archived `serde_yaml`, `serde-saphyr`) would neither
+//! report the place of a key nor accept as little of the language as a file of routines needs.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// As deep on the stack as lists and maps are nested, up to [`DEEPEST`].
+    /// Reads a node, as deep on the stack as lists and maps are nested, up to [`DEEPEST`].
     fn node(&mut self, event: Event<'a>, mark: Mark, depth: usize) -> Result<Node, FileError> {
         if depth > DEEPEST {
             return Err(wrong(
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a scalar without quotes is.
+/// The value of a scalar without quotes.
 fn plain(text: &str, mark: Mark) -> Result<Data, FileError> {
     Ok(match text {
         "" | "~" | "null" | "Null" | "NULL" => Data::Null,
@@ -181,7 +181,7 @@ fn plain(text: &str, mark: Mark) -> Result<Data, FileError> {
     })
 }
 
-/// Whether it is a decimal number of the core schema.
+/// Returns true for a decimal number of the core schema.
 fn is_decimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (number, power) = match unsigned.split_once(['e', 'E']) {
@@ -198,7 +198,7 @@ fn is_decimal(text: &str) -> bool {
     has_digits && are_digits(whole) && are_digits(part) && is_power
 }
 
-/// Whether the core schema has another number for it.
+/// Returns true for another number of the core schema.
 fn is_odd(text: &str) -> bool {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let with = |prefix: &str, radix: u32| {
@@ -231,7 +231,7 @@ const fn wrong(mark: Mark, why: String) -> FileError {
     }
 }
 
-/// As text: keys plain where they may be, words in quotes, two spaces for each level.
+/// Writes a value as text: keys plain where possible, words in quotes, two spaces for each level.
 pub(super) fn print(node: &Node, indent: usize, out: &mut String) {
     match &node.data {
         Data::Null => out.push_str("null"),
@@ -278,7 +278,7 @@ pub(super) fn print(node: &Node, indent: usize, out: &mut String) {
     }
 }
 
-/// The first entry stands where its list or map begins.
+/// Begins a line; the first entry stands where its list or map begins.
 fn line(nth: usize, indent: usize, out: &mut String) {
     if nth > 0 {
         out.push('\n');

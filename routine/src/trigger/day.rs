@@ -23,7 +23,7 @@ pub enum Weekday {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Days(u8);
 
-/// What the sun does.
+/// An event of the sun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SunEvent {
@@ -33,15 +33,17 @@ pub enum SunEvent {
     Set,
 }
 
-/// What a calendar says of a day at a place.
+/// The calendar's data on a day at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Day {
-    /// Which one it is.
+    /// The day of the week.
     pub weekday: Weekday,
-    /// When the sun rises, by the local clock; `None` if it does not, or if that is not known.
+    /// The time at which the sun rises, by the local clock; `None` if it does not, or if that is
+    /// not known.
     pub sunrise: Option<TimeOfDay>,
-    /// When the sun sets, by the local clock; `None` if it does not, or if that is not known.
+    /// The time at which the sun sets, by the local clock; `None` if it does not, or if that is not
+    /// known.
     pub sunset: Option<TimeOfDay>,
 }
 
@@ -57,7 +59,7 @@ impl Weekday {
         Self::Sunday,
     ];
 
-    /// The day so many days later.
+    /// The weekday this many days later.
     #[must_use]
     pub fn after(self, days: u64) -> Self {
         let nth = (self as u64).wrapping_add(days % 7) % 7;
@@ -65,7 +67,7 @@ impl Weekday {
         found.copied().unwrap_or(self)
     }
 
-    /// As files have it: `mon`, `tue` and so on.
+    /// The short name in files: `mon`, `tue` and so on.
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
@@ -79,7 +81,7 @@ impl Weekday {
         }
     }
 
-    /// The day that is written so.
+    /// The day with this short name.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.short() == text)
@@ -96,7 +98,7 @@ impl Days {
     /// Each day.
     pub const ALL: Self = Self(0x7f);
 
-    /// These days; `None` if there is none.
+    /// These days; `None` if the list is empty.
     #[must_use]
     pub fn new(days: impl IntoIterator<Item = Weekday>) -> Option<Self> {
         let bits = days.into_iter().fold(0, |bits, it| bits | 1 << it as u8);
@@ -110,13 +112,13 @@ impl Days {
         Some(Self(bits))
     }
 
-    /// Whether the day is among them.
+    /// Returns true if the day is among them.
     #[must_use]
     pub const fn has(self, day: Weekday) -> bool {
         self.0 >> day as u8 & 1 == 1
     }
 
-    /// From Monday.
+    /// The days, from Monday.
     pub fn iter(self) -> impl Iterator<Item = Weekday> {
         Weekday::ALL.into_iter().filter(move |it| self.has(*it))
     }
@@ -132,7 +134,7 @@ impl<'de> serde::Deserialize<'de> for Days {
 }
 
 impl Day {
-    /// When this happens.
+    /// The time of this event.
     #[must_use]
     pub const fn sun(&self, event: SunEvent) -> Option<TimeOfDay> {
         match event {

@@ -11,10 +11,10 @@ use thiserror::Error;
 use super::{Cause, Command, Day, Event, Reject, TimeOfDay, Trigger, TriggerId, Weekday};
 use crate::{Routine, Value};
 
-/// How far the local clock may be corrected without that times of day are left out or repeated.
+/// The largest correction of the local clock by which no times of day are left out or repeated.
 pub const CORRECTION: Span = Span::secs(60);
 
-/// How far from sunrise or sunset a trigger may be, in milliseconds: half a day.
+/// The largest distance of a trigger from sunrise or sunset, in milliseconds: half a day.
 pub const SUN_OFFSET: i32 = 43_200_000;
 
 const DAY: u64 = TimeOfDay::DAY as u64 * 1_000_000;
@@ -24,13 +24,13 @@ const DAY: u64 = TimeOfDay::DAY as u64 * 1_000_000;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Config {
-    /// How many routines the bank may have: from 1. Default 4,096.
+    /// The number of routines that the bank may have: from 1. Default 4,096.
     pub routine_limit: u32,
-    /// How many triggers there may be: from 1. Default 4,096.
+    /// The number of triggers: from 1. Default 4,096.
     pub trigger_limit: u32,
-    /// How many parts a clause may have: from 1. Default 64.
+    /// The number of parts that a clause may have: from 1. Default 64.
     pub clause_limit: u16,
-    /// Of how many devices the state is kept: from 1. Default 4,096.
+    /// The number of devices with a known state: from 1. Default 4,096.
     pub device_limit: u32,
 }
 
@@ -53,7 +53,7 @@ impl Config {
         with_device_limit device_limit: u32,
     }
 
-    /// Whether these limits can work.
+    /// Checks that these limits can work.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -74,7 +74,7 @@ impl Config {
     }
 }
 
-/// Why limits cannot work.
+/// The reason why limits cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -85,8 +85,8 @@ pub enum ConfigError {
 
 /// A bank of routines by name, and the triggers that make them run.
 ///
-/// A step takes O(log n) of what is kept, but for [`Command::Observed`] and [`Command::Clock`],
-/// which look at each trigger.
+/// A step takes O(log n) of the stored entries, except for [`Command::Observed`] and
+/// [`Command::Clock`], which look at each trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dispatcher<V> {
     config: Config,
@@ -95,25 +95,24 @@ pub struct Dispatcher<V> {
     /// The last that was added.
     last: TriggerId,
     states: BoundedMap<NodeId, V>,
-    /// When the local clock was set, and what it showed.
+    /// The time at which the local clock was set, and its time of day then.
     clock: Option<(Time, TimeOfDay)>,
-    /// What the calendar said, and how many midnights had passed by then since the local clock was
-    /// set.
+    /// The calendar's report, and the number of midnights by then since the local clock was set.
     today: Option<(Day, u64)>,
 }
 
-/// A trigger, and what it remembers.
+/// A trigger with its state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Armed<V> {
     name: String,
     trigger: Trigger<V>,
-    /// Its clause was true when it was last looked at.
+    /// True if its clause was true at the last evaluation.
     is_true: bool,
-    /// When its time of day last came.
+    /// The time at which its time of day last came.
     fired: Option<Time>,
-    /// When its time of day comes next, if the local clock is known.
+    /// The time at which its time of day comes next, if the local clock is known.
     due: Option<Time>,
-    /// For how long it does not fire again, and since when.
+    /// The span in which it does not fire again, and its start.
     cool_down: Span,
     cools: Option<Time>,
 }
@@ -126,7 +125,7 @@ impl<V> Armed<V> {
 }
 
 impl<V: Value> Dispatcher<V> {
-    /// One without routines.
+    /// A dispatcher without routines.
     ///
     /// # Errors
     /// The first limit that cannot work.
@@ -163,20 +162,20 @@ impl<V: Value> Dispatcher<V> {
         self.triggers.iter().map(shown)
     }
 
-    /// Until when a trigger does not fire again: until the end of its cool-down, which may be over.
-    /// `None` if it has not fired since it cools down, or does not cool down, or is unknown.
+    /// The end of a trigger's cool-down, which may be over. `None` if it has not fired since it
+    /// cools down, or does not cool down, or is unknown.
     #[must_use]
     pub fn cools_until(&self, id: TriggerId) -> Option<Time> {
         self.triggers.get(&id)?.cools_until()
     }
 
-    /// What the local clock shows, in microseconds after midnight.
+    /// The time of the local clock, in microseconds after midnight.
     fn local(&self, now: Time) -> Option<u64> {
         let (set, shown) = self.clock?;
         Some((u64::from(shown.seconds()) * 1_000_000 + now.since(set).0 % DAY) % DAY)
     }
 
-    /// How many midnights have passed since the local clock was set.
+    /// The number of midnights that have passed since the local clock was set.
     fn midnights(&self, now: Time) -> u64 {
         self.clock.map_or(0, |(set, shown)| {
             let shown = u64::from(shown.seconds()) * 1_000_000;
@@ -184,13 +183,13 @@ impl<V: Value> Dispatcher<V> {
         })
     }
 
-    /// Which day of the week it is.
+    /// The day of the week.
     fn weekday(&self, now: Time) -> Option<Weekday> {
         let (day, then) = self.today?;
         Some(day.weekday.after(self.midnights(now).saturating_sub(then)))
     }
 
-    /// At which time of day this trigger comes, in microseconds after midnight.
+    /// The time of day at which this trigger comes, in microseconds after midnight.
     fn daily(&self, trigger: &Trigger<V>) -> Option<u64> {
         match trigger {
             Trigger::At(at) | Trigger::On { at, .. } => Some(u64::from(at.seconds()) * 1_000_000),
@@ -206,7 +205,7 @@ impl<V: Value> Dispatcher<V> {
         }
     }
 
-    /// Whether the time of day that comes now is one of a day on which it runs.
+    /// Returns true if the time of day that comes now belongs to a day on which it runs.
     fn is_its_day(&self, trigger: &Trigger<V>, now: Time) -> bool {
         let days = match trigger {
             Trigger::On { days, .. } | Trigger::Sun { days, .. } => *days,
@@ -294,7 +293,7 @@ impl<V: Value> Dispatcher<V> {
                 if found > limit.into() {
                     return Err(Reject::ClauseTooLong { found, limit });
                 }
-                // What is so already does not become so.
+                // A clause that is true already does not become true.
                 is_true = clause.holds(&|it| self.states.get(&it)) == Some(true);
             }
             Trigger::Sun { offset_ms, .. }
@@ -353,7 +352,7 @@ impl<V: Value> Dispatcher<V> {
         }
     }
 
-    /// The calendar tells which day it is.
+    /// Takes the calendar's report of the day.
     fn on_today(&mut self, day: Day, cx: &mut Context<'_, Self>) {
         let before = self.today.replace((day, self.midnights(cx.now())));
         let is_sun = |it: &Armed<V>| matches!(it.trigger, Trigger::Sun { .. });
@@ -368,7 +367,7 @@ impl<V: Value> Dispatcher<V> {
         }
     }
 
-    /// The local clock was set.
+    /// Takes a new time of the local clock.
     fn on_clock(&mut self, time: TimeOfDay, cx: &mut Context<'_, Self>) {
         let before = self.local(cx.now());
         let shown = u64::from(time.seconds()) * 1_000_000;
@@ -385,7 +384,7 @@ impl<V: Value> Dispatcher<V> {
             *then = 0;
         }
         let forward = before.map(|before| (shown + DAY - before) % DAY);
-        // A larger step is a new clock: by it, nothing was due.
+        // A larger step is a new clock: no time was due by it.
         let is_corrected = forward.is_some_and(|it| it.min(DAY - it) <= CORRECTION.0);
         let daily = self
             .triggers
@@ -395,7 +394,7 @@ impl<V: Value> Dispatcher<V> {
         for (id, at) in all {
             let due = self.triggers.get(&id).and_then(|it| it.due);
             if is_corrected && due.is_some_and(|it| it <= cx.now()) {
-                // Its timer, which was not ticked yet, is set anew.
+                // Sets its timer, which was not ticked yet, again.
                 self.on_time_of_day(id, cx);
             }
             if let (Some(before), Some(forward)) = (before, forward) {
@@ -408,7 +407,7 @@ impl<V: Value> Dispatcher<V> {
         }
     }
 
-    /// A time of day runs its routine, but not twice because the clock was corrected.
+    /// Runs the routine of a time of day, but not twice because the clock was corrected.
     fn on_time_of_day(&mut self, id: TriggerId, cx: &mut Context<'_, Self>) {
         let is_its_day = self
             .triggers
@@ -417,7 +416,8 @@ impl<V: Value> Dispatcher<V> {
         let Some(armed) = self.triggers.get_mut(&id) else {
             return;
         };
-        // The sun's times differ from day to day, so it is told apart from itself for longer.
+        // The sun's times differ from day to day, so two of them are the same event within a longer
+        // span.
         let apart = match armed.trigger {
             Trigger::Sun { .. } => Span(DAY / 2),
             Trigger::At(_)
@@ -447,7 +447,7 @@ impl<V: Value> Dispatcher<V> {
             return;
         }
         armed.cools = (armed.cool_down > Span::ZERO).then_some(now);
-        // Forgetting a routine forgets its triggers, so it is there.
+        // Forgetting a routine forgets its triggers, so the routine exists.
         if let Some(routine) = self.routines.get(&armed.name) {
             cx.event(Event::Submit {
                 name: armed.name.clone(),
@@ -524,7 +524,7 @@ impl<V: Value> Machine for Dispatcher<V> {
     ) -> Result<(), Self::Reject> {
         match input {
             Input::Message { message, .. } => match message {},
-            // Membership is the matter of the protocol that runs routines.
+            // Membership concerns the protocol that runs routines.
             Input::Membership(_) => Ok(()),
             Input::Command(command) => self.command(command, cx),
             Input::Tick(id) => {

@@ -1,4 +1,4 @@
-//! What the host may ask, and what it is told.
+//! The commands and events of the host.
 
 use alloc::string::String;
 use core::fmt;
@@ -25,7 +25,7 @@ impl fmt::Display for TriggerId {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TimeOfDay(u32);
 
-/// When a routine is run.
+/// An event that runs a routine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Trigger<V> {
@@ -33,77 +33,77 @@ pub enum Trigger<V> {
     At(TimeOfDay),
     /// On these days, when the local clock reaches this time. Needs [`Command::Today`].
     On {
-        /// Which days.
+        /// The days.
         days: Days,
-        /// When.
+        /// The time of day.
         at: TimeOfDay,
     },
     /// On these days, before or after the sun rises or sets. Needs [`Command::Today`]. It does not
     /// come on a day on which the sun does not rise, or set, as in polar days and nights.
     Sun {
-        /// Which days.
+        /// The days.
         days: Days,
-        /// What the sun does.
+        /// The event of the sun.
         event: SunEvent,
-        /// How many milliseconds later; below zero for earlier. Half a day at most
+        /// The offset in milliseconds; negative for earlier. Half a day at most
         /// ([`SUN_OFFSET`](super::SUN_OFFSET)).
         offset_ms: i32,
     },
-    /// Again and again, for the first time when this has passed: above zero.
+    /// At intervals, for the first time when this span has passed: above zero.
     Every(Span),
-    /// When this becomes true.
+    /// At the moment when this clause becomes true.
     When(Clause<V>),
-    /// When [`Command::Run`] says so: a button. Each routine may be run so; this
-    /// says that it is meant to be.
+    /// By [`Command::Run`]: a button. Each routine may be run so; this trigger states that it is
+    /// meant for it.
     Manual,
 }
 
-/// What the host asks or reports.
+/// A command or report of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command<V> {
-    /// There is a routine of this name from now on; instead of another one, if there was one.
+    /// Adds a routine, or replaces the routine of this name.
     Routine {
         /// Its name.
         name: String,
-        /// What it does.
+        /// Its commands.
         routine: Routine<V>,
     },
-    /// There is no routine of this name from now on, nor are its triggers.
+    /// Removes the routine of this name, and its triggers.
     Forget(String),
-    /// This makes that routine run from now on. [`Event::Added`] follows.
+    /// Adds a trigger that runs this routine. [`Event::Added`] follows.
     Trigger {
-        /// Which routine, by its name.
+        /// The name of the routine.
         name: String,
-        /// When.
+        /// The trigger.
         trigger: Trigger<V>,
     },
-    /// After it has fired this trigger does not fire again for so long: a cool-down, from the last
+    /// Sets the cool-down of a trigger: the span in which it does not fire again, from the last
     /// time that it did. Zero, which is the default, lets it fire each time.
     CoolDown {
-        /// Which one.
+        /// The trigger.
         trigger: TriggerId,
-        /// How long.
+        /// The span.
         span: Span,
     },
-    /// This trigger is gone.
+    /// Removes this trigger.
     Remove(TriggerId),
     /// Run this routine now.
     Run(String),
     /// The local clock shows this, now.
     Clock(TimeOfDay),
-    /// The day of the local clock is this one, now. Told at the start, after the clock is set, and
-    /// soon after each midnight, for the sun; weekdays go on by themselves.
+    /// The day of the local clock is this one, now. Reported at the start, after the clock is set,
+    /// and soon after each midnight, for the sun; weekdays are counted on without a report.
     Today(Day),
     /// A device is in this state; `None` if that is not known any more.
     Observed {
-        /// Which one.
+        /// The device.
         device: NodeId,
         /// Its state.
         state: Option<V>,
     },
 }
 
-/// What the host is told.
+/// An event for the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event<V> {
@@ -113,22 +113,22 @@ pub enum Event<V> {
     Submit {
         /// Its name.
         name: String,
-        /// What it does, as the bank has it now.
+        /// Its commands, as the bank has them now.
         routine: Routine<V>,
-        /// Why.
+        /// The cause of the run.
         cause: Cause,
     },
     /// The trigger would have fired, and [cools down](Command::CoolDown): nothing is submitted, now
     /// or later.
     Cooling {
-        /// Which one.
+        /// The trigger.
         trigger: TriggerId,
-        /// Until when.
+        /// The end of the cool-down.
         until: Time,
     },
 }
 
-/// Why a routine is run.
+/// The cause of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Cause {
@@ -138,7 +138,7 @@ pub enum Cause {
     Trigger(TriggerId),
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason why an input was refused. Nothing changed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -162,21 +162,21 @@ pub enum Reject {
         "the clause has {found} parts and may have {limit}: simplify it, or raise clause_limit"
     )]
     ClauseTooLong {
-        /// How many it has.
+        /// The number of parts.
         found: usize,
-        /// How many it may have.
+        /// The limit, in parts.
         limit: u16,
     },
     /// No room for a routine.
     #[error("there are {limit} routines: forget one, or raise routine_limit")]
     TooManyRoutines {
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
     /// No room for a trigger.
     #[error("there are {limit} triggers: remove one, or raise trigger_limit")]
     TooManyTriggers {
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
     /// No room for a device.
@@ -184,7 +184,7 @@ pub enum Reject {
         "the states of {limit} devices are known: forget one with state None, or raise device_limit"
     )]
     TooManyDevices {
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
     /// The settings cannot work.
@@ -193,10 +193,10 @@ pub enum Reject {
 }
 
 impl TimeOfDay {
-    /// How many seconds a day has, for a dispatcher.
+    /// The number of seconds in a day, for a dispatcher.
     pub const DAY: u32 = 86_400;
 
-    /// So many seconds after midnight; `None` from [`DAY`](Self::DAY) on.
+    /// The time of day this many seconds after midnight; `None` from [`DAY`](Self::DAY) on.
     #[must_use]
     pub const fn from_seconds(seconds: u32) -> Option<Self> {
         if seconds < Self::DAY {
@@ -206,7 +206,7 @@ impl TimeOfDay {
         }
     }
 
-    /// So many seconds after midnight.
+    /// The number of seconds after midnight.
     #[must_use]
     pub const fn seconds(self) -> u32 {
         self.0

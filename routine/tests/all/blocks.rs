@@ -1,5 +1,4 @@
-//! Blocks, groups, scenes, delays and repetitions: what they are written out to, and what is
-//! refused.
+//! Blocks, groups, scenes, delays and repetitions: their expansion, and refusals.
 
 use selvedge_core::Span;
 use selvedge_routine::file::{Fault, FileError, Format, Home};
@@ -146,7 +145,7 @@ fn one_branch_of_a_choice_is_done() {
             "a 3 if (!me=home&!you=home)"
         ]
     );
-    // In each home one of them is.
+    // In each home one of them is true.
     let home = Home::read(text.as_bytes()).unwrap();
     let states = [State::from("home"), "away".into()];
     let [me, you] = ["me", "you"].map(|it| home.catalogue.id(it).unwrap());
@@ -205,14 +204,14 @@ fn what_a_block_asks_is_not_changed_before_it_is_done() {
     };
     assert_eq!(asks(&block("a", "b")), Some("a".into()));
     assert_eq!(asks(&block("b", "a")), None, "the last one may");
-    // A toggle would do both.
+    // A toggle would run both.
     let toggle = format!(
         r#"{{"if": {on}, "then": [{{"DevID": "a", "Action": "off"}}], "else": [{{"DevID": "a", "Action": "on"}}]}}"#
     );
     assert_eq!(asks(&toggle), Some("a".into()));
     let group = format!(r#"{{"group": "lamps", "Action": "off", "if": {on}}}"#);
     assert_eq!(asks(&group), Some("a".into()));
-    // Each time around it asks anew.
+    // Each repetition evaluates it again.
     let again = format!(r#"{{"repeat": 2, "do": [{}]}}"#, block("b", "a"));
     assert_eq!(asks(&again), None);
 }
@@ -254,7 +253,7 @@ fn what_is_written_out_has_a_limit() {
         error.to_string().contains("1000000 commands are too many"),
         "{error}"
     );
-    // Many routines, each as large as may be.
+    // Many routines, each of the largest size.
     let routine = |nth: usize| {
         format!(
             r#"{{"RoutineName": "r{nth}", "CommandList": [{{"repeat": 65535, "do": [{{"DevID": "a", "Action": 1}}]}}]}}"#
@@ -270,7 +269,7 @@ fn what_is_written_out_has_a_limit() {
         error.to_string().contains("more than 262144 commands"),
         "{error}"
     );
-    // A condition of 64 parts may be; one more may not.
+    // A condition may have 64 parts, and not one more.
     let asked = |parts: usize| {
         let parts: Vec<_> = (0..parts - 1).map(|_| ME).collect();
         let clause = format!(r#"{{"any": [{}]}}"#, parts.join(","));

@@ -40,7 +40,7 @@ fn each_example_in_yaml_is_read_and_written_and_has_nothing_odd() {
     assert_eq!(examples, 1);
 }
 
-/// What the chapter shows of refusals is said so, word for word.
+/// The chapter quotes the refusals word for word.
 #[test]
 fn the_refusals_are_said_so() {
     let command = r#"{"DevID": "d", "Action": 1}"#;
@@ -67,7 +67,7 @@ fn the_refusals_are_said_so() {
         .into();
     for text in [priority, never, group] {
         let error = Home::read(text.as_bytes()).unwrap_err().to_string();
-        // Where it stands in this file is another place.
+        // The place in this file differs from the place in the chapter.
         let said = error.split(", at line").next().unwrap();
         assert!(CHAPTER.contains(said), "{said}");
     }

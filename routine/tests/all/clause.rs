@@ -1,4 +1,4 @@
-//! Clauses as rows of parts, and what they name.
+//! Clauses as rows of parts, and the devices that they name.
 
 use selvedge_core::NodeId;
 use selvedge_routine::{Clause, Comparison, Condition, State};

@@ -13,7 +13,7 @@ struct Bench {
     driver: Driver<Dispatcher<State>>,
     rng: ChaCha8Rng,
     now: Time,
-    /// When the routine ran, in seconds.
+    /// The times at which the routine ran, in seconds.
     ran: Vec<u64>,
 }
 
@@ -121,7 +121,7 @@ fn a_correction_over_midnight_keeps_the_day() {
         let noon = if is_late { DAY / 2 - 10 } else { DAY / 2 + 10 };
         assert_eq!(bench.ran, [noon], "{shown} {corrected}");
     }
-    // What the correction steps over is of the day before.
+    // Times that the correction steps over belong to the day before.
     let mut bench = Bench::new(weekly(&[Weekday::Monday], "23:59:55"));
     bench.tell(Command::Clock(at("23:59:50")));
     bench.tell(Command::Today(day(Weekday::Monday, None)));
@@ -216,7 +216,7 @@ fn a_clock_that_is_set_within_the_day_keeps_the_day() {
 }
 
 /// The host had not ticked it yet when the clock was set back before it: it has come all the same,
-/// and is one of its day.
+/// and belongs to its day.
 #[test]
 fn a_time_that_has_come_belongs_to_the_day_on_which_it_came() {
     let mut bench = Bench::new(weekly(&[Weekday::Monday], "12:00"));

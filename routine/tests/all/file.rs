@@ -1,5 +1,4 @@
-//! Routine files: what is read, what is refused and how that is said, and that it can be written
-//! again.
+//! Routine files: reading, refusals and their texts, and writing.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +20,7 @@ const PAPER: &str = r#"{"RoutineName":"Prep. Breakfast", "CommandList":
 {"DevID":"Toaster", "Action":"ON", "Priority":"MUST"}
 ]}"#;
 
-/// Everything that a file can say.
+/// A file with every key.
 const ALL: &str = r#"{
   "devices": [
     {"DevID": "lamp", "initial": "off"},
@@ -142,7 +141,7 @@ fn a_file_for_a_known_home_keeps_the_ids() {
     let home = Home::read_with(PAPER.as_bytes(), catalogue.clone()).unwrap();
     assert_eq!(home.catalogue.id("Toaster"), Some(NodeId(70)));
     assert_eq!(home.catalogue.id("CoffeeMkr"), Some(NodeId(71)));
-    // What is known need not be declared.
+    // Known devices need not be declared.
     let text = r#"{"devices": [{"DevID": "lamp"}], "routines": [{"RoutineName": "r", "CommandList":
         [{"DevID": "Toaster", "Action": "OFF"}]}]}"#;
     let home = Home::read_with(text.as_bytes(), catalogue).unwrap();
@@ -150,7 +149,7 @@ fn a_file_for_a_known_home_keeps_the_ids() {
     assert!(Home::read(text.as_bytes()).is_err());
 }
 
-/// Where a limit is named, as much as it says is taken.
+/// Every documented limit is accepted, and not one more.
 #[test]
 fn what_is_at_a_limit_is_read_and_what_is_beyond_is_not() {
     let command = |hold: u64| format!(r#"{{"DevID": "d", "Action": 1, "hold_ms": {hold}}}"#);
@@ -193,7 +192,7 @@ fn each_comparison_is_written_at_its_key_in_triggers_and_commands() {
     }
 }
 
-/// Other programs tell 21 from 21.0.
+/// Other programs distinguish 21 from 21.0.
 #[test]
 fn whole_numbers_are_written_without_a_point() {
     let mut catalogue = Catalogue::new();
@@ -260,7 +259,7 @@ fn a_path_has_keys_that_are_no_words_in_quotes() {
     }
 }
 
-/// People read what is written.
+/// Written files are for people to read.
 #[test]
 fn a_file_is_written_with_a_line_for_each_entry() {
     let text = r#"{"devices": [{"DevID": "lamp", "initial": "off\n\t\r\u0001"}, {"DevID": "the fan"}],

@@ -303,7 +303,7 @@ fn automations_are_routines_with_triggers() {
     stays(&import);
 }
 
-/// One script with these steps, in the order of the lines.
+/// A script with these steps, in the order of the lines.
 fn script(steps: &str) -> String {
     format!("s:\n  sequence:\n{steps}")
 }
@@ -467,7 +467,7 @@ fn an_action_brings_its_entity_into_the_state_that_its_name_says() {
     }
 }
 
-/// What the first command asks.
+/// The command behind the tested condition.
 const ON: &str = "    - {action: light.turn_on, entity_id: light.a}\n";
 
 fn asked(condition: &str) -> Clause<State> {

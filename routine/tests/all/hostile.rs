@@ -1,9 +1,9 @@
-//! Files that are made to take more than they have: memory, time or the stack.
+//! Files that are made to exhaust memory, time or the stack.
 
 use selvedge_routine::Catalogue;
 use selvedge_routine::file::{Fault, FileError, Format, Home, home_assistant};
 
-/// Several times as much as a home has.
+/// Several times as many as a home has.
 const MANY: usize = 30_000;
 
 fn fault(format: Format, text: &str) -> Fault {
@@ -67,7 +67,7 @@ fn what_grows_by_being_written_out_has_a_limit() {
     let names: Vec<String> = (0..MANY).map(|it| format!("{it:?}d")).collect();
     let listed: Vec<String> = names.iter().map(|it| format!("\"{it}\"")).collect();
     let listed = listed.join(",");
-    // Each clause asks about all of the group.
+    // Each clause names every device of the group.
     let clauses = r#"{"any_of": "g", "equal": 1},"#.repeat(MANY);
     let text = format!(
         r#"{{"groups": {{"g": [{listed}]}},
@@ -206,7 +206,7 @@ fn a_file_has_a_limit_whether_read_or_written() {
     }
     let missed = home_assistant::read(padded(limit + 1).as_bytes(), Catalogue::new());
     assert_eq!(missed.unwrap_err().len(), 1);
-    // Written out, it is larger than it was.
+    // The expanded form is larger than the file.
     let word = "x".repeat(255);
     let text = format!(
         r#"{{"RoutineName": "r", "CommandList": [{{"repeat": 65535, "do": [{{"DevID": "d", "Action": "{word}"}}]}}]}}"#

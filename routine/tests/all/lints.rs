@@ -1,4 +1,4 @@
-//! What is odd in a file that can be read.
+//! Oddities in a file that can be read.
 
 use selvedge_core::NodeId;
 use selvedge_routine::Catalogue;
@@ -224,7 +224,7 @@ routines:
     );
 }
 
-/// To look for a name that is like it takes long, so that is done for a few.
+/// The search for a similar name takes long, so it is done for a few.
 #[test]
 fn the_first_ten_devices_that_nobody_knows_are_compared() {
     let commands: Vec<_> = (0..11)

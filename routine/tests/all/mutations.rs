@@ -1,4 +1,4 @@
-//! Files that are nearly right: what of them is read can be written, and reads the same again.
+//! Files that are nearly right: homes that are read from them can be written, and read back equal.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -14,7 +14,7 @@ const SCRIPTS: &str = include_str!("../../../fuzz/corpus/home_assistant/seed-scr
 const CHOICE: &str = include_str!("../../../fuzz/corpus/home_assistant/seed-choice");
 const AUTOMATIONS: &str = include_str!("../../../fuzz/corpus/home_assistant/seed-automations");
 
-/// Read, written in both formats and read again it is the same.
+/// Checks that a home is the same after it is written in both formats and read again.
 fn stays(home: &Home, seed: u64, text: &str) {
     for format in [Format::Json, Format::Yaml] {
         let written = match home.write_as(format) {
@@ -28,7 +28,8 @@ fn stays(home: &Home, seed: u64, text: &str) {
     }
 }
 
-/// Some lines left out, doubled or put elsewhere, and some words of one file in place of others.
+/// A text with some lines left out, doubled or moved, and some words of one file in place of
+/// others.
 fn changed(texts: &[&str], rng: &mut ChaCha8Rng) -> String {
     let pick = |rng: &mut ChaCha8Rng, many: usize| rng.below(many.max(1) as u64) as usize;
     let text = texts[pick(rng, texts.len())];
@@ -52,7 +53,7 @@ fn changed(texts: &[&str], rng: &mut ChaCha8Rng) -> String {
                     .collect();
             }
             _ => {
-                // A word for another.
+                // Replaces a word by another.
                 let words = |text: &str| -> Vec<String> {
                     let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
                     let all = text.split(|it| !is_part(it)).filter(|it| !it.is_empty());

@@ -1,4 +1,4 @@
-//! What a routine knows of its devices, and how its conditions compare.
+//! The devices of a routine, and the comparisons of its conditions.
 
 use core::cmp::Ordering;
 
@@ -60,7 +60,7 @@ fn steps() -> Vec<Step<State>> {
     steps
 }
 
-/// A device as a step names it.
+/// The way in which a step names a device.
 struct Mention {
     step: usize,
     device: NodeId,

@@ -161,7 +161,7 @@ fn what_the_type_refuses_is_told_with_its_place() {
     assert!(matches!(error, FileError::Form { .. }));
 }
 
-/// A list of lists, however deep.
+/// A list of lists, to any depth.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Deep(Vec<Self>);
 
@@ -192,7 +192,7 @@ fn lists_and_objects_are_nested_to_their_limit() {
         let said = read(format, 64, "1").unwrap_err().to_string();
         assert!(said.contains("nested more than 64 deep"), "{said}");
     }
-    // A value within the last of them is one of it.
+    // A scalar in the innermost list is within the limit, and is refused for its type.
     let said = read(Format::Yaml, 63, "1").unwrap_err().to_string();
     assert!(said.contains("invalid type: integer `1`"), "{said}");
 }

@@ -1,5 +1,5 @@
-//! When routines are run: times of day and what becomes of them when the clock is set, intervals,
-//! clauses that become true, hands.
+//! Triggers: times of day and the effect of setting the clock, intervals, clauses that become true,
+//! manual runs.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,7 +36,7 @@ impl Choose for Never {
 struct Bench {
     driver: Driver<Dispatcher<State>>,
     now: Time,
-    /// What was run when, and by which trigger.
+    /// The runs, with their times and causes.
     runs: Vec<(u64, String, Cause)>,
     last: TriggerId,
     submitted: Vec<Routine<State>>,
@@ -122,7 +122,7 @@ impl Bench {
         self.tell(Command::Observed { device, state }).unwrap();
     }
 
-    /// Lets so many seconds pass, and says when something was run meanwhile.
+    /// Lets this many seconds pass, and returns the times of runs meanwhile.
     fn pass(&mut self, seconds: u64) -> Vec<u64> {
         let (until, before) = (self.now + Span::secs(seconds), self.runs.len());
         while let Some(due) = self.driver.deadline().filter(|&it| it <= until) {
@@ -304,7 +304,7 @@ fn times_of_day_are_written_as_they_are_read() {
     assert_eq!(TimeOfDay::from_seconds(TimeOfDay::DAY), None);
 }
 
-/// In the order of the documentation: what was known, the triggers, what is so now.
+/// In the order of the documentation: the known states, the triggers, the present states.
 #[test]
 fn what_became_true_while_the_host_was_away_runs_and_what_was_true_does_not() {
     for (before, runs) in [("dry", 1), ("wet", 0)] {
@@ -317,7 +317,7 @@ fn what_became_true_while_the_host_was_away_runs_and_what_was_true_does_not() {
     }
 }
 
-/// With a routine its triggers go, and with them their timers.
+/// The triggers of a routine are removed with it, and their timers with them.
 #[test]
 fn what_is_forgotten_wakes_nobody() {
     let mut bench = Bench::new();
@@ -376,7 +376,7 @@ fn what_was_put_is_shown_until_it_is_forgotten() {
     assert!(machine.triggers().map(|it| it.0).eq([every]));
 }
 
-/// What comes within the cool-down is left out and told, and is not made up for.
+/// Events within the cool-down are left out and reported, and not made up for.
 #[test]
 fn a_trigger_that_cools_down_does_not_fire_again() {
     let mut bench = Bench::new();
@@ -399,14 +399,14 @@ fn a_trigger_that_cools_down_does_not_fire_again() {
     );
     bench.pass(1);
     assert_eq!(bench.runs.len(), 1, "nothing is made up for");
-    // It is true since before, so it does not become so.
+    // It was true before, so it does not become true.
     bench.observe(1, 1);
     assert_eq!(bench.runs.len(), 1);
     flips(&mut bench);
     assert_eq!(bench.runs.len(), 2, "at its end it may fire");
     bench.tell(Command::Run("r".into())).unwrap();
     assert_eq!(bench.runs.len(), 3, "a hand does not wait");
-    // One that is taken back counts at once.
+    // A cool-down that is set to zero ends at once.
     let span = Span::ZERO;
     bench.tell(Command::CoolDown { trigger, span }).unwrap();
     flips(&mut bench);
@@ -417,7 +417,7 @@ fn a_trigger_that_cools_down_does_not_fire_again() {
     assert_eq!(refused, Err(Reject::UnknownTrigger(unknown)));
 }
 
-/// The span is that of the steps' clock, whatever the local clock is set to.
+/// The span is counted by the clock of the steps, for any setting of the local clock.
 #[test]
 fn a_cool_down_does_not_depend_on_the_local_clock() {
     let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! Files in YAML: the same homes as in JSON, and what hostile text comes to.
+//! Files in YAML: the same homes as in JSON, and the result of hostile text.
 
 use core::fmt::Write as _;
 
@@ -47,7 +47,7 @@ fn read(text: &str) -> Result<Home, FileError> {
     Home::read_as(Format::Yaml, text.as_bytes(), Catalogue::new())
 }
 
-/// Read, written in both formats and read again it is the same.
+/// Checks that a home is the same after it is written in both formats and read again.
 fn stays(home: &Home) {
     for format in [Format::Json, Format::Yaml] {
         let written = home.write_as(format).unwrap();
@@ -107,7 +107,7 @@ fn each_json_file_is_yaml() {
     }
 }
 
-/// What is wrong, where, and what is said about it.
+/// The fault, its place, and the text.
 #[test]
 fn what_is_refused_in_yaml_is_named_with_its_place_and_the_mend() {
     for (text, said) in [

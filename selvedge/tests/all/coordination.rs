@@ -1,4 +1,4 @@
-//! Nodes that run routines and keep maps together, fed by membership.
+//! Nodes that run routines and keep maps together, with deltas from membership.
 
 #![allow(
     clippy::unwrap_used,
@@ -73,7 +73,7 @@ pub(crate) fn map() -> GroupId {
 pub(crate) struct Building {
     pub(crate) net: Network<Node>,
     lamps: BTreeMap<NodeId, State>,
-    /// The devices that were told something, in order.
+    /// The devices that received a command, in order.
     pub(crate) done: Vec<NodeId>,
     pub(crate) events: Vec<(usize, kgroup::Event)>,
 }
@@ -150,7 +150,7 @@ impl Building {
             } = &event
                 && let Some(answer) = self.on_device(event)
             {
-                // It may lead no more.
+                // It may have lost the lead.
                 let _taken = self.net.command(at, Command::Groups(answer)).is_ok();
             }
             self.events.push((at, event));
@@ -199,7 +199,7 @@ impl Building {
         up.filter(leads).collect()
     }
 
-    /// What a node was told of the map.
+    /// The events about the map at a node.
     fn told(&self, at: usize) -> Vec<StoreEvent> {
         let told = self.events.iter().filter_map(|(node, event)| match event {
             kgroup::Event::Map { event, .. } if *node == at => Some(event.clone()),
@@ -253,7 +253,7 @@ fn a_map_that_one_node_changes_is_watched_by_another() {
     assert_eq!(watched, [None, Some(b"shut".to_vec())]);
 }
 
-/// What a watched entry is.
+/// The value of a watched entry.
 fn value(event: StoreEvent) -> Option<Vec<u8>> {
     let StoreEvent::Watched { entry, .. } = event else {
         return None;
@@ -261,7 +261,7 @@ fn value(event: StoreEvent) -> Option<Vec<u8>> {
     entry.map(|Entry { value, .. }| value.to_vec())
 }
 
-/// A node that left has forgotten what it promised as a member of groups.
+/// A node that left has forgotten its promises as a member of groups.
 #[test]
 fn a_later_life_of_one_machine_begins_again_and_in_the_epoch_that_was_given() {
     let mut building = Building::new(3);
@@ -285,7 +285,7 @@ fn a_later_life_of_one_machine_begins_again_and_in_the_epoch_that_was_given() {
     assert!(kgroup.me().incarnation.newer_than(first.incarnation));
     assert_eq!(kgroup.groups().epoch(), 7);
     assert_eq!(kgroup.groups().groups().count(), 0, "it founds nothing");
-    // As a client it goes on.
+    // It continues as a client.
     building.run(Span::secs(10));
     building.ask_map(3, put(2, b"open"));
     building.run(Span::secs(10));

@@ -1,7 +1,7 @@
-//! Random histories of a building whose nodes hear of each other by membership alone.
+//! Random histories of a building whose nodes learn of each other by membership alone.
 //!
-//! One node at a time begins again without memory, or leaves; others are cut off, two at once as well,
-//! and lose messages. What the page of k-groups promises for f = 1 holds then.
+//! One node at a time begins again without memory, or leaves; others are cut off, two at once as
+//! well, and lose messages. The promises of k-groups for f = 1 hold then.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ use selvedge_sim::network::Link;
 use crate::coordination::{Building, LAMPS, NODES, map};
 
 const COUNT: usize = NODES as usize;
-/// So long a group needs at most to name the next life of a node, in peace.
+/// The longest time in which a group names the next life of a node, without faults.
 const NAMED: Span = Span::secs(60);
 
 struct Story {
@@ -40,10 +40,10 @@ struct Story {
     epoch: u64,
     tickets: u64,
     triggers: u64,
-    /// Which changes of the map were asked for, and which are answered.
+    /// The changes of the map that are requested and not answered.
     asked: BTreeSet<u64>,
     seen: usize,
-    /// Of each version the ticket that it answers.
+    /// The ticket that each version answers.
     versions: BTreeMap<u64, u64>,
     executing: u64,
 }
@@ -132,7 +132,7 @@ impl Story {
         assert!(self.executing <= self.triggers, "a trigger began two runs");
     }
 
-    /// One node loses its memory, and is named again before another one does.
+    /// Makes one node lose its memory; it is named again before the next one does.
     fn forget(&mut self) {
         let at = self.pick(COUNT);
         if self.pick(3) == 0 {
@@ -215,7 +215,7 @@ impl Story {
     fn end(&mut self) {
         self.building.net.set_link(Link::default()).unwrap();
         self.run(Span::secs(60));
-        self.next_epoch(); // A leader that was cut off looks whether it leads.
+        self.next_epoch(); // A leader that was cut off checks whether it still leads.
         self.run(Span::secs(60));
         for group in self.groups() {
             let leads = |at: &usize| {

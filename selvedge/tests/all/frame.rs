@@ -1,4 +1,4 @@
-//! What is written is read, and any bytes are survived.
+//! Frames are read as they were written, and any bytes are survived.
 
 #![allow(
     clippy::indexing_slicing,

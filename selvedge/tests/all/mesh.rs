@@ -123,7 +123,8 @@ fn nobody_says_good_bye_while_inside() {
     network.command(0, leave()).unwrap();
 }
 
-/// Others take the life for over as soon as they hear its good-bye, and let somebody else in.
+/// Other nodes take the life for over as soon as they receive its good-bye, and let another node
+/// in.
 #[test]
 fn nobody_enters_after_good_bye() {
     let mut network = mesh(3, &exclusion(3, Span::ZERO));
@@ -136,7 +137,7 @@ fn nobody_enters_after_good_bye() {
     assert_eq!(late, Err(CallError::Refused { node: 0, why }));
 }
 
-/// The estimate's upper bound becomes that of all sections, if it is higher.
+/// The estimate's upper bound becomes the bound of all sections, if it is higher.
 #[test]
 fn estimates_raise_the_bound_and_never_lower_it() {
     let mut network = mesh(20, &exclusion(4, Span::secs(30)));
@@ -185,7 +186,7 @@ fn electors(nodes: usize, c: u16, seed: u64) -> Network<Node> {
         ..Link::default()
     };
     let mut network = Network::new(seed, Topology::full_mesh(nodes).unwrap(), link).unwrap();
-    // Whose welcome gets lost asks again, and is told to take a later life.
+    // A node whose welcome gets lost asks again, and has to take a later life.
     network.set_identity(|it: &Node| it.membership().me());
     for node in 0..nodes {
         network.add(member(node), elector(node, c)).unwrap();
@@ -205,7 +206,7 @@ fn join(network: &mut Network<Node>, node: usize) {
     network.command(node, Command::Membership(join)).unwrap();
 }
 
-/// Whom these nodes follow, if it is one.
+/// The leader that these nodes follow, if it is the same.
 fn followed(network: &Network<Node>, nodes: &[usize]) -> Option<(Member, Ballot)> {
     let leaders: Vec<_> = nodes
         .iter()
@@ -215,7 +216,7 @@ fn followed(network: &Network<Node>, nodes: &[usize]) -> Option<(Member, Ballot)
     leaders.iter().all(|&it| it == Some(first)).then_some(first)
 }
 
-/// Runs until these nodes follow one that `wanted` takes.
+/// Runs until these nodes follow one leader that `wanted` accepts.
 fn run_until_led(
     network: &mut Network<Node>,
     nodes: &[usize],
@@ -275,7 +276,7 @@ fn a_node_that_is_alone_leads_itself_until_it_meets_others() {
     let machine = Node::new(heir, config, None, Some(election(5))).unwrap();
     network.restart(1, heir, machine).unwrap();
     join(&mut network, 1);
-    // Nobody elects anew: it hears who leads.
+    // No node begins an election: it learns who leads.
     let (leader, ballot) = run_until_led(&mut network, &[0, 1], |_| true);
     assert_eq!((leader, ballot.epoch), (member(0), 1));
 }
@@ -298,7 +299,7 @@ fn both_sides_of_a_cut_are_led_and_one_of_the_two_leads_all_when_it_heals() {
     assert!(led.iter().max() <= Some(&(ballot, leader)), "{led:?}");
 }
 
-/// Of n nodes none is missing from more than n - 1 lists, whatever was given.
+/// Of n nodes none is missing from more than n - 1 lists, for any given c.
 #[test]
 fn no_more_lists_are_asked_for_than_there_are() {
     let mut network = electors(4, 9, 2);

@@ -25,7 +25,7 @@ struct Mesh {
     all: Vec<usize>,
     /// Events of elections since the last return.
     events: Vec<(Time, usize, celect::Event)>,
-    /// How many elections nodes began that came back.
+    /// The number of elections that returning nodes began.
     elections: usize,
 }
 
@@ -94,7 +94,7 @@ impl Mesh {
         self.leaders(nodes)[0].unwrap()
     }
 
-    /// Cuts off one node, not the leader, for longer than it takes to elect itself. Returns whether
+    /// Cuts off one node, not the leader, for longer than it takes to elect itself. Returns true if
     /// the leader of the rest stayed, at each node of the rest and at each moment.
     fn cut_off(&mut self) -> bool {
         let (leader, _) = self.settle(&self.all.clone());
@@ -153,7 +153,7 @@ impl Mesh {
     }
 }
 
-/// Also where the node that comes back runs an election at that moment, as one whose lease is over
+/// Also where the returning node runs an election at that moment, as a node with an expired lease
 /// does.
 #[test]
 fn a_leader_with_a_majority_stays_when_a_node_that_led_itself_comes_back() {
@@ -172,7 +172,7 @@ fn a_leader_with_a_majority_stays_when_a_node_that_led_itself_comes_back() {
     );
 }
 
-/// So the test above means something; and an operator may want it.
+/// Shows that the test above can fail; and an operator may want this setting.
 #[test]
 fn without_keep_leader_the_later_ballot_leads() {
     let mut kept = 0;

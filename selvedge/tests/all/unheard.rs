@@ -1,7 +1,8 @@
 //! Membership and sections as a node composes them, where one node misses the news of another one.
 //!
-//! Node 4 joins, locks, unlocks, and leaves or dies. Its requests reach everyone; what membership
-//! says of it reaches node 3 in part, or not at all. Whoever wants to enter afterwards gets in.
+//! Node 4 joins, locks, unlocks, and leaves or dies. Its requests reach all nodes; membership's
+//! messages about it reach node 3 in part, or not at all. Nodes that want to enter afterwards get
+//! in.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,16 +23,16 @@ use selvedge_membership::{self as membership, Body, Claim, Record};
 
 const THREE: NodeId = NodeId(3);
 const FOUR: NodeId = NodeId(4);
-/// So often time passes and messages arrive.
+/// The step of time, after which messages arrive.
 const STEP: Span = Span::millis(50);
 
-/// What node 3's membership hears of the life in which node 4 locks.
+/// The part of the messages about the life in which node 4 locks that node 3's membership receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     All,
     /// Nothing while it is there, and then that it left or was declared failed.
     End,
-    /// What others answer when it asks after node 4.
+    /// The answers of others when it inquires about node 4.
     Answers,
     Nothing,
 }
@@ -40,7 +41,7 @@ enum Heard {
 enum End {
     Leaves,
     Dies,
-    /// An operator says so at node 1.
+    /// It dies, and an operator confirms that at node 1.
     DiesForCertain,
 }
 
@@ -48,12 +49,12 @@ enum End {
 struct Case {
     heard: Heard,
     end: End,
-    /// Node 3 does not hear that node 4 is out again.
+    /// Node 3 misses the message that node 4 is out again.
     loses_release: bool,
     takeover: Option<Span>,
     /// All have known an earlier life of node 4.
     is_second_life: bool,
-    /// How many others a section remembers.
+    /// The number of other nodes that a section remembers.
     peer_limit: u32,
 }
 
@@ -64,9 +65,9 @@ struct Bench {
     nodes: Vec<Option<Driver<Node>>>,
     in_flight: VecDeque<(Member, NodeId, Message)>,
     entered: Vec<Member>,
-    /// What node 4 asked of the others, once more.
+    /// The requests of node 4, to be sent once more.
     late: Vec<(Member, NodeId, Message)>,
-    /// In which life of node 4 it is hidden from node 3.
+    /// The life of node 4 that is hidden from node 3.
     hidden: Member,
 }
 
@@ -89,7 +90,7 @@ impl Bench {
         bench
     }
 
-    /// A life begins, and joins through node 1.
+    /// Begins a life, which joins through node 1.
     fn begin(&mut self, me: Member) {
         let section = selvedge_camera::Config::new(4)
             .with_takeover(self.case.takeover)
@@ -173,14 +174,14 @@ impl Bench {
             }
             while let Some((from, to, message)) = self.in_flight.pop_front() {
                 if let Some(message) = self.arrives(from, to, message) {
-                    // What comes too late is refused.
+                    // A message that comes too late is refused.
                     let _taken = self.step(to, Input::Message { from, message });
                 }
             }
         }
     }
 
-    /// A node goes as the case says, and the others hear of it.
+    /// Removes a node in the way of the case; the others are notified.
     fn go(&mut self, member: Member) {
         let place = member.id.0 as usize - 1;
         match self.case.end {
@@ -198,7 +199,7 @@ impl Bench {
         self.nodes[place] = None;
     }
 
-    /// What is left of a message on its way.
+    /// The rest of a message on its way.
     fn arrives(&self, from: Member, to: NodeId, message: Message) -> Option<Message> {
         if to != THREE {
             return Some(message);
@@ -234,7 +235,7 @@ impl Bench {
             }
     }
 
-    /// Whether it gets in and out within half a minute.
+    /// Returns true if the node gets in and out within half a minute.
     fn visit(&mut self, id: NodeId) -> bool {
         self.entered.clear();
         let enter = sections::Command::Enter(name());
@@ -256,8 +257,8 @@ fn name() -> Name {
     "door".parse().unwrap()
 }
 
-/// Node 4 comes, locks, unlocks and goes; then all others want to enter. Returns who does not get
-/// in.
+/// Node 4 comes, locks, unlocks and goes; then all others want to enter. Returns a node that does
+/// not get in.
 fn locked_out(case: Case) -> Option<NodeId> {
     let mut bench = Bench::new(case);
     if case.is_second_life {
@@ -275,7 +276,7 @@ fn locked_out(case: Case) -> Option<NodeId> {
     assert!(bench.visit(FOUR), "{case:?}");
     bench.go(four);
     let is_known = three(&bench) == Some(four);
-    // Who has our OK and was not released is asked after by itself.
+    // A node that has our OK and has not released it is inquired about.
     let is_told = matches!(case.heard, Heard::All | Heard::End) || case.loses_release;
     assert_eq!(is_known, is_told, "{case:?}");
     [3, 1, 2]
@@ -284,9 +285,9 @@ fn locked_out(case: Case) -> Option<NodeId> {
         .find(|&id| !bench.visit(id))
 }
 
-/// Node 4 locks, unlocks and goes, which all hear; the section remembers no more than 3 others, and
-/// forgets node 4 when node 5 comes. Node 5 goes as well, and then a request of node 4 arrives once
-/// more at node 3, which gives its OK. Returns who does not get in.
+/// Node 4 locks, unlocks and goes, which all learn; the section remembers no more than 3 others,
+/// and forgets node 4 when node 5 comes. Node 5 goes as well, and then a request of node 4 arrives
+/// once more at node 3, which gives its OK. Returns a node that does not get in.
 fn locked_out_by_a_late_request(case: Case) -> Option<NodeId> {
     let mut bench = Bench::new(case);
     let four = bench.hidden;
@@ -294,7 +295,7 @@ fn locked_out_by_a_late_request(case: Case) -> Option<NodeId> {
     assert!(bench.visit(FOUR), "{case:?}");
     bench.go(four);
     if case.is_second_life {
-        // Of the next life all hear that it left, and forget it as well.
+        // All nodes learn that the next life left, and forget it as well.
         let next = Member::new(FOUR.0, four.incarnation.0 + 1);
         bench.begin(next);
         bench.go(next);
@@ -314,15 +315,15 @@ fn locked_out_by_a_late_request(case: Case) -> Option<NodeId> {
     assert!(granted(&bench), "{case:?}");
     let out = [1, 2, 3].map(NodeId);
     let locked_out = out.into_iter().find(|&id| !bench.visit(id));
-    // It is asked again for as long as it may be inside, and no longer.
+    // It is inquired about for as long as it may be inside, and no longer.
     bench.run(60);
     let may_live = case.end == End::Dies && !case.is_second_life;
     assert_eq!(granted(&bench), may_live, "{case:?}");
     locked_out
 }
 
-/// All cases but those in which nobody tells node 3 that who may be inside is dead for certain, and it
-/// may not pass it over.
+/// All cases except those in which no node reports to node 3 that a node that may be inside is dead
+/// for certain, and node 3 may not pass it over.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for heard in [Heard::All, Heard::End, Heard::Answers, Heard::Nothing] {
@@ -332,9 +333,9 @@ fn cases() -> Vec<Case> {
                     for is_second_life in [false, true] {
                         let is_told = match end {
                             _ if !loses_release => true,
-                            // Others know it for certain.
+                            // Other nodes know it for certain.
                             End::Leaves | End::DiesForCertain if heard != Heard::Nothing => true,
-                            // Node 3 finds it silent, and nobody says that it is over.
+                            // Node 3 finds it silent, and no node reports that it is over.
                             End::Leaves | End::Dies | End::DiesForCertain => takeover.is_some(),
                         };
                         let case = Case {

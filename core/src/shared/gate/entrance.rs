@@ -1,4 +1,4 @@
-//! The application's end, and the users that wait there.
+//! The application's end of a gate, and the users that wait there.
 
 use alloc::sync::Arc;
 use core::future::poll_fn;
@@ -27,7 +27,7 @@ impl<T: Copy, R> Gate<T, R> {
     ///
     /// A dropped future waits no more. If its turn comes in that moment, the turn goes to the next
     /// user, and when no user waits the node cancels, or exits. So to give up after some time, drop
-    /// the future then. A future that waits keeps its turn when it is not polled, and all users
+    /// the future then. A future that waits keeps its turn while it is not polled, and all users
     /// behind it wait.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl<T: Copy, R> Gate<T, R> {
     /// runtime.
     ///
     /// # Errors
-    /// As there, and [`EnterError::TimedOut`].
+    /// The errors of [`enter`](Self::enter), and [`EnterError::TimedOut`].
     pub async fn enter_until(
         &self,
         timer: impl Future<Output = ()>,
@@ -59,7 +59,7 @@ impl<T: Copy, R> Gate<T, R> {
     /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`enter`](Self::enter).
     pub fn blocking_enter(&self) -> Result<Guard<T, R>, EnterError<R>> {
         block_on(self.enter())
     }
@@ -67,10 +67,10 @@ impl<T: Copy, R> Gate<T, R> {
     /// Does as [`blocking_enter`](Self::blocking_enter), for `timeout` at most.
     ///
     /// # Errors
-    /// As there, and [`EnterError::TimedOut`].
+    /// The errors of [`enter`](Self::enter), and [`EnterError::TimedOut`].
     pub fn blocking_enter_timeout(&self, timeout: Duration) -> Result<Guard<T, R>, EnterError<R>> {
-        // A waiter is woken when its turn has come or never will, and not before: so when this
-        // gives up the time is over.
+        // A waiter is woken when its turn has come or never will, and not before: so a wait that
+        // ends here without a result has timed out.
         block_on_for(self.enter(), timeout).unwrap_or(Err(EnterError::TimedOut))
     }
 

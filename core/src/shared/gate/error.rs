@@ -1,22 +1,22 @@
-//! What can go wrong between a node and the users that queue for its section.
+//! Errors between a node and the users that queue for its section.
 
 use thiserror::Error;
 
-/// Nothing more will come.
+/// The other end was dropped or closed.
 ///
-/// To a [`Keeper`](super::Keeper): it was closed or no gate is left, and the node is outside. To a
-/// [`Guard`](super::Guard): the keeper was closed or is gone.
+/// A [`Keeper`](super::Keeper) returns it when it was closed or no gate is left, and the node is
+/// outside. A [`Guard`](super::Guard) returns it when the keeper was closed or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("the gate is closed: leave the section, or stop the host")]
 pub struct Closed;
 
-/// Why a user did not get in. `R` is why a machine refuses an Enter.
+/// The reason why a user did not enter. `R` is the machine's reason to refuse an Enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum EnterError<R> {
-    /// Too many users wait. This one does not.
+    /// Too many users wait. This user does not wait.
     #[error("{limit} callers wait already: try again later, or raise Limits::waiters")]
     Full {
-        /// How many may wait.
+        /// The largest number of users that may wait.
         limit: usize,
     },
     /// The machine refused the Enter that was made for this user.
@@ -25,33 +25,33 @@ pub enum EnterError<R> {
     /// This user's turn did not come in time. It waits no more.
     #[error("timed out before this caller's turn: try again, or wait longer")]
     TimedOut,
-    /// The keeper was closed or is gone.
+    /// The keeper was closed or dropped.
     #[error("the host admits no more callers: start it again")]
     Closed,
 }
 
-/// Why [`Gate::try_enter`](super::Gate::try_enter) did not get in. Nothing changed.
+/// The reason why [`Gate::try_enter`](super::Gate::try_enter) did not enter. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum TryEnterError {
     /// The node is outside, a user is inside, or the entry may not be handed over once more.
     #[error("the section is not free now: wait for it with enter")]
     WouldWait,
-    /// The keeper was closed or is gone.
+    /// The keeper was closed or dropped.
     #[error("the host admits no more callers: start it again")]
     Closed,
 }
 
-/// The host reported what cannot have happened. Nothing changed.
+/// The error of a report that does not fit the state of the node. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("{report:?} was reported while the node is {node:?}: report the outcome of each wish once")]
 pub struct OutOfTurn {
-    /// What was reported.
+    /// The refused report.
     pub report: Report,
-    /// Where the node stands.
+    /// The state of the node.
     pub node: Stage,
 }
 
-/// What a host reports to its keeper.
+/// A report from a host to its keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// [`Keeper::entered`](super::Keeper::entered)
@@ -62,7 +62,7 @@ pub enum Report {
     Refused,
 }
 
-/// Where a node stands, by the wishes that were taken and what was reported.
+/// The state of a node, by the wishes that the host took and its reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// It is outside and asks for nothing.

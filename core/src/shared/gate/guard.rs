@@ -38,15 +38,16 @@ impl<T: Copy, R> Guard<T, R> {
         self.token
     }
 
-    /// Whether the node was fenced, or gave the section up by itself: others may be inside. This
-    /// can be true from the start.
+    /// Returns true if the node was fenced, or left the section by itself: other nodes may be
+    /// inside. This can be true from the start.
     #[must_use]
     pub fn is_fenced(&self) -> bool {
         lock(&self.shared.state).is_fenced()
     }
 
-    /// Whether the keeper was closed or is gone. A closed keeper still tells whether the node is
-    /// fenced, and waits for this guard to leave. When it is gone, nothing tells the mesh.
+    /// Returns true if the keeper was closed or dropped. A closed keeper still reports a fence, and
+    /// waits for this guard to leave. A dropped keeper does not: the other nodes do not learn that
+    /// the guard leaves.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         lock(&self.shared.state).is_closed()
@@ -55,7 +56,7 @@ impl<T: Copy, R> Guard<T, R> {
     /// Waits until the node is fenced, see [`is_fenced`](Self::is_fenced).
     ///
     /// # Errors
-    /// When the keeper was closed or is gone, see [`is_closed`](Self::is_closed): a good reason to
+    /// When the keeper was closed or dropped, see [`is_closed`](Self::is_closed): a good reason to
     /// leave, too.
     pub async fn fenced(&self) -> Result<(), Closed> {
         let mut watcher = Watcher {
@@ -69,7 +70,7 @@ impl<T: Copy, R> Guard<T, R> {
     /// thread, nor in a task of an async runtime that runs the host: it would wait for itself.
     ///
     /// # Errors
-    /// As there.
+    /// The error of [`fenced`](Self::fenced).
     pub fn blocking_fenced(&self) -> Result<(), Closed> {
         block_on(self.fenced())
     }

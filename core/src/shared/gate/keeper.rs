@@ -1,4 +1,4 @@
-//! The host's end.
+//! The host's end of a gate.
 
 use alloc::sync::Arc;
 use core::future::poll_fn;
@@ -11,31 +11,31 @@ use super::{Closed, Gate, OutOfTurn, Shared, wake};
 
 /// The host's end: it stands beside the driver in the host's loop.
 ///
-/// The loop takes wishes and commands the machine accordingly. It reports back what the machine
-/// tells:
+/// The loop takes wishes and commands the machine accordingly. It reports the machine's events to
+/// the keeper:
 ///
 /// | wish taken | report, once |
 /// |---|---|
 /// | [`Enter`](Wish::Enter) | [`entered`](Self::entered), or [`refused`](Self::refused), at once or later |
-/// | [`Cancel`](Wish::Cancel) | [`released`](Self::released) when there is no Enter any more; or [`entered`](Self::entered), if that came first |
+/// | [`Cancel`](Wish::Cancel) | [`released`](Self::released) when no Enter is pending any more; or [`entered`](Self::entered), if that came first |
 /// | [`Exit`](Wish::Exit) | [`released`](Self::released) when it is outside |
 /// | none | [`fenced`](Self::fenced) when the node is; [`released`](Self::released) when the machine has left the section by itself |
 ///
-/// Where the machine says at once that it did what it was commanded, or that there was nothing to
-/// do, the host reports at once. No wish comes before that report.
+/// If the machine reports at once that it carried out the command, or that there was nothing to do,
+/// the host reports at once. No wish comes before that report.
 ///
 /// A host that sleeps in something else, such as a blocking read from its socket, gives
 /// [`poll_recv`](Self::poll_recv) a waker that interrupts that sleep, for instance by a datagram to
 /// itself.
 ///
-/// Dropping the keeper [closes](Self::close) it, and the machine is told nothing more: a node that
+/// Dropping the keeper [closes](Self::close) it, and the machine gets no more commands: a node that
 /// is inside stays inside.
 #[derive(Debug)]
 pub struct Keeper<T: Copy, R> {
     shared: Arc<Shared<T, R>>,
 }
 
-/// What the machine is to be commanded next.
+/// The next command for the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wish {
     /// Enter the section.
@@ -52,10 +52,10 @@ impl<T: Copy, R> Keeper<T, R> {
         Self { shared }
     }
 
-    /// Waits for a wish. Cancel-safe: a dropped future has taken nothing.
+    /// Waits for a wish. Cancel-safe: dropping the future loses no wish.
     ///
     /// # Errors
-    /// When no wish will come: the node is outside, and all gates are gone or the keeper was
+    /// When no wish will come: the node is outside, and all gates were dropped or the keeper was
     /// [closed](Self::close).
     pub async fn recv(&mut self) -> Result<Wish, Closed> {
         poll_fn(|cx| self.poll_recv(cx)).await
@@ -70,10 +70,11 @@ impl<T: Copy, R> Keeper<T, R> {
     }
 
     /// Blocks this thread until there is a wish, for `timeout` at most. `None` when there is still
-    /// none. That may be earlier than asked, so look at the clock.
+    /// none; it may return earlier than `timeout`, so read the clock.
     ///
     /// # Errors
-    /// When no wish will come; at once, so a host that goes on must sleep by itself.
+    /// When no wish will come. It then returns at once, so a host that continues must sleep by
+    /// itself.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Wish>, Closed> {
         block_on_for(self.recv(), timeout).transpose()
     }
@@ -89,7 +90,7 @@ impl<T: Copy, R> Keeper<T, R> {
         }
     }
 
-    /// The next wish. Where there is none, the task of `cx` is woken when that changes.
+    /// The next wish. Without one, the task of `cx` is woken when that changes.
     ///
     /// # Errors
     /// When no wish will come.
@@ -97,8 +98,8 @@ impl<T: Copy, R> Keeper<T, R> {
         self.take_wish(Some(cx.waker().clone()))
     }
 
-    /// The node is inside, and `token` fences this entry. The user that has waited longest has its
-    /// turn. When no user waits any more, the next wish is Exit.
+    /// Reports that the node is inside, and `token` fences this entry. The user that has waited
+    /// longest has its turn. When no user waits any more, the next wish is Exit.
     ///
     /// # Errors
     /// When no Enter is pending. Nothing changed: the machine is inside, and nothing will ask it to
@@ -107,18 +108,19 @@ impl<T: Copy, R> Keeper<T, R> {
         self.shared.change(|state| state.entered(token))
     }
 
-    /// The node is outside and asks for nothing. If it was still inside, the guard is fenced.
+    /// Reports that the node is outside and asks for nothing. If it was still inside, the guard is
+    /// fenced.
     ///
     /// # Errors
-    /// When nothing was to be released. Nothing changed.
+    /// When the node is not inside, and no Exit or Cancel was taken. Nothing changed.
     pub fn released(&mut self) -> Result<(), OutOfTurn> {
         let woken = self.shared.change(|state| state.released())?;
         wake(woken.into_values());
         Ok(())
     }
 
-    /// The machine refused the Enter, or gave it up later. The user for which it was made hears of
-    /// it, if that user still waits. For others the node asks anew.
+    /// Reports that the machine refused the Enter, or gave it up later. The user for which it was
+    /// made gets the reason, if that user still waits. For other users the node asks again.
     ///
     /// # Errors
     /// When no Enter is pending. Nothing changed.
@@ -132,16 +134,16 @@ impl<T: Copy, R> Keeper<T, R> {
         }
     }
 
-    /// The node was fenced: it may still be inside, and others may be there as well. The guard
-    /// hears of it, and this entry is not handed over. Exit follows when the guard is gone. A
-    /// machine that left the section by being fenced is reported as [`released`](Self::released)
-    /// instead, and there is no Exit. Outside, nothing happens.
+    /// Reports that the node was fenced: it may still be inside, and other nodes may be inside as
+    /// well. The guard is notified, and this entry is not handed over. Exit follows when the guard
+    /// is dropped. A machine that left the section by being fenced is reported as
+    /// [`released`](Self::released) instead, and no Exit follows. Outside, nothing happens.
     pub fn fenced(&mut self) {
         let woken = self.shared.change(|state| state.fenced());
         wake(woken.into_values());
     }
 
-    /// Admits no more users. Those that wait get [`EnterError::Closed`](super::EnterError::Closed).
+    /// Admits no more users. Users that wait get [`EnterError::Closed`](super::EnterError::Closed).
     /// Wishes still come until the node is outside.
     pub fn close(&mut self) {
         for woken in self.shared.change(|state| state.close()) {
@@ -149,13 +151,14 @@ impl<T: Copy, R> Keeper<T, R> {
         }
     }
 
-    /// Whether all gates are gone, so that no new user will wait. A guard may still be there.
+    /// Returns true if all gates were dropped, so that no new user will wait. A guard may still
+    /// exist.
     #[must_use]
     pub fn is_deserted(&self) -> bool {
         self.shared.change(|state| state.is_deserted())
     }
 
-    /// Another gate, also when all others are gone. One of a closed keeper is closed, too.
+    /// Another gate, even if all others were dropped. The gate of a closed keeper is closed, too.
     #[must_use]
     pub fn gate(&self) -> Gate<T, R> {
         self.shared.change(|state| state.add_gate());

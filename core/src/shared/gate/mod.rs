@@ -2,28 +2,28 @@
 //!
 //! In a mesh a node enters as one: it asks once, is let in once and exits once. [`channel`] gives
 //! the application a [`Gate`] to clone into as many threads and tasks as it likes. These users
-//! queue for the section, and the user whose turn it is gets a [`Guard`]. The host's loop keeps the
-//! [`Keeper`] beside its driver: the keeper says what to command next ([`Wish`]), and is told what
-//! came of it. Nothing here knows the machine. It supplies its fencing tokens `T`, and its reasons
-//! `R` to refuse.
+//! queue for the section, and the user that is next gets a [`Guard`]. The host's loop keeps the
+//! [`Keeper`] beside its driver: the keeper returns the next command for the machine ([`Wish`]),
+//! and the host reports the outcome to it. Nothing here knows the machine, which supplies its
+//! fencing tokens `T`, and its reasons `R` to refuse.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | at most one guard of a gate exists, and while it is not [fenced](Guard::is_fenced) the node is inside | the host reports what happens to the node; a guard is not told sooner than the host |
+//! | at most one guard of a gate exists, and while it is not [fenced](Guard::is_fenced) the node is inside | the host reports each change of the node; a guard is not notified sooner than the host |
 //! | users get their turn in the order in which they began to wait | they poll when they are woken |
 //! | the machine is commanded in turns: Enter, then Cancel or Exit, and nothing until that has ended | the host carries out each wish that it took |
 //! | a user that stops waiting leaves no trace: a turn that comes in that moment goes to the next one, or the node exits or cancels | the future is dropped, not forgotten |
 //! | between two users the node exits, unless [`Limits::handovers`] lets it hand over; a fenced entry is never handed over | none |
-//! | a refused Enter is told to the user for which it was made, and to no other | none |
-//! | when the keeper is closed or goes away, no user waits for it any more | none |
-//! | when all gates are gone, the keeper hears of it once the node is outside | guards leave, and the host reports |
+//! | the reason of a refused Enter goes to the user for which it was made, and to no other | none |
+//! | when the keeper is closed or dropped, no user waits for it any more | none |
+//! | when all gates were dropped, the keeper is notified once the node is outside | guards leave, and the host reports |
 //! | memory is bounded by [`Limits`] | each thread or task that waits for [`Guard::fenced`] adds a waker |
 //!
-//! It does **not** promise that no other node is inside: a guard may be fenced, and hear of it
-//! late. The resource that the section protects should ask for the [token](Guard::token) and refuse
-//! lower ones.
+//! It does **not** promise that no other node is inside: a guard may be fenced, and be notified
+//! late. The resource that the section protects should check the [token](Guard::token) and refuse
+//! lower tokens.
 //!
 //! A lock is held to move a few pointers. No foreign code (a waker, the drop of a reason) runs
 //! under it.
@@ -36,8 +36,8 @@
 //!
 //! let (gate, mut keeper) = gate::channel::<u64, Infallible>(Limits::default());
 //!
-//! // A host whose node is alone, so that each command takes effect at once. Others step their
-//! // driver with the command, and report when the machine tells them so.
+//! // A host whose node is alone, so that each command takes effect at once. Other hosts step
+//! // their driver with the command, and report when the machine's events say so.
 //! let host = std::thread::spawn(move || {
 //!     let mut entries = 0;
 //!     while let Ok(wish) = keeper.blocking_recv() {
@@ -56,7 +56,7 @@
 //!     let gate = gate.clone();
 //!     std::thread::spawn(move || {
 //!         let guard = gate.blocking_enter().unwrap();
-//!         // What the section protects is changed here, and told the token.
+//!         // Change the protected resource here, and pass it the token.
 //!         guard.token()
 //!     })
 //! });
@@ -87,14 +87,14 @@ pub use self::keeper::{Keeper, Wish};
 
 use self::state::State;
 
-/// How many users may wait at a gate, and how often it hands over.
+/// The number of users that may wait at a gate, and the number of hand-overs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many users may wait for their turn. Default: 64.
+    /// The number of users that may wait for their turn. Default: 64.
     pub waiters: NonZeroUsize,
-    /// How often one entry of the node is handed over to the next local user, with the same token.
-    /// Each time saves the messages of an exit and an entry, and lets other nodes wait longer.
-    /// Default: 0, so after each user the node exits, and other nodes have their turn.
+    /// The number of times that one entry of the node is handed over to the next local user, with
+    /// the same token. Each time saves the messages of an exit and an entry, and lets other nodes
+    /// wait longer. Default: 0, so after each user the node exits, and other nodes have their turn.
     pub handovers: u32,
 }
 
@@ -107,8 +107,8 @@ impl Default for Limits {
     }
 }
 
-/// A gate to the section that one node enters, and its keeper. `T` is the fencing token of an
-/// entry, `R` why the machine refuses one.
+/// Creates a gate to the section that one node enters, and its keeper. `T` is the fencing token of
+/// an entry, `R` the machine's reason to refuse one.
 #[must_use]
 pub fn channel<T: Copy, R>(limits: Limits) -> (Gate<T, R>, Keeper<T, R>) {
     let shared = Arc::new(Shared {
@@ -117,7 +117,7 @@ pub fn channel<T: Copy, R>(limits: Limits) -> (Gate<T, R>, Keeper<T, R>) {
     (Gate::new(Arc::clone(&shared)), Keeper::new(shared))
 }
 
-/// What gates, guards and the keeper hold.
+/// The state that gates, guards and the keeper share.
 #[derive(Debug)]
 struct Shared<T, R> {
     state: Mutex<State<T, R>>,
@@ -125,7 +125,8 @@ struct Shared<T, R> {
 
 impl<T: Copy, R> Shared<T, R> {
     /// Changes the state, and then, with the lock free again, wakes the tasks that this concerns.
-    /// What `change` returns must not have been woken or dropped: the caller has to do that.
+    /// Wakers and reasons that `change` returns must be woken or dropped by the caller, not inside
+    /// it.
     fn change<O>(&self, change: impl FnOnce(&mut State<T, R>) -> O) -> O {
         let mut state = lock(&self.state);
         let outcome = change(&mut state);

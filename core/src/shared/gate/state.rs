@@ -1,4 +1,4 @@
-//! The rules: which users wait, which one is inside, and what the machine is to be asked next.
+//! The rules: the users that wait, the user that is inside, and the next command for the machine.
 //!
 //! All of it stands behind one lock. Wakers and reasons are foreign code: they are handed out, to
 //! be woken or dropped when the lock is free again.
@@ -13,18 +13,18 @@ use super::{Closed, EnterError, Limits, OutOfTurn, Report, Stage, TryEnterError,
 pub(super) struct State<T, R> {
     limits: Limits,
     node: Node<T>,
-    /// The user that has the section, or was admitted and has not come for it yet.
+    /// The user that has the section, or was admitted and was not polled since.
     user: Option<User<T>>,
     /// The users that wait, longest waiting first.
     queue: BTreeMap<Ticket, Waker>,
-    /// The reasons for the users whose Enter was refused, until they come for them.
+    /// The reasons for the users whose Enter was refused, until these users poll.
     refused: BTreeMap<Ticket, R>,
     /// The users that wait for the present user to be fenced.
     watchers: BTreeMap<Ticket, Waker>,
     last: u64,
-    /// How many gates there are: without any, no new user comes.
+    /// The number of gates. Without any, no new user comes.
     gates: usize,
-    /// Whether users are admitted.
+    /// True while users are admitted.
     open: bool,
     /// The keeper, while it waits for a wish.
     keeper: Option<Waker>,
@@ -34,18 +34,18 @@ pub(super) struct State<T, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ticket(u64);
 
-/// What the machine does, as far as the keeper knows.
+/// The state of the machine, as far as the keeper knows.
 #[derive(Clone, Copy, Debug)]
 enum Node<T> {
     Outside,
     Entering {
-        /// The user that caused it. It may have gone meanwhile.
+        /// The user that caused it. It may have stopped waiting since.
         cause: Ticket,
     },
     Cancelling,
     Inside {
         token: T,
-        /// How many users this entry has had, the present one included.
+        /// The number of users that this entry has had, the present one included.
         users: u32,
         fenced: bool,
     },
@@ -60,14 +60,14 @@ struct User<T> {
     fenced: bool,
 }
 
-/// Wakers that are to be called once the lock is free.
+/// Wakers to call once the lock is free.
 pub(super) type Woken = BTreeMap<Ticket, Waker>;
 
-/// What a user leaves behind that is to be dropped once the lock is free.
+/// The waker and the reason of a user that leaves, to be dropped once the lock is free.
 pub(super) type Left<R> = (Option<Waker>, Option<R>);
 
 impl<T: Copy, R> State<T, R> {
-    /// For one gate and one keeper.
+    /// The state of one gate and one keeper.
     pub(super) const fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -83,7 +83,7 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// Admits the user that may enter now, and returns the wakers to call: that user's, and the
+    /// Admits the user that may enter now, and returns the wakers to call: the user's, and the
     /// keeper's if there is news for it. Called after each change. O(log n).
     pub(super) fn settle(&mut self) -> [Option<Waker>; 2] {
         let mut next = None;
@@ -101,10 +101,10 @@ impl<T: Copy, R> State<T, R> {
         [next, keeper]
     }
 
-    // What users do.
+    // Calls of users.
 
-    /// Lets the user with this ticket in, or has it wait, from the first call on. What is in
-    /// `waker` afterwards is no longer needed.
+    /// Admits the user with this ticket, or keeps it waiting, from the first call on. A waker that
+    /// is left in `waker` is no longer needed.
     pub(super) fn poll_enter(
         &mut self,
         place: &mut Option<Ticket>,
@@ -130,8 +130,7 @@ impl<T: Copy, R> State<T, R> {
                     return Poll::Ready(Err(EnterError::Closed));
                 }
                 if let Some(user) = self.user.filter(|user| user.ticket == ticket) {
-                    // The user came for what it was given: from now on there is nothing to
-                    // withdraw.
+                    // The user has its entry: from now on there is nothing to withdraw.
                     *place = None;
                     return Poll::Ready(Ok(user.token));
                 }
@@ -144,8 +143,8 @@ impl<T: Copy, R> State<T, R> {
         Poll::Pending
     }
 
-    /// Lets a user in if the mesh need not be asked. Users that wait are served first:
-    /// [`settle`](Self::settle) has let them in.
+    /// Admits a user if that takes no message. Users that wait are served first:
+    /// [`settle`](Self::settle) has admitted them.
     pub(super) fn try_enter(&mut self) -> Result<T, TryEnterError> {
         if !self.open {
             return Err(TryEnterError::Closed);
@@ -157,7 +156,7 @@ impl<T: Copy, R> State<T, R> {
         self.admit(ticket).ok_or(TryEnterError::WouldWait)
     }
 
-    /// The user with this ticket waits no more. If it was admitted already, it counts as never
+    /// Ends the wait of the user with this ticket. If it was admitted already, it counts as never
     /// admitted.
     pub(super) fn withdraw(&mut self, ticket: Ticket) -> Left<R> {
         if self.user.is_some_and(|user| user.ticket == ticket) {
@@ -169,7 +168,7 @@ impl<T: Copy, R> State<T, R> {
         (self.queue.remove(&ticket), self.refused.remove(&ticket))
     }
 
-    /// The user leaves.
+    /// Ends the turn of the user.
     pub(super) fn leave(&mut self) {
         self.user = None;
     }
@@ -220,9 +219,9 @@ impl<T: Copy, R> State<T, R> {
         self.gates -= 1;
     }
 
-    // What the keeper does.
+    // Calls of the keeper.
 
-    /// Takes the next wish. What is in `waker` afterwards is no longer needed. If it holds none,
+    /// Takes the next wish. A waker that is left in `waker` is no longer needed. If it holds none,
     /// the task that waits goes on waiting.
     pub(super) fn poll_wish(&mut self, waker: &mut Option<Waker>) -> Poll<Result<Wish, Closed>> {
         if let Some((wish, node)) = self.wish() {
@@ -302,14 +301,14 @@ impl<T: Copy, R> State<T, R> {
         mem::take(&mut self.watchers)
     }
 
-    /// Admits no more users. A user that was admitted and has not come for it finds that out by
-    /// itself.
+    /// Admits no more users. A user that was admitted and was not polled since finds that out at
+    /// its next poll.
     pub(super) fn close(&mut self) -> [Woken; 2] {
         self.open = false;
         [mem::take(&mut self.queue), mem::take(&mut self.watchers)]
     }
 
-    /// No task waits for wishes any more.
+    /// Removes the keeper's waker: no task waits for wishes any more.
     pub(super) const fn take_keeper(&mut self) -> Option<Waker> {
         self.keeper.take()
     }
@@ -319,7 +318,7 @@ impl<T: Copy, R> State<T, R> {
         Ticket(self.last)
     }
 
-    /// Makes this one the user of the entry.
+    /// Makes this user the user of the entry.
     fn admit(&mut self, ticket: Ticket) -> Option<T> {
         let Node::Inside { token, users, .. } = &mut self.node else {
             return None;
@@ -333,8 +332,8 @@ impl<T: Copy, R> State<T, R> {
         Some(*token)
     }
 
-    /// Whether a user may be admitted: the node is inside, no user is, and the entry is good for
-    /// one more.
+    /// Returns true if a user may be admitted: the node is inside, no user is, and the entry may
+    /// serve one more.
     const fn is_free(&self) -> bool {
         match self.node {
             Node::Inside { users, fenced, .. } => {
@@ -344,8 +343,8 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// What the machine is to be asked now, and what the node does then. The wish is derived, not
-    /// queued: a wish that lost its reason before it was taken does not come.
+    /// The next command for the machine, and the state of the node after it. The wish is derived,
+    /// not queued: a wish whose reason disappears before it is taken does not come.
     fn wish(&self) -> Option<(Wish, Node<T>)> {
         match self.node {
             Node::Outside if self.user.is_none() => {
@@ -364,8 +363,8 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// Whether no wish will ever come. Where no user can come, none waits: a user that waits has a
-    /// gate.
+    /// Returns true if no wish will ever come. No user waits where no new user can come, because a
+    /// user that waits has a gate.
     const fn is_over(&self) -> bool {
         let nobody_comes = !self.open || self.gates == 0;
         nobody_comes && matches!(self.node, Node::Outside)

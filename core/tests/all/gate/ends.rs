@@ -1,4 +1,4 @@
-//! What ends an entry, a keeper and a wait.
+//! The end of an entry, of a keeper and of a wait.
 
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -46,7 +46,7 @@ fn an_entry_that_is_fenced_before_somebody_came_for_it_says_so() {
     keeper.entered(7).unwrap();
     keeper.fenced();
     assert!(enter(&mut first).is_fenced());
-    // Nobody is inside any more, and the Exit was not taken yet.
+    // No user is inside any more, and the Exit was not taken yet.
     assert_eq!(gate.try_enter().unwrap_err(), TryEnterError::WouldWait);
     exits(&mut keeper);
 }
@@ -113,10 +113,7 @@ fn a_closed_keeper_takes_nobody_in_and_sees_the_last_one_out() {
     assert_eq!(closed, Poll::Ready(EnterError::Closed));
     assert_eq!(keeper.try_recv(), Ok(None));
     keeper.fenced();
-    assert!(
-        guard.is_fenced(),
-        "it is told as long as the keeper is there"
-    );
+    assert!(guard.is_fenced(), "the keeper still reports the fence");
     assert_eq!(guard.blocking_fenced(), Ok(()));
     drop(guard);
     exits(&mut keeper);
@@ -215,7 +212,7 @@ fn wakers_are_given_up_with_those_who_wait() {
     assert_eq!(bell.count(), 1);
 }
 
-/// A future may go from one task to another.
+/// A future may move from one task to another.
 #[test]
 fn the_latest_waker_is_woken_and_the_former_one_is_not() {
     let (gate, mut keeper) = channel(1, 0);
@@ -280,8 +277,8 @@ fn errors_say_what_to_do() {
     );
 }
 
-/// A keeper whose gates are all gone makes another one, and its users queue behind the guard that
-/// is still there.
+/// A keeper without gates makes another one, and its users queue behind the guard that still
+/// exists.
 #[test]
 fn a_keeper_makes_another_gate_when_all_are_gone() {
     let (gate, mut keeper) = channel(2, 0);
@@ -301,7 +298,7 @@ fn a_keeper_makes_another_gate_when_all_are_gone() {
         panic!("it is the next user's turn");
     };
     assert_eq!(guard.token(), 8);
-    // Two gates are two: the keeper goes on when one of them is gone.
+    // Two gates are counted as two: the keeper continues when one of them is dropped.
     let third = keeper.gate();
     drop((again, next, guard));
     assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
@@ -309,7 +306,7 @@ fn a_keeper_makes_another_gate_when_all_are_gone() {
     assert_eq!(keeper.try_recv(), Ok(None));
     drop(third);
     assert_eq!(keeper.try_recv(), Err(Closed));
-    // One of a closed keeper is closed.
+    // The gate of a closed keeper is closed.
     keeper.close();
     assert_eq!(
         keeper.gate().try_enter().unwrap_err(),

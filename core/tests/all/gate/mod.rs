@@ -47,7 +47,7 @@ fn waiting(gate: &Gate) -> Entering {
     future
 }
 
-/// What a turn gives.
+/// The guard of a user whose turn has come.
 fn enter(future: &mut Entering) -> Guard {
     let Poll::Ready(Ok(guard)) = poll(future.as_mut()) else {
         panic!("it was let in")
@@ -63,14 +63,14 @@ fn inside(gate: &Gate, keeper: &mut Keeper, token: u64) -> Guard {
     enter(&mut future)
 }
 
-/// The next wish is Exit, and the node exits.
+/// Checks that the next wish is Exit, and exits.
 fn exits(keeper: &mut Keeper) {
     assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
     assert_eq!(keeper.try_recv(), Ok(None));
     keeper.released().unwrap();
 }
 
-/// Counts how often it is woken.
+/// A waker that counts its calls.
 #[derive(Default)]
 struct Bell(AtomicUsize);
 

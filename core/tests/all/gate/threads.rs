@@ -12,7 +12,7 @@ use selvedge_core::shared::gate::{EnterError, Wish};
 
 use super::{Gate, Keeper, channel, entering, poll};
 
-/// Tells the seed when a test fails.
+/// Prints the seed when a test fails.
 struct Seed(u64);
 
 impl Drop for Seed {
@@ -39,7 +39,7 @@ impl Dice {
     }
 }
 
-/// One user of the section among many. Returns how often it was inside.
+/// One user of the section among many. Returns the number of times that it was inside.
 fn visit(gate: &Gate, inside: &AtomicBool, mut dice: Dice) -> u64 {
     let mut turns = 0;
     for _ in 0..400 {
@@ -73,7 +73,8 @@ fn visit(gate: &Gate, inside: &AtomicBool, mut dice: Dice) -> u64 {
     turns
 }
 
-/// A node that takes its time, refuses and is let in late. Returns how often it was inside.
+/// A node that takes its time, refuses and is admitted late. Returns the number of times that it
+/// was inside.
 fn host(mut keeper: Keeper, mut dice: Dice) -> u64 {
     let mut entries = 0;
     let mut pending = false;

@@ -1,4 +1,4 @@
-//! Whose turn it is, and who gives up.
+//! The order of turns, and users that stop waiting.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::Poll;
@@ -14,7 +14,7 @@ fn turns_come_in_the_order_in_which_the_wait_began() {
     let (gate, mut keeper) = channel(3, 0);
     let mut first = waiting(&gate);
     let mut second = waiting(&gate);
-    // To poll again does not cost the place.
+    // Polling again does not lose the place.
     assert!(poll(first.as_mut()).is_pending());
     assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
     assert_eq!(keeper.try_recv(), Ok(None));
@@ -48,7 +48,7 @@ fn an_entry_is_handed_over_as_often_as_it_may_be_and_the_token_stays() {
     assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
     keeper.entered(8).unwrap();
     drop(enter(&mut third));
-    // Whoever comes before the Exit is taken is handed over to as well, once.
+    // A user that comes before the Exit is taken gets the entry handed over as well, once.
     let guard = enter(&mut entering(&gate));
     assert_eq!((guard.token(), keeper.try_recv()), (8, Ok(None)));
     drop(guard);
@@ -81,7 +81,7 @@ fn more_than_may_wait_are_refused_and_a_place_that_is_given_up_is_free() {
         gate.blocking_enter_timeout(Duration::MAX).unwrap_err(),
         EnterError::Full { limit: 2 }
     );
-    // One that was refused and has not heard of it still has its place.
+    // A user that was refused and was not polled since still has its place.
     assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
     keeper.refused(3).unwrap();
     assert_eq!(
@@ -125,7 +125,7 @@ fn a_turn_that_comes_too_late_goes_to_the_next_one_or_back() {
     keeper.entered(7).unwrap();
     exits(&mut keeper);
 
-    // Admitted, and dropped before it came for it: nobody was there, so it is no hand-over.
+    // Admitted, and dropped before it was polled: no user had the entry, so it is no hand-over.
     let first = waiting(&gate);
     let mut second = waiting(&gate);
     assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
@@ -146,7 +146,8 @@ fn a_refusal_goes_to_the_one_for_whom_the_node_asked() {
     let refused = poll(first.as_mut()).map(|outcome| outcome.unwrap_err());
     assert_eq!(refused, Poll::Ready(EnterError::Refused(3)));
 
-    // The second one's Enter is refused when it has gone, and a third one does not hear of it.
+    // The second user's Enter is refused after it has stopped waiting, and a third one does not see
+    // that.
     assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
     drop(second);
     let mut third = waiting(&gate);

@@ -1,4 +1,4 @@
-//! What a node told its application, and what must follow from it.
+//! The events of a node, and the conditions that follow from them.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -9,15 +9,15 @@ use selvedge_core::{Delta, Incarnation, Member, NodeId, serial_newer};
 
 use crate::{Event, Membership, Phase};
 
-/// The application's own list, made of deltas alone, and the last that was seen of each member.
+/// The application's own list, made of deltas alone, and the last view of each member.
 #[derive(Default)]
 pub(super) struct Told {
     identity: Option<Member>,
     live: BTreeMap<NodeId, Incarnation>,
     last: BTreeMap<NodeId, Last>,
-    /// Of which members an end was reported since the last comparison.
+    /// The members of which an end was reported since the last comparison.
     ended: BTreeSet<NodeId>,
-    /// How many tombstones had given way for want of room at the last comparison.
+    /// The number of tombstones that had given way for want of room at the last comparison.
     displaced: u64,
 }
 
@@ -29,7 +29,7 @@ struct Last {
 }
 
 impl Told {
-    /// Takes an event in; says whether it was a delta.
+    /// Takes an event in; returns true if it was a delta.
     pub(super) fn event(&mut self, event: &Event) -> Result<bool, String> {
         match event {
             Event::Identity(me) => {
@@ -48,7 +48,7 @@ impl Told {
         let Member { id, incarnation } = delta.member();
         let listed = self.live.get(&id).copied();
         let is_fitting = match delta {
-            // A member that was declared failed and comes back may be reported as either.
+            // A member that was declared failed and returns may be reported as either.
             Delta::Joined(_) => listed.is_none(),
             Delta::Refuted(_) => listed.is_none_or(|listed| listed == incarnation),
             Delta::Suspected(_) => listed == Some(incarnation),
@@ -74,7 +74,7 @@ impl Told {
         Ok(())
     }
 
-    /// Holds the machine's list against what it told.
+    /// Compares the machine's list with its events.
     pub(super) fn compare(&mut self, machine: &Membership) -> Result<(), String> {
         let mut live = BTreeMap::new();
         let mut known = 0;
@@ -110,13 +110,14 @@ impl Told {
             seen.insert(id, last);
         }
         self.account_for(back, &seen, machine.counters().tombstones_displaced)?;
-        // Itself, and the others.
+        // This node, and the others.
         let known_before = 1 + self.last.len();
-        // What is not listed any more was forgotten, and may come again as anything.
+        // A node that is not listed any more was forgotten, and may come again in any life.
         self.last = seen;
         self.ended.clear();
         let limit = machine.config().member_limit as usize;
-        // Settings that shrink the list leave it to its entries to go; it must not grow then.
+        // Under settings that shrink the list, it shrinks as entries are removed; it must not grow
+        // then.
         if known > limit.max(known_before) {
             return Err(format!("{known} members are known, {limit} allowed"));
         }
@@ -128,16 +129,17 @@ impl Told {
         }
         if machine.phase() != Phase::Idle && live != self.live {
             return Err(format!(
-                "the list is {live:?}, and the application was told {:?}",
+                "the list is {live:?}, and the events of the application give {:?}",
                 self.live
             ));
         }
         Ok(())
     }
 
-    /// A message may make a tombstone give way, and tell of the same member again: it is listed
-    /// before and after, and was forgotten between. So each of those that are `back` needs a
-    /// tombstone that gave way in this step, apart from those of the members that are gone.
+    /// A message may make a tombstone give way, and name the same member again: it is listed before
+    /// and after, and was forgotten between. So each of the members that are `back` needs a
+    /// tombstone that gave way in this step, apart from the tombstones of the members that were
+    /// removed.
     fn account_for(
         &mut self,
         back: Vec<String>,

@@ -8,7 +8,7 @@ use selvedge_membership::{
     Age, Body, Broadcast, Claim, Digest, KIND, Key, Message, Metadata, Record,
 };
 
-/// What a host puts on the wire.
+/// The frame of a message, as a host sends it.
 pub(crate) fn encode(from: Member, message: &Message) -> Vec<u8> {
     let mut frame = vec![VERSION, KIND];
     let message = message.clone();
@@ -16,7 +16,7 @@ pub(crate) fn encode(from: Member, message: &Message) -> Vec<u8> {
     frame
 }
 
-/// What a host makes of a frame.
+/// The envelope in a frame, as a host reads it.
 pub(crate) fn decode(frame: &[u8]) -> Option<Envelope<Message>> {
     match frame {
         [VERSION, KIND, envelope @ ..] => postcard::from_bytes(envelope).ok(),

@@ -1,4 +1,4 @@
-//! What was seen, and the promises about it.
+//! The events of a history, and the promises about them.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use selvedge_membership::Event;
 
 use super::{LATEST, after, periods};
 
-/// A crash, and who found out when.
+/// A crash, and the times at which the nodes learned of it.
 struct Crash {
     at: Time,
     victim: Member,
-    /// Who listed it as live then.
+    /// The nodes that listed it as live then.
     witnesses: Vec<usize>,
     learned: BTreeMap<usize, Time>,
 }
 
 pub(super) struct Ledger {
     crashes: Vec<Crash>,
-    /// Since when each node is up and has taken part, without a break.
+    /// The time since which each node is up and has taken part, without a break.
     present_since: Vec<Option<Time>>,
     /// Ends of presence: node, from, to.
     presences: Vec<(usize, Time, Time)>,
@@ -26,7 +26,7 @@ pub(super) struct Ledger {
     disturbances: Vec<Time>,
     identity: Vec<Option<Incarnation>>,
     left: Vec<Vec<Member>>,
-    /// The last life of each node that each node was told of.
+    /// The last life of each node that each node learned of.
     lives: Vec<BTreeMap<NodeId, Incarnation>>,
     now: Time,
 }
@@ -78,7 +78,7 @@ impl Ledger {
         {
             assert!(
                 !before.newer_than(incarnation),
-                "node {node} was told of {before:?} of node {id}, and then of {incarnation:?}"
+                "node {node} learned of {before:?} of node {id}, and then of {incarnation:?}"
             );
         }
         if matches!(
@@ -118,14 +118,14 @@ impl Ledger {
         }
     }
 
-    /// The node begins anew and knows nothing of what it knew.
+    /// Notes that the node starts with no memory.
     pub(super) fn arrived(&mut self, node: usize) {
         self.identity[node] = None;
         self.left[node].clear();
         self.lives[node].clear();
     }
 
-    /// Another life has the number, so for all others this one is not over.
+    /// Notes that another life has the number, so for all others this one is not over.
     pub(super) fn goes_on(&mut self, member: Member) {
         self.crashes.retain(|crash| crash.victim != member);
     }
@@ -141,8 +141,9 @@ impl Ledger {
         }
     }
 
-    /// Whoever was there from before the crash until the deadline has learned of it by then. The
-    /// network must have kept its shape meanwhile: who is cut off cannot be told.
+    /// Checks that every node that was present from before the crash until the deadline has learned
+    /// of it by then. The network must have kept its shape meanwhile: a node that is cut off cannot
+    /// learn of it.
     pub(super) fn check_dissemination(&self) -> u64 {
         let mut judged = 0;
         for crash in &self.crashes {

@@ -1,4 +1,4 @@
-//! One random history: what happens, and what must hold.
+//! A random history: its events, and the conditions that must hold.
 
 mod ledger;
 
@@ -85,7 +85,7 @@ impl History {
         }
     }
 
-    /// Runs to the end and checks on the way. Returns how many failures were judged.
+    /// Runs to the end and checks on the way. Returns the number of failures that were judged.
     pub(crate) fn run(mut self) -> u64 {
         for node in 0..self.network.len() {
             self.join(node);
@@ -115,11 +115,11 @@ impl History {
     }
 
     fn join(&mut self, node: usize) {
-        // The first two nodes are everybody's seeds, each other's too.
+        // The first two nodes are the seeds of all nodes, and of each other.
         self.begin(node, vec![NodeId(1), NodeId(2)]);
     }
 
-    /// Every life has its own metadata, from its first word on.
+    /// Every life has its own metadata, from its first message on.
     fn begin(&mut self, node: usize, seeds: Vec<NodeId>) {
         self.change_metadata(node);
         self.network.command(node, Command::Join { seeds }).unwrap();
@@ -190,9 +190,9 @@ impl History {
             0 => self.stored[node].next(),
             // By a clock that is coarser than the restart.
             3 => return self.restart_unnoticed(node),
-            // Without, but for a clock or a generator: somewhere, before or after.
+            // Without memory, clock or generator: a number anywhere, before or after.
             1 => Incarnation(self.rng.below(1 << 32) as u32),
-            // Without, and just behind its former life.
+            // Without memory, and just behind its former life.
             _ => Incarnation(
                 self.stored[node]
                     .0
@@ -211,8 +211,8 @@ impl History {
         self.ledger.arrived(node);
     }
 
-    /// Under the number of its former life, and where others are sure to find it without seeds:
-    /// nobody notices then that it is another life.
+    /// Restarts under the number of its former life, and where other nodes are sure to find it
+    /// without seeds: no node notices then that it is another life.
     fn restart_unnoticed(&mut self, node: usize) {
         let incarnation = self.stored[node];
         let id = NodeId(node as u64 + 1);
@@ -229,7 +229,7 @@ impl History {
         self.ledger.goes_on(me);
         if is_found {
             self.begin(node, vec![]);
-            // Until somebody else has found it.
+            // Until another node has found it.
             self.pass(PERIOD * 10);
         } else {
             self.join(node);
@@ -248,14 +248,14 @@ impl History {
         self.network.partition(&[side(false), side(true)]).unwrap();
     }
 
-    /// Faults are over, but for 5% loss. In time all lists equal the truth, metadata included.
+    /// Faults have ended, except for 5% loss. In time all lists equal the truth, metadata included.
     fn settle(&mut self) {
         self.ledger.disturbed(self.network.now());
         self.network.heal();
-        // Who is leaving shall be gone.
+        // Leaving nodes must have left.
         self.pass(PERIOD * 20);
         for node in 0..self.network.len() {
-            // A seed must be there to be found by those that know nobody else.
+            // A seed must be up, so that nodes that know no other node find it.
             if !self.network.is_up(node) {
                 if node < 2 {
                     self.restart(node);
@@ -282,7 +282,7 @@ impl History {
             );
             self.pass(PERIOD * 5);
         }
-        // And stays so.
+        // And it stays so.
         self.pass(PERIOD * 30);
         self.ledger.end(self.network.now());
         assert_eq!(
@@ -293,7 +293,7 @@ impl History {
         );
     }
 
-    /// What is wrong with the lists, in words.
+    /// The differences between the lists and the truth, in words.
     fn differences(&self) -> Option<String> {
         let mut truth: Vec<(Member, &[u8])> = self
             .network
@@ -330,7 +330,7 @@ impl History {
     }
 }
 
-/// So that the ledger can name moments.
+/// The length in periods, for the ledger's messages.
 pub(crate) fn periods(span: Span) -> f64 {
     span.0 as f64 / PERIOD.0 as f64
 }

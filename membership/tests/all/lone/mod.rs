@@ -7,7 +7,7 @@ use selvedge_membership::{
     Body, Claim, Command, Config, Digest, Membership, Message, Metadata, Record,
 };
 
-/// One node with neighbours that exist in its list only.
+/// A node with neighbours that exist in its list only.
 pub(crate) struct Lone {
     pub(crate) driver: Driver<Membership>,
     rng: ChaCha8Rng,
@@ -16,7 +16,7 @@ pub(crate) struct Lone {
 
 #[allow(dead_code, reason = "each test file uses a part")]
 impl Lone {
-    /// `distances` are those of the neighbours, whose ids are 2, 3 and so on.
+    /// A node with one neighbour at each of `distances`; their ids are 2, 3 and so on.
     pub(crate) fn new(config: Config, distances: &[u32]) -> Self {
         let machine = Membership::new(Member::new(1, 0), config).unwrap();
         let mut lone = Self {
@@ -51,7 +51,7 @@ impl Lone {
             .unwrap();
     }
 
-    /// Lets a period pass in which every probe is answered, and nobody probes but `pinger`.
+    /// Lets a period pass in which every probe is answered, and no node probes except `pinger`.
     pub(crate) fn period(&mut self, pinger: Option<Member>) {
         let until = self.driver.deadline().unwrap() + self.driver.machine().config().period;
         while let Some(now) = self.driver.deadline().filter(|&at| at < until) {
@@ -76,7 +76,7 @@ impl Lone {
         }
     }
 
-    /// Ticks what is due, and nobody answers.
+    /// Ticks the timers that are due; no member answers.
     pub(crate) fn silence(&mut self, now: Time) {
         let effects = &mut self.effects;
         self.driver
@@ -103,7 +103,7 @@ impl Lone {
     }
 }
 
-/// A member's word of itself.
+/// A member's record about itself.
 pub(crate) fn says_that_it_lives(id: u64) -> Message {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
@@ -114,7 +114,7 @@ pub(crate) fn says_that_it_lives(id: u64) -> Message {
     message
 }
 
-/// Who was pinged, in order.
+/// The members that were pinged, in order.
 pub(crate) fn pings(effects: &[Effect<Membership>]) -> Vec<Member> {
     effects
         .iter()
@@ -125,13 +125,13 @@ pub(crate) fn pings(effects: &[Effect<Membership>]) -> Vec<Member> {
         .collect()
 }
 
-/// No chance, no other traffic: what is left is what the test is about.
+/// Settings without chance and other traffic, so that only the tested behaviour remains.
 pub(crate) fn quiet() -> Config {
     Config::default()
         .with_passive(None)
         .with_suppress_probes(false)
         .with_reconnect_every(0)
-        // A test says what is heard, and means it.
+        // The test's claims are all to be believed.
         .with_hearsay_limit(0)
         .with_sync_after(0)
 }

@@ -1,4 +1,5 @@
-//! A few driven machines and a wire between them, by hand: each test says what arrives.
+//! A few driven machines and a wire between them, by hand: each test selects the messages that
+//! arrive.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -14,7 +15,7 @@ pub(crate) struct Ring {
     rng: ChaCha8Rng,
 }
 
-/// Nothing by chance, and nothing that a test did not ask for.
+/// Settings without chance, and without behaviour that a test did not ask for.
 pub(crate) fn plain() -> Config {
     Config::default()
         .with_jitter(Span::ZERO)
@@ -24,7 +25,7 @@ pub(crate) fn plain() -> Config {
         .with_stretch_limit(0)
         .with_sync_after(0)
         .with_reconnect_every(0)
-        // A test says what is heard, and means it.
+        // The test's claims are all to be believed.
         .with_hearsay_limit(0)
         .with_publish_after(1)
         .with_selection(selvedge_membership::Selection::BoundedMix { every: 1 })
@@ -58,7 +59,7 @@ impl Ring {
             .unwrap();
             ring.settle(|_, _, _| true);
         }
-        // Until the news of the last join are old.
+        // Until the news of the last join is old.
         ring.periods(8, |_, _, _| true);
         for node in &ring.nodes {
             assert_eq!(node.machine().live() as u64, nodes);
@@ -91,7 +92,8 @@ impl Ring {
         }
     }
 
-    /// Delivers until the wire is empty; what `passes` refuses is lost. What is for nobody is lost.
+    /// Delivers until the wire is empty; messages that `passes` refuses, or that have no receiver,
+    /// are lost.
     pub(crate) fn settle(&mut self, passes: impl Fn(Member, NodeId, &Message) -> bool) {
         while !self.wire.is_empty() {
             let (from, to, message) = self.wire.remove(0);
@@ -102,7 +104,7 @@ impl Ring {
         }
     }
 
-    /// Lets so many periods pass for all nodes; messages take no time.
+    /// Lets `periods` periods pass for all nodes; messages take no time.
     pub(crate) fn periods(
         &mut self,
         count: u64,

@@ -12,7 +12,7 @@ use super::super::{Fault, FileError};
 use super::{Reader, conditions, entries, many, missing, one};
 use crate::{Clause, Priority, State, Step};
 
-/// What a step may have besides.
+/// Keys that every step may have.
 const ASIDE: [&str; 3] = ["alias", "enabled", "metadata"];
 
 /// A condition in a list, and where the steps behind it begin.
@@ -23,7 +23,8 @@ struct Gate {
 }
 
 impl Reader {
-    /// The commands of a list of steps, or of one. What is not understood is told, and passed over.
+    /// The commands of a list of steps, or of one. Constructs that are not understood are reported,
+    /// and skipped.
     pub(super) fn actions(
         &mut self,
         node: &Node,
@@ -32,7 +33,7 @@ impl Reader {
         Ok(self.steps(node, place)?.into_steps())
     }
 
-    /// As deep on the stack as steps are nested, which the reader of YAML limits.
+    /// Reads steps, as deep on the stack as they are nested, which the reader of YAML limits.
     fn steps(&mut self, node: &Node, place: &Place<'_>) -> Result<Read, FileError> {
         let mut all = Read::of(Vec::new(), false);
         let mut gates: Vec<Gate> = Vec::new();
@@ -257,7 +258,7 @@ impl Reader {
     }
 }
 
-/// The state into which an action brings an entity, and the key of the data that says so.
+/// The state into which an action brings an entity, and the key of the data that gives it.
 fn state<'a>(
     called: &str,
     data: &'a [Entry],

@@ -234,7 +234,7 @@ fn number(node: &Node) -> Option<Number> {
     }
 }
 
-/// A state: what is a number is one.
+/// A state: a numeric text is a number.
 pub(super) fn value(node: &Node, place: &Place<'_>) -> Result<State, FileError> {
     if let Some(number) = number(node) {
         return Ok(State::Number(number));
@@ -248,7 +248,7 @@ pub(super) fn value(node: &Node, place: &Place<'_>) -> Result<State, FileError> 
     }
 }
 
-/// A length of time, in milliseconds; below zero where a sign says so.
+/// A length of time, in milliseconds; negative with a minus sign.
 pub(super) fn millis(node: &Node, place: &Place<'_>) -> Result<i64, FileError> {
     let wrong = || fields::wrong(node, place, TIME);
     let found = match &node.data {

@@ -64,7 +64,7 @@ impl Reader {
             triggers.extend(self.told(read).into_iter().flatten());
         }
         if steps.is_empty() && !self.missed.is_empty() {
-            // What was not understood of it is told.
+            // Its constructs that are not understood were reported.
             return Ok(());
         }
         let name = self.add(None, given, steps, node, place)?;

@@ -1,8 +1,8 @@
-//! What a file is refused for.
+//! Refusals of files.
 
 use super::*;
 
-/// What is wrong, where, and what is said about it.
+/// The fault, its place, and the text.
 #[test]
 fn what_is_refused_is_named_with_its_place_and_the_mend() {
     let routine = |command: &str| {

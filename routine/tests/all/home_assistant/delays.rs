@@ -21,7 +21,7 @@ fn a_delay_is_as_long_as_it_is_written() {
         ("'999999:00'", 999_999 * 3_600_000),
         ("{days: 2, hours: 3}", 183_600_000),
         ("{minutes: 1, seconds: '1.5', milliseconds: 20}", 61_520),
-        // A thousand years, but for a millisecond.
+        // A thousand years, less a millisecond.
         ("31557599999.999", 31_557_599_999_999),
     ] {
         assert_eq!(delay(text), millis, "{text}");
@@ -58,7 +58,7 @@ fn a_delay_stands_behind_what_is_done_for_sure() {
         let inner = steps.replace("    - ", "        - ");
         format!("    - sequence:\n{inner}")
     };
-    // None at all needs nothing before it.
+    // An empty delay needs no command before it.
     assert_eq!(
         steps(&import(&script(&format!("    - {{delay: 0}}\n{ON}")))).len(),
         1

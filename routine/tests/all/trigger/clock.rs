@@ -1,4 +1,4 @@
-//! Times of day, and what becomes of them when the clock is set.
+//! Times of day, and the effect of setting the clock.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn a_time_of_day_comes_each_day_once_the_clock_is_known() {
     let expected = [1_800, DAY + 1_800, 2 * DAY + 1_800];
     assert_eq!(came, expected.map(|it| start + it));
     assert_eq!(bench.runs[0].2, Cause::Trigger(id));
-    // One that is added later knows the clock, too.
+    // A trigger that is added later knows the clock, too.
     bench.at("06:00:10");
     assert_eq!(bench.pass(11).len(), 1);
 }
@@ -68,7 +68,7 @@ fn small_corrections_in_a_row_repeat_nothing() {
     assert_eq!(bench.runs.len(), 1);
 }
 
-/// A host may set the clock before it ticks what is due.
+/// A host may set the clock before it ticks the timers that are due.
 #[test]
 fn a_time_that_has_come_is_not_lost_when_the_clock_is_set_before_it_is_ticked() {
     for late in 0..3 {
@@ -119,8 +119,8 @@ fn a_large_step_leaves_out_and_repeats() {
     assert_eq!(bench.pass(3_600).len(), 1);
 }
 
-/// A correction runs what it leaps over, and nothing else: a time that is still to come, be it
-/// seconds or hours ahead, comes when the clock shows it.
+/// A correction runs the times that it leaps over, and no others: a time that is still to come, be
+/// it seconds or hours ahead, comes when the clock shows it.
 #[test]
 fn a_correction_runs_nothing_before_its_time() {
     let noon = 43_200_u32;
