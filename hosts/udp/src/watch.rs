@@ -102,26 +102,23 @@ impl Watch {
 
     /// The entry, where an event has news of it.
     fn news(&mut self, event: NodeEvent) -> Option<Option<Entry>> {
-        match event {
-            NodeEvent::Groups(kgroup::Event::Map {
-                map,
-                event: StoreEvent::Watched { key, entry },
-            }) if map == self.name.0 && key == self.name.1 => {
-                // Another watch of the entry has the machine report it once more.
-                let version = |it: &Entry| it.version;
-                let known = self.reported.as_ref();
-                let is_older = known.is_some_and(|known| {
-                    entry.is_some() && entry.as_ref().map(version) < known.as_ref().map(version)
-                });
-                (known != Some(&entry) && !is_older).then_some(entry)
-            }
-            // A new life of the node has no registration.
-            NodeEvent::Membership(Event::Identity(_)) => {
-                self.is_registered = false;
-                None
-            }
-            _ => None,
+        // A new life of the node has no registration.
+        if let NodeEvent::Membership(Event::Identity(_)) = event {
+            self.is_registered = false;
         }
+        if let NodeEvent::Groups(kgroup::Event::Map { map, event }) = event
+            && let StoreEvent::Watched { key, entry } = event
+            && self.name == (map, key)
+        {
+            // Another watch of the entry has the machine report it once more.
+            let version = |it: &Entry| it.version;
+            let known = self.reported.as_ref();
+            let is_older = known.is_some_and(|known| {
+                entry.is_some() && entry.as_ref().map(version) < known.as_ref().map(version)
+            });
+            return (known != Some(&entry) && !is_older).then_some(entry);
+        }
+        None
     }
 }
 
