@@ -1,5 +1,5 @@
-//! Small, fast demos from end to end. Whether a hurried run on a busy machine keeps its promises
-//! in time is not asked here; that it judges them, and what cannot depend on time, is.
+//! Small, fast demos from end to end. They check that a demo judges itself, and the promises that
+//! do not depend on time; a hurried run on a busy machine may break the others.
 
 #![allow(
     clippy::unwrap_used,
@@ -69,7 +69,7 @@ impl Ended {
         }
     }
 
-    /// Held, unless the machine was too slow for it.
+    /// Asserts that a promise held, unless the machine was too slow for it.
     fn unbroken(&self, id: &str) {
         let row = self.row(id);
         assert!(!is_broken(row), "{row:#?}");
