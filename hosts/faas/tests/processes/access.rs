@@ -95,7 +95,7 @@ impl House {
             self.other
         );
         let mut gateway = spawn_heard(&gateway, password);
-        gateway.wait_until_said("gateway 2 does not reach the broker of gateway 1")
+        gateway.wait_until_said("gateway 2 cannot reach the broker of gateway 1")
     }
 }
 
@@ -195,11 +195,11 @@ fn files_that_are_wrong_are_named() {
         ),
         (
             format!("--tls-ca {certificate}"),
-            "say --tls-cert and --tls-key",
+            "give --tls-cert and --tls-key",
         ),
         (
             format!("--tls-cert {certificate} --tls-key {key} --peer 2=127.0.0.1:1"),
-            "say --tls-ca",
+            "give --tls-ca",
         ),
     ] {
         let data = dir.file("data");
