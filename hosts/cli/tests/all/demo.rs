@@ -102,7 +102,7 @@ fn the_building_judges_itself_and_draws_its_page() {
     let ring = demo.row("building-once");
     assert_eq!(ring["seen"].as_f64(), Some(0.0), "{ring:#?}");
     demo.page_needs_nothing_else();
-    assert!(demo.told.contains("goes dark") && demo.told.contains("have power again"));
+    assert!(demo.told.contains("goes dark") && demo.told.contains("restart without their memory"));
     assert!(demo.page.contains("A building without a hub") && demo.page.contains("class=\"band"));
 }
 

@@ -17,7 +17,7 @@ const WAITING: usize = 64;
 pub(super) struct Puts(VecDeque<(Member, Notice)>);
 
 impl Puts {
-    /// Adds a module. Returns false if there is no room; the node puts it again.
+    /// Adds a module. Returns false if the queue is full; the node puts it again.
     pub(super) fn add(&mut self, from: Member, put: Notice) -> bool {
         let has_room = self.0.len() < WAITING;
         if has_room {

@@ -1,4 +1,5 @@
-//! Flags that contradict each other, or lead nowhere: nothing starts, and the mend is told.
+//! Flags that contradict each other, or have no effect: nothing starts, and the error has the
+//! remedy.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -97,7 +98,7 @@ fn a_client_waits_for_followers_and_not_for_gateways_that_are_gone() {
     let silent = run("submit --code x --gateway 1=127.61.25.4:1 --timeout 6", "");
     let why = text(&silent.stderr);
     assert_eq!(silent.status.code(), Some(1), "{why}");
-    // Once, and not before.
+    // One line, and not earlier.
     let quiet = why.matches("no gateway has answered for 5 s").count();
     assert_eq!(quiet, 1, "{why}");
     assert!(

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// One gateway, with its notices: gateways 2 and 3 exist, and answer only where the test does.
+/// A gateway, with its notices: gateways 2 and 3 exist, and answer only where the test does.
 struct One {
     _dir: Dir,
     modules: Modules,
