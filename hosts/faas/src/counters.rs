@@ -29,7 +29,7 @@ pub struct Counters {
     pub refused: u64,
     /// Messages between followers that a gateway forwarded.
     pub relayed: u64,
-    /// Messages for followers that are not from a follower, or whose receiver is not in the tables.
+    /// Payloads for followers that are not messages between followers, or for an unknown receiver.
     pub not_relayed: u64,
     /// Tasks that ended, at a gateway; functions that ran, at a follower.
     pub ended: u64,

@@ -117,7 +117,7 @@ pub fn find(named: &[Named], access: &Access, me: NodeId) -> Result<Gateways, Fi
     }
 }
 
-/// Puts the given gateways first, in the order of their names.
+/// Puts the given gateways first, in the order in which they were given.
 fn in_order(named: &[Named], mut all: Vec<(NodeId, Address)>) -> Vec<(NodeId, Address)> {
     let place = |address: &Address| named.iter().position(|it| it.address == *address);
     all.sort_by_key(|it| place(&it.1).unwrap_or(named.len()));

@@ -164,10 +164,9 @@ const COMMON: u32 = 5;
 /// The needs of an item at one of `stages` stages, with the number of seconds for each device: each
 /// device of the boundary before it with probability 3/10, then each of the stage with 6/10, each
 /// of the boundary behind it with 3/10, and each of the common devices with 1/10, for 1 to 30 each.
-/// The last
-/// stage has a boundary behind it, too. An item that would need nothing is drawn again.
+/// The last stage has a boundary behind it, too. An item that would need nothing is drawn again.
+///
 /// Devices are numbered: first the stages', then the boundaries', then the common ones.
-/// all share.
 pub fn item(stage: u32, stages: u32, choices: &mut impl Choose) -> Vec<(u32, u32)> {
     let boundaries = stages * GROUP;
     let common = 2 * boundaries;

@@ -86,8 +86,8 @@ pub enum ParseError {
 /// Reads an address and a port. A link-local address has its interface by name or by number:
 /// `[fe80::1%eth0]:7001`, `[fe80::1%2]:7001`.
 ///
+/// # Errors
 /// When the text is not an address and port, or this host has no such interface.
-/// When the text is no address and port, or this host has no such interface.
 pub fn parse(text: &str) -> Result<SocketAddr, ParseError> {
     if let Ok(address) = text.parse() {
         return Ok(address);

@@ -365,7 +365,7 @@ mod tests {
         }
     }
 
-    /// What differs in one thing alone.
+    /// Announcements that differ in one thing only.
     #[test]
     fn an_announcement_that_differs_is_taken_and_one_of_a_former_life_is_not() {
         let mut directory = Directory::new(2, &[]);

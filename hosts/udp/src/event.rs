@@ -10,7 +10,7 @@ use selvedge_membership::Status;
 
 use crate::seeds::SeedNews;
 
-/// One event of one node.
+/// An event of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// The time, by the node's [`Clock`](crate::Clock).
@@ -89,7 +89,7 @@ pub struct MemberInfo {
     pub address: Option<SocketAddr>,
 }
 
-/// What a node publishes about itself after each change: read it with
+/// The state that a node publishes after each change: read it with
 /// [`Handle::state`](crate::Handle::state).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

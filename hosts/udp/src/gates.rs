@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(gates.others(name("gate")), 2);
     }
 
-    /// A section that is not open gives no command, whatever its users request.
+    /// A section that is not open gives no command, even if users wait for it.
     #[test]
     fn a_section_that_is_not_open_has_no_wish() {
         let mut gates = Gates::default();

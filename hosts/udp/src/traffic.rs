@@ -134,7 +134,6 @@ impl TrafficReport {
     /// The number of datagrams and messages dropped because of a fault of their sender. Losses,
     /// cuts and members with an unknown address are not included, nor are repeated and late
     /// datagrams, because a network may cause them by itself.
-    /// network may do that by itself.
     #[must_use]
     pub fn faulty(&self) -> u64 {
         self.faults().iter().map(|(_, count)| count).sum()

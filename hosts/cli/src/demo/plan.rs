@@ -41,8 +41,7 @@ pub struct Plan {
     pub sections: sections::Config,
     /// The settings of every node for elections.
     pub election: Election,
-    /// The nodes that crash, both at once. The first node of the order of leaders is among them,
-    /// and so leads.
+    /// The nodes that crash, both at once. The first one is first in the draw, and so leads.
     pub crashing: [u64; 2],
     /// The node that leaves.
     pub leaving: u64,

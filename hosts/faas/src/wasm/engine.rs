@@ -44,8 +44,8 @@ impl Engine {
     /// Compiles a module and keeps it; the module that was not used for longest makes room. A
     /// module that is kept already stays as it is. Present runs of a removed module continue.
     ///
+    /// # Errors
     /// The errors of [`Module::compile`]; nothing changes then.
-    /// Those of [`Module::compile`]; nothing changed then.
     pub fn insert(&mut self, bytes: &[u8]) -> Result<ModuleId, ModuleError> {
         let id = ModuleId::of(bytes);
         if self.module(id).is_some() {

@@ -91,7 +91,6 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
 
 /// The first day of a virtual home: a Monday, on which the sun rises at 6 and sets at 18, as on the
 /// days after it.
-/// on the days after it.
 fn virtual_day() -> Day {
     let hour = |it: u32| TimeOfDay::from_seconds(it * 3_600);
     Day {

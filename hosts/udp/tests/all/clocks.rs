@@ -56,7 +56,7 @@ async fn a_node_is_heard_when_its_clock_has_passed_its_former_start() {
     assert!(list.iter().any(|it| it.member.id == ME), "{list:?}");
 }
 
-/// Of two processes with one id the later one is accepted, however long both run.
+/// The later one of two processes with one id is accepted, however long both run.
 #[tokio::test]
 async fn an_earlier_process_with_the_same_id_stays_mute() {
     let keyring = Keyring::of(Key::random().unwrap());

@@ -374,7 +374,7 @@ impl Log {
                 known,
                 needed,
             } => {
-                let text = format!("this node knows {known} lists and an election needs {needed}");
+                let text = format!("the election can ask {known} lists and needs {needed}");
                 ("too-few", None, Some(ballot), self.form.colour.bad(&text))
             }
             It::Elected { leader, ballot } => {
@@ -400,7 +400,7 @@ impl Log {
             }
             It::LeaseOver { leader, ballot } => {
                 let text = format!(
-                    "node {} leads no longer: it did not renew its lease",
+                    "node {} leads no longer: its lease was not renewed",
                     leader.id
                 );
                 (
