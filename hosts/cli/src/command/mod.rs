@@ -43,12 +43,10 @@ pub(crate) enum Failure {
     #[error("the node has stopped by itself, which is a defect: start it again")]
     Stopped,
     /// The ledger has no sockets.
-    #[error(
-        "cannot open sockets on this machine: {0}: see whether this process may open more files"
-    )]
+    #[error("cannot open sockets on this machine: {0}: check the limit on open files")]
     Sockets(io::Error),
     /// The asynchronous runtime did not start.
-    #[error("cannot start the runtime: {0}: see whether this process may open more files")]
+    #[error("cannot start the runtime: {0}: check the limit on open files")]
     Runtime(io::Error),
     /// A file cannot be written.
     #[error("cannot write {}: {source}: choose another place with --out", path.display())]
