@@ -140,5 +140,5 @@ fn resident() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
     let number = line.and_then(|it| it.split_whitespace().next());
-    Ok(number.ok_or("the system says nothing of memory")?.parse()?)
+    Ok(number.ok_or("the system does not report memory")?.parse()?)
 }

@@ -79,7 +79,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 
 /// Waits until a process listens there.
 pub(crate) fn wait_for(address: &str) {
-    wait_until(&format!("somebody listens at {address}"), || {
+    wait_until(&format!("a process listens at {address}"), || {
         TcpStream::connect(address).is_ok()
     });
 }

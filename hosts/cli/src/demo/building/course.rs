@@ -103,7 +103,7 @@ impl Course {
     /// Adds an event of a node.
     #[allow(
         clippy::wildcard_enum_match_arm,
-        reason = "other events, also later ones, say nothing about this"
+        reason = "other events, also later ones, are not about this"
     )]
     pub fn note(&mut self, seen: &Observed) {
         let (at, node) = (seen.at, seen.node);
@@ -192,7 +192,7 @@ impl Course {
 
     #[allow(
         clippy::wildcard_enum_match_arm,
-        reason = "other events, also later ones, say nothing about this"
+        reason = "other events, also later ones, are not about this"
     )]
     fn on_routine(&mut self, group: GroupId, at: Time, event: &RoutineEvent) {
         let Some(routine) = Which::of(group) else {

@@ -181,7 +181,7 @@ impl Stage {
 /// The application at a node: it asks devices, sends commands, and counts runs.
 #[allow(
     clippy::wildcard_enum_match_arm,
-    reason = "other events, also later ones, say nothing about this"
+    reason = "other events, also later ones, are not about this"
 )]
 async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
     loop {
@@ -216,7 +216,7 @@ async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
 /// have lost its lead when that has ended.
 #[allow(
     clippy::wildcard_enum_match_arm,
-    reason = "other events, also later ones, say nothing about this"
+    reason = "other events, also later ones, are not about this"
 )]
 async fn obey(at: Time, event: devices::Event, node: Handle, shared: Arc<Shared>) {
     let _taken = match event {
