@@ -11,15 +11,13 @@
 //! service 1, and nothing is retained except the list of gateways.
 //!
 //! - A gateway reads its inbox at its own broker. Other gateways connect to that broker as clients,
-//! and publish
-//!   there.
+//!   and publish there.
 //! - A follower's mailbox is the session that the broker of its gateway keeps for it. The follower
-//! is connected
-//!   while it is awake; asleep means disconnected. When it attaches to a gateway in a new life, or
-//! from another
-//!   gateway, the session is emptied first, and the gateway sends it the current state again.
+//!   is connected while it is awake; asleep means disconnected. When it attaches to a gateway in a
+//!   new life, or from another gateway, the session is emptied first, and the gateway sends it the
+//!   current state again.
 //! - A follower's message to another follower goes through its gateway, which knows where the
-//! mailbox is.
+//!   mailbox is.
 //! - A client is connected to one gateway at a time.
 //!
 //! No message takes effect late: gateways and clients keep no sessions, messages for a broker that
@@ -68,9 +66,7 @@
 //!
 //! | promise | assumption |
 //! |---|---|
-//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs |
-//! the same [`Limits`] except [`Limits::modules`], and the same version of this crate; exception:
-//! [`Failure::Host`], when a host lacks memory |
+//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] except [`Limits::modules`], and the same version of this crate; exception: [`Failure::Host`], when a host lacks memory |
 //! | a run ends | the host steps it; its fuel is finite |
 //! | the time of a slice is bounded by its fuel | |
 //! | a module takes no more memory than [`Limits::memory`] and a constant, whatever it requests | |

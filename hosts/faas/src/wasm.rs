@@ -9,8 +9,7 @@
 //! | import | effect |
 //! |---|---|
 //! | `argument_count() -> i32` | returns the number of arguments |
-//! | `argument_len(nth) -> i32` | returns the length in bytes of an argument, counted from 0; -1 if
-//! there is no such argument |
+//! | `argument_len(nth) -> i32` | returns the length in bytes of an argument, counted from 0; -1 if there is no such argument |
 //! | `argument_read(nth, ptr)` | writes the argument's bytes to `ptr`: numbers in little-endian |
 //! | `result_write(ptr, len)` | sets the result to these bytes; the last call counts |
 //! | `log(ptr, len)` | appends these bytes to the follower's log, as far as it has room |
@@ -19,11 +18,9 @@
 //!
 //! | export | arguments | result |
 //! |---|---|---|
-//! | without parameters | read by imports | the bytes of the last `result_write`; else the returned
-//! number, as [`Argument`](crate::Argument)'s text; else nothing |
+//! | without parameters | read by imports | the bytes of the last `result_write`; else the returned number, as [`Argument`](crate::Argument)'s text; else nothing |
 //! | with parameters | numbers as such, of the same type; bytes as pointer and length | the same |
-//! | of wasm-bindgen: with one `i32` in front, and without results | the same | the bytes behind
-//! that pointer |
+//! | of wasm-bindgen: with one `i32` in front, and without results | the same | the bytes behind that pointer |
 //!
 //! The module's export `alloc` or `malloc`, `(i32) -> i32`, allocates the place of bytes; else
 //! `__wbindgen_malloc`, `(i32, i32) -> i32`; else they are in pages that are added at the end.

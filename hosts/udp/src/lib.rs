@@ -34,8 +34,7 @@
 //!
 //! | promise | assumption |
 //! |---|---|
-//! | membership, locks, elections and k-groups keep the promises of their crates | those of
-//! [`selvedge`] |
+//! | membership, locks, elections and k-groups keep the promises of their crates | those of [`selvedge`] |
 //! | each command gets one outcome, also when the node stops meanwhile | |
 //! | a reader that saw an event, or got an outcome, reads a state that reflects it | |
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
@@ -45,8 +44,7 @@
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
 //! | a seed's name is looked up while the seed does not answer, and while it has this node's own addresses alone and no other node is known ([`NodeEvent::Seed`]) | [`Seed::named`], [`Seed::found_later`], [`Seed::found_by`] |
 //! | a node reports with the error when all its sends fail ([`NodeEvent::Unsent`], [`NodeState::is_mute`]) | after three in a row and two periods |
-//! | the port and the folder are free when [`Handle::leave`] or [`Handle::kill`] returns | for the
-//! folder, the disk completes the current write |
+//! | the port and the folder are free when [`Handle::leave`] or [`Handle::kill`] returns | for the folder, the disk completes the current write |
 //!
 //! # Waits and their ends
 //!
@@ -101,9 +99,7 @@
 //! | end of the wait | needs |
 //! |---|---|
 //! | the holder's process is started again under its id: a later life ends the former one | a supervisor that restarts it |
-//! | an operator confirms that it is dead: [`Confirm`](selvedge_membership::Command::Confirm), by
-//! [`Handle::command`] of one node; the others learn of it | the confirmation is true: if the
-//! holder lives, two nodes have the lock |
+//! | an operator confirms that it is dead: [`Confirm`](selvedge_membership::Command::Confirm), by [`Handle::command`] of one node; the others learn of it | the confirmation is true: if the holder lives, two nodes have the lock |
 //! | [`Setup::takeover`]: it is passed over some time after it was declared failed | the resource keeps the greatest token that it has seen, and refuses lower ones: a holder that is slow or cut off has the lock together with its successor |
 //!
 //! The tokens of later entries are greater in all three. A holder that was passed over and lives

@@ -17,13 +17,11 @@ use crate::{Clock, Facts, Seed, Udp};
 /// |---|---|---|
 /// | [`life`](Self::life) | a number that this id never had before | drawn from the system's clock |
 /// | [`transport`](Self::transport) | | [`Udp`] |
-/// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address
-/// at which it listens; if these are all, the addresses from which it answers others |
+/// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens; if these are all, the addresses from which it answers others |
 /// | [`seeds`](Self::seeds) | the first 65,535 are asked | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
-/// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | others wait for a dead
-/// holder |
+/// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | others wait for a dead holder |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
 /// | [`facts`](Self::facts) | a folder | no storage: each start begins again in k-groups |
