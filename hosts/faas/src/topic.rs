@@ -5,8 +5,7 @@
 //! | `selvedge/faas/1/<id>` | messages to node `<id>`: its inbox | the node |
 //! | `selvedge/faas/1/<gateway>/relay/<to>` | messages of a follower to another follower | the gateway, which forwards them to the receiver's mailbox |
 //! | `selvedge/faas/1/<gateway>/gateways` | the list of gateways; retained | followers and clients that know one broker |
-//! | `selvedge/faas/1/<gateway>/status` | the status of the gateway, each second; not retained |
-//! `selvedge-faas top`; the page; clients, to learn that the gateway is up |
+//! | `selvedge/faas/1/<gateway>/status` | the status of the gateway, each second; not retained | `selvedge-faas top`; the page; clients, to learn that the gateway is up |
 //!
 //! A retained message at another topic than `gateways` is counted, and not read.
 //!
