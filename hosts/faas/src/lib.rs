@@ -69,7 +69,7 @@
 //! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] except [`Limits::modules`], and the same version of this crate; exception: [`Failure::Host`], when a host lacks memory |
 //! | a run ends | the host steps it; its fuel is finite |
 //! | the time of a slice is bounded by its fuel | |
-//! | a module takes no more memory than [`Limits::memory`] and a constant, whatever it requests | |
+//! | a module takes no more memory than [`Limits::memory`] and a constant, for any requests | |
 //! | an invalid module, call or argument is a typed error; nothing panics | |
 //! | the native stack does not grow with the work of a module | |
 //!

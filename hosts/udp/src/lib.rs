@@ -39,7 +39,7 @@
 //! | a reader that saw an event, or got an outcome, reads a state that reflects it | |
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
 //! | the node's promises in k-groups survive a restart and a power cut ([`Setup::facts`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
-//! | memory is bounded, whatever arrives and however slow readers are | the limits of [`Setup`] and its settings |
+//! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`Traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
 //! | a seed's name is looked up while the seed does not answer, and while it has this node's own addresses alone and no other node is known ([`NodeEvent::Seed`]) | [`Seed::named`], [`Seed::found_later`], [`Seed::found_by`] |
@@ -54,7 +54,7 @@
 //! | call | waits until | ends early with |
 //! |---|---|---|
 //! | [`Handle::joined`] | the node is in the mesh | [`Closed`](Error::Closed) when the node has stopped |
-//! | [`Handle::wait_for`] | the published state is so | the same |
+//! | [`Handle::wait_for`] | the published state is as wanted | the same |
 //! | [`Handle::lock`], [`Handle::lock_until`] | the node has joined, and it is this caller's turn | [`LockError`]: refused, timed out, or the node leaves or has stopped |
 //! | [`Handle::elect`], [`Handle::bound`] | the node has joined, and has accepted the command | [`Error`]: refused, or the node has stopped |
 //! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request |
