@@ -82,8 +82,8 @@ impl Map<'_> {
         Ok(stored)
     }
 
-    /// Watches an entry: returns when the node has taken the watch, whose [`next`](Watch::next) returns
-    /// the present entry first, and then the entry after changes.
+    /// Watches an entry: returns when the node has accepted the watch. [`next`](Watch::next) of the
+    /// watch returns the present entry first, and then the entry after changes.
     ///
     /// ```no_run
     /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {

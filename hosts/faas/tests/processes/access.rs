@@ -171,7 +171,7 @@ fn files_that_are_wrong_are_named() {
         ),
         (
             format!("--user node --users {others}"),
-            "--users has another password for --user",
+            "--users gives --user another password",
         ),
         (
             format!("--tls-cert {certificate} --tls-key {other}"),

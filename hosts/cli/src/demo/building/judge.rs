@@ -236,7 +236,7 @@ impl Judge<'_> {
         let moves: Vec<String> = epochs.iter().map(|at| moved(*at).to_string()).collect();
         let mut row = none(
             "building-epoch",
-            "epochs that began under the routines and moved no group",
+            "epochs that began during routines and moved no group",
             "epochs",
             epochs.iter().filter(|at| moved(**at) == 0).count(),
             format!(
