@@ -1,4 +1,4 @@
-//! The demo of the `selvedge` command, and how its output survives a reader that stalls.
+//! The demo of the `selvedge` command, and an output that never waits for its reader.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 /// Coordination protocols for meshes and homes: watch them run, run one node or the routines of a
-/// home, check what is promised and what the papers claim. Without a command, the demo runs.
+/// home, check the protocols' promises and the papers' claims. Without a command, the demo runs.
 #[derive(Debug, Parser)]
 #[command(name = "selvedge", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -30,9 +30,10 @@ enum Command {
     Home(command::home::Home),
     Node(command::node::Node),
     Key(command::key::Key),
-    /// Try every order of events within bounds: our rules hold, the published ones break
+    /// Try every order of events within bounds: Selvedge's rules hold, the published rules break
     Check(command::lab::Lab),
-    /// Re-run what the papers claim, and compare: a table, claims.json and a page of plots
+    /// Repeat the papers' experiments and compare the figures: a table, claims.json and a page of
+    /// plots
     Claims(command::lab::Lab),
     Faas(command::hosts::Faas),
     Hub(command::hosts::Hub),

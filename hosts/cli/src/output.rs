@@ -1,9 +1,9 @@
-//! Lines for a reader that may stall: queued, and written by a thread of their own.
+//! Output to a reader that may stall: lines are queued, and a separate thread writes them.
 //!
-//! A write into a pipe that nobody reads blocks. A node that blocks answers nobody, and the others
-//! declare it failed. So a program that runs a protocol writes through an [`Output`]: to queue a
-//! line never waits, the queue is bounded, and what found no room is counted and said where it is
-//! missing.
+//! A write into a pipe without an active reader blocks. A node that blocks answers no message, and
+//! the other nodes declare it failed. So a program that runs a protocol writes through an
+//! [`Output`]: queueing a line never waits, the queue is bounded, and a line marks each place where
+//! lines found no room, with their number.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -13,22 +13,22 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-/// The queue's way to its writer. Clones are ways to the same queue.
+/// A handle on the queue of a writer thread. Clones share the queue.
 ///
-/// As a [`Write`], it queues a line whenever it is given the end of one, and never fails.
+/// As a [`Write`], it queues a line when it receives the line's end, and never fails.
 #[derive(Clone, Debug)]
 pub struct Output {
     shared: Arc<Shared>,
-    /// The beginning of a line, as [`Write`] was given it.
+    /// The beginning of an incomplete line.
     begun: Vec<u8>,
 }
 
 /// Lines that were dropped at one place, because they found no room in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// How many are missing here.
+    /// The number of lines missing here.
     pub lines: u64,
-    /// How many are missing from the beginning to here.
+    /// The number of lines missing from the beginning to here.
     pub in_all: u64,
 }
 
@@ -41,24 +41,24 @@ struct Shared {
 #[derive(Debug)]
 struct Queue {
     entries: VecDeque<Entry>,
-    /// The length of all lines that wait.
+    /// The length of all waiting lines.
     bytes: usize,
     limit: usize,
     dropped: u64,
-    /// What the writer has taken and is not done with.
+    /// The entry that the writer has taken and not finished.
     writing: Option<Writing>,
-    /// Nothing is taken any more.
+    /// True once no more lines are accepted.
     is_closed: bool,
 }
 
 #[derive(Debug)]
 enum Entry {
     Line(Vec<u8>),
-    /// So many lines are missing.
+    /// The number of lines missing here.
     Gap(u64),
 }
 
-/// What is being written.
+/// The kind of the entry that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writing {
     Line,
@@ -66,14 +66,13 @@ enum Writing {
 }
 
 impl Output {
-    /// How many bytes may wait, for those that have no reason for another number: as many as a
-    /// pipe holds.
+    /// The default number of bytes that may wait: as many as a pipe holds.
     pub const LIMIT: usize = 1 << 16;
 
     /// Starts a thread that writes to `sink`. Up to `limit` bytes of lines wait for it; `missing`
-    /// is the line that stands where others were dropped.
+    /// makes the line that stands where others were dropped.
     ///
-    /// The receiver is told once if `sink` refuses a line; from then on nothing is written.
+    /// The receiver gets the error once if `sink` refuses a line; from then on nothing is written.
     ///
     /// # Errors
     /// When the system has no thread.
@@ -101,7 +100,7 @@ impl Output {
             .spawn(move || {
                 if let Err(error) = written.write_all(sink, missing) {
                     written.give_up();
-                    // Nobody may want to know.
+                    // The receiver may have been dropped.
                     let _told = broken.send(error).is_ok();
                 }
             })?;
@@ -109,7 +108,7 @@ impl Output {
         Ok((Self { shared, begun }, is_broken))
     }
 
-    /// Queues a line, which comes without its end, or drops and counts it. Never waits.
+    /// Queues a line (without its end), or drops and counts it. Never waits.
     pub fn line(&self, line: impl Into<Vec<u8>>) {
         let mut line = line.into();
         line.push(b'\n');
@@ -117,15 +116,15 @@ impl Output {
         self.shared.changed.notify_all();
     }
 
-    /// How many lines were dropped so far.
+    /// The number of lines dropped until now.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.shared.queue().dropped
     }
 
-    /// Takes no more lines and waits until those that wait are written, for no longer than
-    /// `patience`; `None` waits for as long as it takes. Says how many lines were not written, from
-    /// the beginning; those that came after the sink refused one are not counted.
+    /// Accepts no more lines and waits until all queued lines are written, at most for `patience`;
+    /// `None` waits for as long as it takes. Returns the number of lines not written, from the
+    /// beginning; lines that came after the sink refused one are not counted.
     pub fn finish(self, patience: Option<Duration>) -> u64 {
         let mut queue = self.shared.queue();
         queue.is_closed = true;
@@ -172,8 +171,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes what is queued until the queue is closed and empty. Blocks in `sink` alone, where the
-    /// queue is free.
+    /// Writes queued lines until the queue is closed and empty. Blocks only in `sink`, where the
+    /// queue is not locked.
     fn write_all(
         &self,
         mut sink: impl Write,
@@ -196,7 +195,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What is to be written next, when the last one is; waits for it.
+    /// The next entry, once the last one is written; waits for it.
     fn next(&self) -> Option<Entry> {
         let mut queue = self.queue();
         queue.writing = None;
@@ -282,7 +281,7 @@ mod tests {
         String::from_utf8(reader.recv_timeout(PATIENCE).unwrap()).unwrap()
     }
 
-    /// The writer has taken this many of the lines that were queued.
+    /// Waits until at most `waiting` entries are left in the queue.
     fn until_taken(output: &Output, waiting: usize) {
         while output.shared.queue().entries.len() > waiting {
             thread::yield_now();
@@ -294,7 +293,7 @@ mod tests {
         let (output, _closed, reader) = slow(6);
         output.line("a");
         until_taken(&output, 0);
-        // Room for three of two bytes each.
+        // Room for three lines of two bytes each.
         for line in ["b", "c", "d", "x", "y"] {
             output.line(line);
         }
@@ -322,7 +321,7 @@ mod tests {
             output.line(line);
         }
         let late = output.clone();
-        // One is being written, two wait, and one is dropped.
+        // One line is being written, two wait, and one is dropped.
         assert_eq!(output.finish(Some(Duration::from_millis(10))), 4);
         late.line("late");
         let rest = thread::spawn(move || late.finish(None));
@@ -357,8 +356,8 @@ mod tests {
         assert_eq!(output.finish(None), 0);
     }
 
-    /// However reader and writer take turns, what is read and what is said to be missing is what
-    /// was written.
+    /// Lines read plus lines reported missing equal lines written, in any order of reads and
+    /// writes.
     #[test]
     fn every_line_is_read_or_told_missing_in_its_place() {
         for seed in 0..50 {

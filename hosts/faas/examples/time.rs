@@ -1,4 +1,4 @@
-//! What calls take: `cargo run --release --example time`.
+//! Times of calls: `cargo run --release --example time`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints what the call takes, in the middle of many.
+/// Prints the time and fuel of the call, the median of many.
 fn measure(
     module: &Path,
     export: &str,
@@ -106,7 +106,7 @@ fn median(mut work: impl FnMut() -> bool) -> Duration {
     times.get(RUNS / 2).copied().unwrap_or_default()
 }
 
-/// Prints what modules that are kept, and runs that are under way, take in memory.
+/// Prints the memory of kept modules, and of runs in progress.
 fn memory(before: u64) -> Result<(), Box<dyn Error>> {
     let text = r#"(module (memory 1) (func (export "f") (loop (br 0))))"#;
     let module = wat::parse_str(text)?;
@@ -135,10 +135,10 @@ fn memory(before: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many KiB of memory this process has.
+/// The memory of this process, in KiB.
 fn resident() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"));
     let number = line.and_then(|it| it.split_whitespace().next());
-    Ok(number.ok_or("the system says nothing of memory")?.parse()?)
+    Ok(number.ok_or("the system does not report memory")?.parse()?)
 }

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Gets what is not ours: the compiler of AssemblyScript, and modules that nobody here wrote.
+# Gets foreign parts: the compiler of AssemblyScript, and modules of other authors.
 #
 #   SELVEDGE_PARTS=~/.cache/selvedge hosts/faas/functions/fetch.sh
 #
-# SELVEDGE_PARTS names the folder; tests look there by the same variable. What is there already stays.
-# It needs npm. What is fetched is not changed; a module whose exports take pointers gets a second name, under
-# which it is merged with NAME.wat of this folder.
+# SELVEDGE_PARTS names the folder; tests look there by the same variable. Existing files stay.
+# It needs npm. The fetched files are not changed; a module with exports that take pointers gets a second name,
+# under which it is merged with NAME.wat of this folder.
 set -eu
-: "${SELVEDGE_PARTS:?name the folder for what is fetched}"
+: "${SELVEDGE_PARTS:?name the folder for fetched files}"
 mkdir -p "$SELVEDGE_PARTS/faas"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$SELVEDGE_PARTS/faas"
@@ -19,7 +19,7 @@ npm install --save-exact --no-audit --no-fund \
 # Binaryen comes with the compiler.
 merge() {
     node_modules/.bin/wasm-as --enable-bulk-memory "$here/$1.wat" -o "$1-call.wasm"
-    # Both import from each other: what the compiler left calls its imports `a`.
+    # Both import from each other: the compiled library calls its imports `a`.
     node_modules/.bin/wasm-merge --enable-bulk-memory "$2" "$1" "$1-call.wasm" a -o "$1.wasm"
 }
 merge kissfft node_modules/kissfft-wasm/lib/kissfft.wasm

@@ -1,6 +1,6 @@
-;; What stands between a call and kissfft-wasm: its exports take pointers that it gave out before, and a
-;; call here is one export. `fetch.sh` merges both into one module; the names are those that its compiler
-;; left. What it imports of `a` comes from here where it is called: the others are files and more memory.
+;; Glue between a call and kissfft-wasm: its exports take pointers from earlier calls, and a call here is
+;; one export. `fetch.sh` merges both into one module; its compiler chose the names. The imports of `a` that
+;; are called come from here: the others are files and more memory.
 (module
   (import "kissfft" "f" (memory 0))
   (import "kissfft" "g" (func $constructors))

@@ -9,7 +9,7 @@ import { writeResult } from "./selvedge";
 const INPUTS: i32 = 16;
 const HIDDEN: i32 = 12;
 const CLASSES: i32 = 3;
-// By how many bits a hidden unit's sum is shifted.
+// The number of bits by which a hidden unit's sum is shifted.
 const SHIFT: i32 = 8;
 
 const HIDDEN_WEIGHTS = memory.data<i8>([
@@ -77,7 +77,7 @@ export function classify(at: usize, length: i32): i32 {
   return best;
 }
 
-/** What speaks for each of the three: signed numbers of 32 bits in little-endian. */
+/** The scores of the three classes: signed numbers of 32 bits in little-endian. */
 export function scores(at: usize, length: i32): void {
   run(at, length);
   writeResult(outputs, CLASSES * 4);

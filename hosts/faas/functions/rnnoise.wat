@@ -1,5 +1,5 @@
-;; What stands between a call and @jitsi/rnnoise-wasm, a recurrent neural net that hears voices in noise.
-;; `fetch.sh` merges both into one module; the names are those that its compiler left.
+;; Glue between a call and @jitsi/rnnoise-wasm, a recurrent neural net that detects voices in noise.
+;; `fetch.sh` merges both into one module; its compiler chose the names.
 (module
   (import "rnnoise" "c" (memory 0))
   (import "rnnoise" "d" (func $constructors))

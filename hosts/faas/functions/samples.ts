@@ -3,8 +3,8 @@
 
 import { argumentLength, readArgument, writeResult } from "./selvedge";
 
-// A sample is an outlier when it is further from the median than so many times the median of all
-// those distances.
+// A sample is an outlier when its distance from the median is more than FAR times the median of all
+// these distances.
 const FAR: i32 = 5;
 
 let count: i32 = 0;
@@ -36,7 +36,7 @@ function sort(numbers: usize): void {
   }
 }
 
-// The middle one of what is sorted; of two in the middle the upper one.
+// The median of the sorted numbers; of two in the middle the upper one.
 function middle(numbers: usize): i32 {
   sort(numbers);
   return load<i32>(numbers + (count / 2) * 4);
@@ -68,7 +68,7 @@ export function median(): i32 {
   return medianOfSamples();
 }
 
-/** How many outliers there are. */
+/** The number of outliers. */
 export function outliers(): i32 {
   read();
   const median = medianOfSamples();

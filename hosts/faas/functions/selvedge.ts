@@ -1,4 +1,4 @@
-// What a function may import. Each file here is compiled with it.
+// The imports of functions. Each file here is compiled with it.
 
 // @ts-ignore: decorator
 @external("selvedge", "argument_len")

@@ -1,4 +1,4 @@
-//! What a [`Function`] of PCM means here: an export of a module, called with arguments.
+//! Calls, which are the [`Function`]s of PCM in this crate: an export of a module, with arguments.
 
 mod argument;
 mod module_id;
@@ -23,35 +23,35 @@ pub const VERSION: u8 = 1;
 /// The version of the encoding of a call with stubs.
 pub const VERSION_WITH_STUBS: u8 = 2;
 
-/// How many bytes a name may have: that of an export, and each of a stub's.
+/// The longest name in bytes, of an export and of each part of a stub.
 pub const MAX_EXPORT: usize = 64;
 
-/// How many arguments a call may have.
+/// The largest number of arguments of a call.
 pub const MAX_ARGUMENTS: usize = 16;
 
-/// How many stubs a call may have.
+/// The largest number of stubs of a call.
 pub const MAX_STUBS: usize = 16;
 
-/// How many bytes an encoded call may have. A follower takes no more than
+/// The length of the longest encoded call, in bytes. A follower accepts at most
 /// [`Config::code`](selvedge_pcm::follower::Config::code) of them.
 pub const MAX_CALL: usize = 65_535;
 
 /// A call of an export of a module.
 ///
-/// Encoded it is [`VERSION`], then this in postcard: the module's SHA-256, the export's name, and the
-/// arguments. A call with stubs is [`VERSION_WITH_STUBS`], the same, and the stubs in ascending order. Each
-/// call has one encoding.
+/// Its encoding is [`VERSION`], then this in postcard: the module's SHA-256, the export's name, and
+/// the arguments. A call with stubs is [`VERSION_WITH_STUBS`], the same, and the stubs in ascending
+/// order. Each call has one encoding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Call {
     body: Body,
     stubs: Stubs,
 }
 
-/// What follows the arguments.
+/// The part after the arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Stubs(#[serde(with = "items")] Vec<Stub>);
 
-/// What follows the version.
+/// The part after the version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Body {
     module: ModuleId,
@@ -71,7 +71,7 @@ impl Call {
         export: &str,
         arguments: impl IntoIterator<Item = Argument>,
     ) -> Result<Self, CallError> {
-        // One more than there may be, so that an endless list ends.
+        // One more than the limit, so that an endless list ends.
         let arguments = arguments.into_iter().take(MAX_ARGUMENTS + 1).collect();
         let export = String::from(export);
         let body = Body {
@@ -86,7 +86,7 @@ impl Call {
         Ok(call)
     }
 
-    /// The same with these stubs, in whatever order, in place of those that it had.
+    /// The same call with these stubs, in any order, in place of its former ones.
     ///
     /// # Errors
     /// More stubs than [`MAX_STUBS`], two for one import, a name longer than [`MAX_EXPORT`], or a call
@@ -99,10 +99,11 @@ impl Call {
         Ok(self)
     }
 
-    /// What a function of PCM calls. O(length).
+    /// The call of a function of PCM. O(length).
     ///
     /// # Errors
-    /// Those of [`decode`](Self::decode), and a module that is not the function's only library.
+    /// The errors of [`decode`](Self::decode), and a module that is not the function's only
+    /// library.
     pub fn from_function(function: &Function) -> Result<Self, CallError> {
         let call = Self::decode(&function.code)?;
         if *function.libraries != [call.module().library()] {
@@ -111,10 +112,10 @@ impl Call {
         Ok(call)
     }
 
-    /// Reads what [`encode`](Self::encode) wrote.
+    /// Reads the output of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// Another version, bytes that are no call or not the encoding of one, or a limit of
+    /// Another version, bytes that are no call or not the encoding of one, or an exceeded limit of
     /// [`new`](Self::new) or [`with_stubs`](Self::with_stubs).
     pub fn decode(bytes: &[u8]) -> Result<Self, CallError> {
         if bytes.len() > MAX_CALL {
@@ -129,16 +130,16 @@ impl Call {
         let (body, stubs) = read.map_err(|_| CallError::Malformed)?;
         let call = Self { body, stubs };
         call.check()?;
-        // A number may be written longer than it must be, bytes may follow, and there may be no stubs
-        // where some are said to be. Such code would be another function with the same meaning, and its
-        // result would not be found again.
+        // A number may be longer than necessary, bytes may follow, and a list of stubs may be
+        // empty. Such code would be another function with the same meaning, and its remembered
+        // result would not be found.
         match call.encode()? == bytes {
             true => Ok(call),
             false => Err(CallError::Malformed),
         }
     }
 
-    /// A function of PCM that is this call; its library is the module. O(length).
+    /// A function of PCM for this call; its library is the module. O(length).
     ///
     /// # Errors
     /// None for a call that was made by [`new`](Self::new) or read.
@@ -180,13 +181,13 @@ impl Call {
         &self.body.export
     }
 
-    /// What it is called with.
+    /// The arguments.
     #[must_use]
     pub fn arguments(&self) -> &[Argument] {
         &self.body.arguments
     }
 
-    /// What imports do that the host has not, in ascending order.
+    /// The stubs for missing imports, in ascending order.
     #[must_use]
     pub fn stubs(&self) -> &[Stub] {
         &self.stubs.0
@@ -220,37 +221,37 @@ impl Call {
     }
 }
 
-/// Why something is no call.
+/// An error about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// It begins with the version of another encoding.
+    /// It begins with the version of another encoding; that version.
     #[error(
-        "a call of version {0}, where this host reads {VERSION} and {VERSION_WITH_STUBS}: client and \
+        "the call has version {0}, this host reads {VERSION} and {VERSION_WITH_STUBS}: client and \
          followers need the same release"
     )]
     Version(u8),
     /// It is no call.
     #[error("the bytes are no call: write them with `Call::encode`")]
     Malformed,
-    /// The name of the export, or one of a stub's, is too long; how many bytes it has.
-    #[error("a name has {0} bytes, where {MAX_EXPORT} may be: export it under a shorter one")]
+    /// The name of the export, or of a stub, is too long; its length in bytes.
+    #[error("a name has {0} bytes, the limit is {MAX_EXPORT}: export it under a shorter one")]
     Export(usize),
     /// There are too many arguments.
     #[error("more than {MAX_ARGUMENTS} arguments: put some of them into one `Argument::Bytes`")]
     Arguments,
     /// There are too many stubs.
-    #[error("more than {MAX_STUBS} stubs: merge the module with one that has what it imports")]
+    #[error("more than {MAX_STUBS} stubs: merge the module with one that exports its imports")]
     Stubs,
-    /// Two stubs are of one import, or they are not in order.
-    #[error("two stubs of one import, or stubs that are not in order: name each once")]
+    /// Two stubs replace the same import, or the stubs are not in order.
+    #[error("two stubs of one import, or stubs that are not in order: give each once")]
     StubTwice,
-    /// It is too long; how many bytes it has.
-    #[error("the call has {0} bytes, where {MAX_CALL} may be: shorten its arguments")]
+    /// It is too long; its length in bytes.
+    #[error("the call has {0} bytes, the limit is {MAX_CALL}: shorten its arguments")]
     TooLong(usize),
-    /// The function's libraries are not the module alone.
+    /// The function has other libraries than the module.
     #[error(
-        "the function's libraries must be that of module {0} alone: make it with `Call::to_function`"
+        "the function must have the library of module {0} alone: make it with `Call::to_function`"
     )]
     Libraries(ModuleId),
 }

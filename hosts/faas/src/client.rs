@@ -1,4 +1,4 @@
-//! A client: it puts modules, submits functions, and hears what they came to.
+//! A client: it stores modules, submits functions, and receives their answers.
 
 mod host;
 
@@ -17,10 +17,10 @@ use crate::find::Gateways;
 use crate::link::Access;
 use crate::notice::NotKept;
 
-/// How many wakes may wait.
+/// The number of wakes that may wait.
 const WAKES: usize = 1_024;
-/// Clients that say no id draw one from here on. The broker remembers each id that it ever saw, so there
-/// are not many.
+/// The number of ids from which clients without an id draw. The broker remembers each id that it
+/// ever saw, so the number is small.
 const IDS: u64 = 1_000_000;
 const IDS_COUNT: u64 = 1 << 16;
 
@@ -29,7 +29,7 @@ const IDS_COUNT: u64 = 1 << 16;
 pub struct Options {
     /// Its id. No two clients have the same one at a time.
     pub id: NodeId,
-    /// The gateways that it can go to, the first one first.
+    /// The gateways that it may connect to, the preferred one first.
     pub gateways: Gateways,
     /// The name and the password for their brokers.
     pub access: Access,
@@ -37,67 +37,68 @@ pub struct Options {
     pub config: Config,
 }
 
-/// What a client is told.
+/// A notification to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// What a function came to.
+    /// The answer to a function.
     Answered {
         /// Its token.
         token: u64,
-        /// What it came to.
+        /// The answer.
         answer: Answer,
-        /// The followers whose equal votes made that, by id; none where nobody's did.
+        /// The followers whose equal votes made the answer, by id; empty for an answer without
+        /// votes.
         voters: Vec<NodeId>,
-        /// The unit that had it last, if a gateway said so: how often it was given to one, and its
-        /// followers, the orchestrator first.
+        /// The last unit that had it, if a gateway reported it: the number of units that it was
+        /// given to, and the followers, the orchestrator first.
         unit: Option<(u16, Vec<Member>)>,
     },
-    /// A function is not run.
+    /// The gateways refuse a function.
     Refused {
         /// Its token.
         token: u64,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
-    /// It cannot be asked for, or not cancelled.
+    /// The client cannot submit or cancel a function.
     Rejected {
         /// Its token.
         token: u64,
-        /// Why.
+        /// The reason.
         why: Reject,
     },
     /// A module is on the disks of most gateways.
     Kept {
         /// The module.
         library: Library,
-        /// On how many.
+        /// The number of these gateways.
         by: u16,
     },
-    /// A module is not kept; `None` where no gateway answers.
+    /// No majority of gateways keeps a module.
     NotKept {
         /// The module.
         library: Library,
-        /// Why.
+        /// The reason; `None` if no gateway answers.
         why: Option<NotKept>,
     },
 }
 
-/// Why a client does not begin.
+/// An error that prevents a client from starting.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// The machine refuses its settings.
     #[error(transparent)]
     Machine(#[from] Reject),
-    /// There is no chance.
+    /// The system gives no random numbers.
     #[error(transparent)]
     Chance(#[from] NoChance),
     /// A thread does not start.
-    #[error("cannot start a thread: {0}: see how many this process may have")]
+    #[error("cannot start a thread: {0}: check the limit on threads")]
     Thread(#[from] io::Error),
 }
 
-/// A client on a thread of its own. It ends when this is dropped.
+/// A client on its own thread. The thread ends when this is dropped.
 pub struct Client {
     wake: SyncSender<Wake>,
     told: Receiver<Told>,
@@ -112,7 +113,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// An id for a client that needs none for long. One in 65,536 draws gives the same.
+/// An id for a short-lived client. One in 65,536 draws gives an id that was drawn before.
 ///
 /// # Errors
 /// [`NoChance`].
@@ -121,7 +122,7 @@ pub fn any_id() -> Result<NodeId, NoChance> {
 }
 
 impl Client {
-    /// Starts a client in a life of its own, which takes up to 1/8 s.
+    /// Starts a client in a new life, which takes up to 1/8 s.
     ///
     /// # Errors
     /// [`ClientError`].
@@ -132,12 +133,12 @@ impl Client {
         Ok(client)
     }
 
-    /// A client, and what is to run on a thread for it.
+    /// A client, and the host to run on its thread.
     fn new(options: Options) -> Result<(Self, Host), ClientError> {
         let me = clock::life(options.id);
         let machine = Machine::new(me, options.config, options.gateways.ids())?;
         let (wake, wakes) = mpsc::sync_channel(WAKES);
-        // What is told is as much as was asked.
+        // The number of notifications is bounded by the number of requests.
         let (tell, told) = mpsc::channel();
         let (clock, heard) = (Clock::start(), Heard::default());
         let wakes = (wake.clone(), wakes);
@@ -152,29 +153,29 @@ impl Client {
         Ok((client, host))
     }
 
-    /// Has a function run. [`Told`] names it by this token.
+    /// Submits a function. [`Told`] refers to it by this token.
     pub fn submit(&self, token: u64, function: Function) {
         self.say(Wake::Submit(token, function));
     }
 
-    /// Does not want a function any more. It is answered all the same.
+    /// Cancels a function. It is answered all the same.
     pub fn cancel(&self, token: u64) {
         self.say(Wake::Cancel(token));
     }
 
-    /// Has the gateways keep a module.
+    /// Asks the gateways to keep a module.
     pub fn put(&self, module: Vec<u8>) {
         self.say(Wake::Put(module));
     }
 
-    /// What the client is told next, if it is told something in this time.
+    /// The next notification, if one comes within this time.
     #[must_use]
     pub fn wait(&self, most: Span) -> Option<Told> {
         self.told.recv_timeout(most.into()).ok()
     }
 
-    /// For how long no gateway has said anything, from the client's start on. A gateway that can be reached
-    /// says something each second, once the client has asked for something.
+    /// The time since the last message of any gateway, or since the client's start. A gateway that
+    /// can be reached sends a message each second, once the client has submitted something.
     #[must_use]
     pub fn silence(&self) -> Span {
         self.heard.since(self.clock.now())

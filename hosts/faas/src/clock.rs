@@ -1,4 +1,4 @@
-//! Time, chance and lives, from the system.
+//! Time, random numbers and lives, from the system.
 
 use std::thread;
 use std::time::{Instant, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use chacha20::rand_core::SeedableRng as _;
 use selvedge_core::{Incarnation, Member, NodeId, Span, Time};
 use thiserror::Error;
 
-/// The system gives no random numbers.
+/// An error: the system gives no random numbers.
 #[derive(Debug, Error)]
 #[error("the system gives no random numbers: {0}: run it in another environment")]
 pub struct NoChance(#[from] getrandom::Error);
@@ -23,7 +23,7 @@ impl Clock {
         Self(Instant::now())
     }
 
-    /// One that was started so long ago.
+    /// A clock that was started this long ago.
     #[cfg(test)]
     #[allow(clippy::disallowed_methods, reason = "a test sets the clock")]
     pub(crate) fn started(before: core::time::Duration) -> Self {
@@ -39,8 +39,8 @@ pub(crate) fn chance() -> Result<ChaCha12Rng, NoChance> {
     Ok(ChaCha12Rng::seed_from_u64(getrandom::u64()?))
 }
 
-/// A life that this node never had before, if its clock is right. It has begun when this returns, which
-/// takes up to 1/8 s.
+/// A life that this node never had before, if the system's clock is right. It has begun when this
+/// returns, which takes up to 1/8 s.
 pub(crate) fn life(id: NodeId) -> Member {
     let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
     let micros = u64::try_from(since_1970.as_micros()).unwrap_or(u64::MAX);

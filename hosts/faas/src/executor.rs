@@ -1,4 +1,4 @@
-//! What runs functions, and the thread on which it does.
+//! Executors of functions, and their thread.
 
 mod wasm;
 
@@ -15,23 +15,24 @@ use sha2::{Digest as _, Sha256};
 
 pub use wasm::Wasm;
 
-/// A function and all that it needs.
+/// A function with everything that it needs.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// What to run.
+    /// The function.
     pub function: Function,
-    /// The modules that its `libraries` name, in their order. Of each, the first 64 bits of its SHA-256
-    /// are as named.
+    /// The modules that its `libraries` name, in their order. The first 64 bits of each one's
+    /// SHA-256 are as named.
     pub modules: Vec<Arc<[u8]>>,
-    /// How many bytes of memory it may take.
+    /// The number of bytes of memory that it may take.
     pub memory: u32,
-    /// For how long it may run. It is stopped then, and fails.
+    /// The time for which it may run. After that it is stopped, and fails.
     pub time: Span,
-    /// How many bytes it may return.
+    /// The number of bytes that it may return.
     pub result: u16,
 }
 
-/// Says that a function is not to go on; and, in the other direction, that it has not begun.
+/// Flags between host and executor: the host stops a function, and the executor reports that it has
+/// not begun.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Flags>);
 
@@ -47,47 +48,49 @@ impl Stop {
         self.0.stops.store(true, Ordering::Release);
     }
 
-    /// Says whether the function waits for something of its host, as for a compiler, and has not begun. If its
-    /// time ends then it fails by its host. Where nothing is said it has begun.
+    /// Sets whether the function still waits for something of its host, such as a compiler. If its
+    /// time ends while it waits, it fails as a fault of the host. Until this is called, it counts
+    /// as begun.
     pub fn set_waiting(&self, waits: bool) {
         self.0.waits.store(waits, Ordering::Release);
     }
 
-    /// What is set when it is to stop.
+    /// The flag that is set to stop it.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.0.stops
     }
 
-    /// Whether it is to stop.
+    /// Returns true if it should stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.0.stops.load(Ordering::Acquire)
     }
 
-    /// Whether it has not begun.
+    /// Returns true if it has not begun.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.0.waits.load(Ordering::Acquire)
     }
 }
 
-/// What runs functions.
+/// An executor of functions.
 pub trait Executor: Send + Sync + 'static {
-    /// Runs a function to its end, on a thread of its own. It asks `stop` every few milliseconds; what it
-    /// returns after a stop does not matter. One that panics has failed.
+    /// Runs a function to its end, on a separate thread. The implementation checks `stop` every few
+    /// milliseconds; its result after a stop is ignored. A panic counts as a failure.
     fn execute(&self, job: &Job, stop: &Stop) -> Returned;
 }
 
-/// How often it is looked whether a function that waits is to stop.
+/// The interval at which a waiting function checks for a stop.
 const STEP: Duration = Duration::from_millis(5);
 
-/// Runs nothing: the value of a function is the SHA-256 of its code and its modules. Code that begins with
-/// `wait N ` takes N milliseconds, and code that begins with `fail ` fails. For tests and demonstrations.
+/// Runs nothing: the value of a function is the SHA-256 of its code and its modules. Code that
+/// begins with `wait N ` takes N milliseconds, and code that begins with `fail ` fails. For tests
+/// and demonstrations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hash;
 
 impl Hash {
-    /// What it returns for this code without modules.
+    /// The value of this code without modules.
     #[must_use]
     pub fn value(code: &[u8]) -> Vec<u8> {
         Sha256::digest(code).to_vec()
@@ -108,7 +111,7 @@ impl Executor for Hash {
         let wait: u64 = number.and_then(|it| it.parse().ok()).unwrap_or_default();
         let (begun, wait) = (Instant::now(), Duration::from_millis(wait));
         while !stop.is_stopped() {
-            // On a machine that has much to do, a short sleep takes longer than it says.
+            // On a busy machine, a short sleep takes longer than requested.
             let left = wait.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 break;
@@ -124,13 +127,13 @@ impl Executor for Hash {
     }
 }
 
-/// Runs functions on threads, so that none holds its follower up.
+/// Runs functions on threads, so that none blocks its follower.
 pub(crate) struct Worker<W> {
     executor: Arc<dyn Executor>,
     wakes: mpsc::SyncSender<W>,
-    /// What runs, and was not stopped.
+    /// The function that runs, unless it was stopped.
     present: Option<(TaskId, Stop)>,
-    /// Of the runs so far. What an earlier one returns comes too late.
+    /// The number of runs until now. The result of an earlier run comes too late.
     pub(crate) number: u64,
 }
 
@@ -144,7 +147,8 @@ impl<W: Send + 'static> Worker<W> {
         }
     }
 
-    /// Starts a function. What it returns comes as what `wake` makes of it, with the number of the run.
+    /// Starts a function. Its result is sent as the wake that `wake` makes of it, with the number
+    /// of the run.
     pub(crate) fn start(
         &mut self,
         task: TaskId,
@@ -161,7 +165,7 @@ impl<W: Send + 'static> Worker<W> {
             .spawn(move || {
                 let returned = catch_unwind(AssertUnwindSafe(|| executor.execute(&job, &theirs)));
                 let returned = returned.unwrap_or(Returned::Failed(Failure::Host));
-                // A host that is gone does not ask.
+                // The host may have ended.
                 let _told = wakes.send(wake(number, task, returned));
             })?;
         self.present = Some((task, stop));
@@ -219,7 +223,7 @@ mod tests {
 
     impl Executor for Panics {
         fn execute(&self, _: &Job, _: &Stop) -> Returned {
-            panic!("a defect of what runs functions");
+            panic!("a defect of the executor");
         }
     }
 
@@ -237,7 +241,7 @@ mod tests {
         let failed = Returned::Failed(Failure::Host);
         assert_eq!(wakes.recv_timeout(patience), Ok((1, failed)));
         let mut worker = Worker::new(Arc::new(Hash), wake);
-        // It would take weeks.
+        // Without a stop it would take weeks.
         worker.start(task, job(b"wait 9999999999 x"), tell).unwrap();
         worker.stop(task);
         let (number, returned) = wakes.recv_timeout(patience).unwrap();

@@ -1,4 +1,4 @@
-//! Which gateways there are, and where their brokers are.
+//! The list of gateways and the addresses of their brokers.
 
 use core::str::FromStr;
 use core::time::Duration;
@@ -13,18 +13,18 @@ use crate::link::{Access, Address, AddressError, DIALECT, Link, LinkEvent, Sessi
 use crate::notice::{Notice, Place};
 use crate::topic::Topic;
 
-/// How long a gateway may take to say which there are.
+/// The longest time for a gateway's answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Gateways with the addresses of their brokers, the first one first. At least one.
+/// Gateways with the addresses of their brokers, the preferred one first. At least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateways(Vec<(NodeId, Address)>);
 
 impl Gateways {
-    /// These gateways, of equal ids the first.
+    /// These gateways; of several with one id, the first.
     ///
     /// # Errors
-    /// [`FindError::None`], if there is none.
+    /// [`FindError::None`], if the list is empty.
     pub fn new(all: impl IntoIterator<Item = (NodeId, Address)>) -> Result<Self, FindError> {
         let mut gateways: Vec<(NodeId, Address)> = Vec::new();
         for (id, address) in all {
@@ -43,12 +43,12 @@ impl Gateways {
         self.0.iter().map(|it| it.0)
     }
 
-    /// Each with where its broker is.
+    /// Each gateway with the address of its broker.
     pub fn all(&self) -> impl Iterator<Item = &(NodeId, Address)> {
         self.0.iter()
     }
 
-    /// Where the broker of this one is.
+    /// The address of a gateway's broker.
     #[must_use]
     pub fn address(&self, gateway: NodeId) -> Option<&Address> {
         let found = self.0.iter().find(|it| it.0 == gateway);
@@ -56,12 +56,12 @@ impl Gateways {
     }
 }
 
-/// A gateway as a user names it: `HOST:PORT`, or `ID=HOST:PORT`, which needs no question.
+/// A gateway as a user gives it: `HOST:PORT`, or `ID=HOST:PORT`, which needs no request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Its id, where it is known.
+    /// Its id, if it is known.
     pub id: Option<NodeId>,
-    /// Where its broker is.
+    /// The address of its broker.
     pub address: Address,
 }
 
@@ -77,22 +77,22 @@ impl FromStr for Named {
     }
 }
 
-/// Why it is not known which gateways there are.
+/// An error in finding gateways.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// None is named.
-    #[error("no gateway: say --gateway HOST:PORT for one at least")]
+    /// No gateway is given.
+    #[error("no gateway: give --gateway HOST:PORT for at least one")]
     None,
-    /// None of those that are named answers.
-    #[error("no gateway answers: {0}: start one, or name it with its id as in 1=HOST:PORT")]
+    /// No given gateway answers.
+    #[error("no gateway answers: {0}: start one, or give its id as in 1=HOST:PORT")]
     Silent(String),
 }
 
-/// Asks which gateways there are, unless all are named with their ids. Those that are named come first.
+/// Asks for the list of gateways, unless all are given with their ids. The given ones come first.
 ///
 /// # Errors
-/// [`FindError`], if none is named, or none of them answers.
+/// [`FindError`], if no gateway is given, or none answers.
 pub fn find(named: &[Named], access: &Access, me: NodeId) -> Result<Gateways, FindError> {
     let with_id = named
         .iter()
@@ -117,14 +117,14 @@ pub fn find(named: &[Named], access: &Access, me: NodeId) -> Result<Gateways, Fi
     }
 }
 
-/// Those that are named come first, in the order of their names.
+/// Puts the given gateways first, in the order in which they were given.
 fn in_order(named: &[Named], mut all: Vec<(NodeId, Address)>) -> Vec<(NodeId, Address)> {
     let place = |address: &Address| named.iter().position(|it| it.address == *address);
     all.sort_by_key(|it| place(&it.1).unwrap_or(named.len()));
     all
 }
 
-/// What one broker's gateway says.
+/// The list of one broker's gateway.
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Address)>, String> {
     let (tell, told) = mpsc::sync_channel(64);
@@ -145,7 +145,7 @@ fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Ad
     loop {
         let left = end.saturating_duration_since(Instant::now());
         let event = told.recv_timeout(left);
-        match event.map_err(|_| "it says nothing about gateways".to_owned())? {
+        match event.map_err(|_| "it sends no list of gateways".to_owned())? {
             LinkEvent::Up { .. } | LinkEvent::Retained => {}
             LinkEvent::Down(lost) => return Err(lost.why),
             LinkEvent::Published { topic, payload, .. } => {
@@ -171,7 +171,7 @@ fn read(topic: &str, payload: &[u8]) -> Option<Vec<(NodeId, Address)>> {
     let address = |it: &Place| core::str::from_utf8(&it.address).ok()?.parse().ok();
     let place = |it: &Place| Some((it.gateway, address(it)?));
     let mut all: Vec<(NodeId, Address)> = places.iter().filter_map(place).collect();
-    // The one that says it is there.
+    // The answering gateway comes first.
     all.sort_by_key(|it| it.0 != gateway);
     Some(all)
 }

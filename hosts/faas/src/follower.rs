@@ -1,5 +1,5 @@
-//! The process of a follower: it is connected to its gateway's broker while it is awake, and not while it
-//! sleeps. Its mailbox is the session that the broker keeps for it meanwhile.
+//! The process of a follower: it is connected to its gateway's broker while it is awake, and
+//! disconnected while it sleeps. Its mailbox is the session that the broker keeps for it meanwhile.
 
 #[cfg(test)]
 mod tests;
@@ -28,9 +28,9 @@ pub use crate::shelf::Room;
 use crate::shelf::Shelf;
 use crate::topic::Topic;
 
-/// How many wakes may wait.
+/// The number of wakes that may wait.
 const WAKES: usize = 1_024;
-/// How long to wait where nothing is due.
+/// The wait when no timer is due.
 const IDLE: Span = Span::secs(60);
 
 /// The settings of a follower's process.
@@ -38,38 +38,38 @@ const IDLE: Span = Span::secs(60);
 pub struct Options {
     /// The follower.
     pub id: NodeId,
-    /// The gateways that it can go to, the first one first.
+    /// The gateways that it may connect to, the preferred one first.
     pub gateways: Gateways,
     /// The name and the password for their brokers.
     pub access: Access,
     /// The settings of the machine.
     pub config: Config,
-    /// Where modules stay for later lives; without it each life asks for them anew.
+    /// The room for modules that stay for later lives; without it each life requests them again.
     pub room: Option<Room>,
-    /// Whether it says on the standard error when a phase begins, where modules come from, and what it has
-    /// counted until then.
+    /// True if it logs to the standard error when a phase begins, where modules come from, and its
+    /// counters until then.
     pub is_verbose: bool,
 }
 
-/// Why a follower's process ends.
+/// An error that ends a follower's process.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FollowerError {
     /// The machine refuses its settings.
     #[error(transparent)]
     Machine(#[from] Reject),
-    /// There is no chance.
+    /// The system gives no random numbers.
     #[error(transparent)]
     Chance(#[from] NoChance),
     /// The directory for modules cannot be used.
-    #[error("the directory of the modules: {0}: name another one with --state")]
+    #[error("cannot use the directory of the modules: {0}: give another one with --state")]
     Directory(#[from] io::Error),
 }
 
 enum Wake {
-    /// Of the link with this number.
+    /// An event of the link with this number.
     Link(u64, LinkEvent),
-    /// Of the run with this number.
+    /// The result of the run with this number.
     Returned(u64, TaskId, Returned),
 }
 
@@ -77,9 +77,9 @@ enum Wake {
 struct Stay {
     gateway: NodeId,
     number: u64,
-    /// Whether it left a mailbox there.
+    /// True if it left a mailbox there.
     relies: bool,
-    /// Nothing when the system gives no thread.
+    /// `None` if the system gives no thread.
     link: Option<Link>,
 }
 
@@ -91,19 +91,20 @@ struct Host {
     wakes: Receiver<Wake>,
     wake: SyncSender<Wake>,
     stay: Option<Stay>,
-    /// How many links there were.
+    /// The number of links opened until now.
     links: u64,
-    /// Where the mailbox is that this life has.
+    /// The gateway that has the mailbox of this life.
     mailbox: Option<NodeId>,
-    /// The link that was closed when it fell asleep.
+    /// The number of the link that was closed when it fell asleep.
     closing: u64,
-    /// What that one brought all the same, and has acknowledged: as if it lay in the mailbox.
+    /// Messages that this link brought all the same, and has acknowledged: handled as if they lay
+    /// in the mailbox.
     late: VecDeque<(String, Vec<u8>)>,
     worker: Worker<Wake>,
     shelf: Shelf,
-    /// What is told to the machine after the present effects.
+    /// Commands for the machine after the present effects.
     commands: VecDeque<Command>,
-    /// Why a broker refused it last; said once.
+    /// The last reason why a broker refused it; logged once.
     refused: Option<String>,
     counters: Counters,
 }
@@ -167,14 +168,15 @@ impl Host {
             Wake::Link(number, event) => self.on_link(number, event),
             Wake::Returned(number, task, returned) if number == self.worker.number => {
                 self.counters.ended += 1;
-                // It is refused where the function was stopped meanwhile.
+                // It is refused if the function was stopped meanwhile.
                 self.say(Command::Returned { task, returned });
             }
             Wake::Returned(..) => {}
         }
     }
 
-    /// Where the time of a function ends that has not begun, this is no fault of the function.
+    /// Handles the end of the time of a function that has not begun: it is no fault of the
+    /// function.
     fn look_at_waiting(&mut self, now: Time) {
         let mut timers = self.driver.timers();
         let is_due = timers.any(|(timer, due)| timer == Timer::Run && due <= now);
@@ -190,7 +192,7 @@ impl Host {
         self.step(Input::Command(command))
     }
 
-    /// Tells the machine what may have become pointless.
+    /// Sends the machine a command that may have become obsolete.
     fn say(&mut self, command: Command) {
         self.counters.refused += u64::from(self.command(command).is_err());
     }
@@ -237,7 +239,7 @@ impl Host {
         let counters = self.driver.machine().counters();
         self.note(&format!("is {phase:?}; {:?} {counters:?}", self.counters));
         if phase == Phase::Asleep {
-            // It says good-bye; the broker keeps the mailbox.
+            // The link disconnects properly; the broker keeps the mailbox.
             self.closing = self.stay.take().map_or(0, |it| it.number);
         }
     }
@@ -297,7 +299,7 @@ impl Host {
         }
     }
 
-    /// Sees to it that the link is one to this gateway.
+    /// Ensures that the link leads to this gateway.
     fn go_to(&mut self, gateway: NodeId) {
         if self.stay.as_ref().is_some_and(|it| it.gateway == gateway) {
             return;
@@ -306,13 +308,13 @@ impl Host {
         let number = self.links;
         let relies = self.mailbox == Some(gateway);
         if !relies {
-            self.late.clear(); // As the mailbox is.
+            self.late.clear(); // Like the mailbox.
             self.closing = 0;
         }
         let link = self.open(gateway, number, relies);
         if let Err(why) = &link {
             let down = LinkEvent::Down(Lost::by(why));
-            // The queue is full only while there is enough to do.
+            // The queue is full only while there is enough work.
             let _told = self.wake.try_send(Wake::Link(number, down));
         }
         self.mailbox = Some(gateway);
@@ -382,7 +384,7 @@ impl Host {
         match event {
             LinkEvent::Up { is_kept } => {
                 if self.stay.as_ref().is_some_and(|it| it.relies && !is_kept) {
-                    // The broker has forgotten the mailbox, and subscribes it anew.
+                    // The broker has lost the mailbox, and creates a new one.
                     self.say(Command::Emptied);
                 }
                 for (topic, payload) in core::mem::take(&mut self.late) {
@@ -400,7 +402,7 @@ impl Host {
                 }
                 self.counters.lost_links += 1;
                 self.stay = None;
-                // It may come back without the mailbox, which is not relied on then.
+                // It may come back without the mailbox, so the follower does not count on it.
                 self.mailbox = None;
                 self.say(Command::Unreachable);
             }
@@ -409,13 +411,13 @@ impl Host {
         }
     }
 
-    /// A link that was closed tells something.
+    /// Handles an event of a closed link.
     fn on_closed(&mut self, number: u64, event: LinkEvent) {
         let LinkEvent::Published { topic, payload, .. } = event else {
             return;
         };
         if number != self.closing {
-            return; // It is at another gateway meanwhile.
+            return; // It has moved to another gateway.
         }
         if self.stay.is_some() {
             self.on_published(&topic, &payload);
@@ -469,10 +471,10 @@ impl Host {
         }
     }
 
-    /// Asks for a module again, or gives it up.
+    /// Requests a module again, or gives up.
     fn look_at_shelf(&mut self) {
         if self.stay.is_none() {
-            return; // It asks when it is awake.
+            return; // It asks again when it wakes.
         }
         match self.shelf.due(self.clock.now()) {
             None => {}

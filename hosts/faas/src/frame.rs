@@ -1,4 +1,4 @@
-//! What a payload looks like: version, kind, then sender and message in postcard's encoding.
+//! The format of a payload: version, kind, then sender and message in postcard's encoding.
 
 use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, HEADER_LEN, VERSION};
@@ -11,45 +11,45 @@ use crate::notice::Notice;
 
 /// The kind of a frame with a [`Message`].
 pub const MESSAGE_KIND: u8 = selvedge_pcm::KIND;
-/// The kind of a frame with a [`Notice`]: a kind that is free for hosts.
+/// The kind of a frame with a [`Notice`]: a kind that is reserved for hosts.
 pub const NOTICE_KIND: u8 = 209;
-/// The longest frame with a [`Message`], in bytes. Machines keep to 1,400 and what stands around it.
+/// The longest frame with a [`Message`], in bytes. Machines keep to 1,400 bytes plus the envelope.
 pub const MESSAGE_MAX: usize = 2_048;
-/// The longest frame with a [`Notice`], in bytes: a module and what stands around it.
+/// The longest frame with a [`Notice`], in bytes: a module plus the envelope.
 pub const NOTICE_MAX: usize = MODULE_MAX + 64;
-/// The longest module, in bytes: as long as [`Limits::module`](crate::Limits::module) is by default.
+/// The longest module, in bytes: the default of [`Limits::module`](crate::Limits::module).
 pub const MODULE_MAX: usize = 256 * 1024;
 
-/// What a payload holds.
+/// The contents of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
-    /// For a machine.
+    /// A message for a machine.
     Message(Box<Envelope<Message>>),
-    /// For a host.
+    /// A notice for a host.
     Notice(Box<Envelope<Notice>>),
 }
 
-/// Why a payload is no frame of this host.
+/// The reason why a payload is no frame of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// It is longer than such a frame may be.
-    #[error("a frame of {0} bytes is too long: see what else publishes here")]
+    #[error("the frame of {0} bytes is too long: check for other publishers at this broker")]
     Long(usize),
-    /// It is of another version of the format.
+    /// It has another version of the format.
     #[error(
         "the frame has version {0}, this node supports {VERSION}: upgrade the older of the two"
     )]
     Version(u8),
-    /// It is of a kind that no node of this host sends.
-    #[error("a frame of kind {0}: see what else publishes here")]
+    /// It has a kind that no node of this host sends.
+    #[error("the frame has the unknown kind {0}: check for other publishers at this broker")]
     Kind(u8),
-    /// It is cut short, followed by more, or no frame at all.
-    #[error("not a frame, or a damaged one: see what else publishes here")]
+    /// It is incomplete, followed by more bytes, or no frame at all.
+    #[error("not a frame, or a damaged one: check for other publishers at this broker")]
     Malformed,
 }
 
 impl Frame {
-    /// Reads a payload. Any bytes may be given; it takes memory in proportion to their number.
+    /// Reads a payload. Accepts any bytes; it takes memory in proportion to their number.
     ///
     /// # Errors
     /// [`FrameError`], if it is not exactly one frame of this host.
@@ -150,14 +150,15 @@ mod tests {
             Frame::decode(&bytes),
             Err(FrameError::Long(MESSAGE_MAX + 1))
         );
-        // A list that claims to be long reserves nothing.
+        // A list that claims to be long reserves no memory.
         let claims = [1, NOTICE_KIND, 7, 3, 6, 0xff, 0xff, 0xff, 0xff, 0x0f];
         assert_eq!(Frame::decode(&claims), Err(FrameError::Malformed));
     }
 
     #[test]
     fn the_longest_frame_is_written_and_read_and_a_longer_one_is_not() {
-        // Around its bytes are a header, the sender, the kind of notice, and their number in three bytes.
+        // A module is preceded by a header, the sender, the kind of notice, and its length in three
+        // bytes.
         let module = |len: usize| Notice::Module(vec![0; len].into_iter().collect());
         let mut bytes = notice(FROM, &module(NOTICE_MAX - 8)).unwrap();
         assert_eq!(bytes.len(), NOTICE_MAX);

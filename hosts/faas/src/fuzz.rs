@@ -1,7 +1,7 @@
-//! Fuzz targets as plain functions: they take bytes, and panic when a promise is broken.
+//! Fuzz targets as plain functions: they take bytes, and panic if a promise is broken.
 //!
-//! They run under libFuzzer, from the package in `fuzz/`, and in this package's tests over a committed
-//! corpus and over what the tests make.
+//! They run under libFuzzer, from the package in `fuzz/`, and in this package's tests over a
+//! committed corpus and generated inputs.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -18,11 +18,11 @@ use crate::frame::{self, Frame};
 use crate::topic::Topic;
 use crate::{Argument, Call, Does, Limits, Module, Run, Step, Stub, text_of};
 
-/// Bytes as a call, as an argument's text, and as a result.
+/// Reads bytes as a call, as an argument's text, and as a result.
 ///
 /// # Panics
-/// When what is decoded does not encode to the same bytes, or what is read is not written so that it
-/// is read again, or what is shown is not what it was.
+/// If a decoded call does not encode to the same bytes, an argument changes when it is written and
+/// read, or the text of a result changes when it is read.
 pub fn call(bytes: &[u8]) {
     if let Ok(call) = Call::decode(bytes) {
         let function = call.to_function();
@@ -42,10 +42,10 @@ pub fn call(bytes: &[u8]) {
     }
 }
 
-/// Bytes as a module, whose exports are called with small limits, whole and in slices.
+/// Reads bytes as a module, and calls its exports with small limits, whole and in slices.
 ///
 /// # Panics
-/// When a call does not come to the same in slices, or takes more fuel than it may.
+/// If a call has another outcome in slices, or takes more fuel than allowed.
 pub fn module(bytes: &[u8]) {
     let limits = Limits::new()
         .with_fuel(20_000)
@@ -80,7 +80,7 @@ pub fn module(bytes: &[u8]) {
     }
 }
 
-/// A stub for each import that is not there: all but the first return.
+/// A stub for each missing import: all but the first return.
 fn stubs(module: &Module) -> impl Iterator<Item = Stub> + '_ {
     let missing = module.missing().enumerate();
     missing.map(|(nth, (module, name))| Stub {
@@ -93,10 +93,10 @@ fn stubs(module: &Module) -> impl Iterator<Item = Stub> + '_ {
     })
 }
 
-/// Reads a payload; what is read is written and read alike.
+/// Reads a payload, and writes and reads the result again.
 ///
 /// # Panics
-/// If it is not.
+/// If the frame changes.
 pub fn frame(bytes: &[u8]) {
     let Ok(frame) = Frame::decode(bytes) else {
         return;
@@ -105,17 +105,17 @@ pub fn frame(bytes: &[u8]) {
         Frame::Message(it) => frame::message(it.from, &it.message),
         Frame::Notice(it) => frame::notice(it.from, &it.message),
     };
-    // Numbers may be written longer than need be, so bytes may differ.
+    // Numbers may be longer than necessary, so bytes may differ.
     let again = written.and_then(|it| Frame::decode(&it));
     assert_eq!(again, Ok(frame), "a frame changes when it is written");
 }
 
-/// Bytes as the stored data of a gateway: its former life, a base, and the facts since.
+/// Reads bytes as the stored data of a gateway: its former life, a base, and the facts since.
 ///
 /// # Panics
-/// When a gateway that begins with it cannot store itself.
+/// If a gateway that begins with it cannot store itself.
 ///
-/// Returns whether a gateway begins with it.
+/// Returns true if a gateway begins with it.
 pub fn stored(bytes: &[u8]) -> bool {
     let Some(gateway) = restored(bytes) else {
         return false;
@@ -135,7 +135,7 @@ pub fn stored(bytes: &[u8]) -> bool {
             message,
         },
     ] {
-        // There may be no room.
+        // The machine may have no room.
         driver.step(now, &mut rng, input, drop).ok();
         for _ in 0..8 {
             now = driver.deadline().unwrap_or(now).max(now);
@@ -157,10 +157,10 @@ fn restored(bytes: &[u8]) -> Option<Gateway> {
     Some(gateway)
 }
 
-/// Reads a topic; what is read is written alike.
+/// Reads a topic, and writes the result again.
 ///
 /// # Panics
-/// If it is not.
+/// If the topic changes.
 pub fn topic(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(topic) = Topic::parse(&text) {
@@ -172,15 +172,15 @@ pub fn topic(bytes: &[u8]) {
     }
 }
 
-/// Bytes as what a browser says to the page.
+/// Reads bytes as a browser's request to the page.
 ///
 /// # Panics
-/// When the answer is none of HTTP, or is a defect of the page.
+/// If the answer is no HTTP, or reports a defect of the page.
 #[cfg(feature = "page")]
 pub fn page(bytes: &[u8]) {
     let (tell, told) = tokio::sync::watch::channel("{}".into());
     let Ok(page) = crate::page::page() else {
-        return; // There is no chance.
+        return; // The system gives no random numbers.
     };
     let router = crate::page::router(told, page.clone());
     selvedge_door::fuzz::is_answered(bytes, router, &page, move || drop(tell));

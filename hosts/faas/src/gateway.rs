@@ -1,5 +1,5 @@
-//! The process of a gateway: the machine, its memory on a disk, the mailboxes of its followers at its
-//! broker, and links to the brokers of the other gateways.
+//! The process of a gateway: the machine, its storage on a disk, the mailboxes of its followers at
+//! its broker, and links to the brokers of the other gateways.
 
 mod diary;
 mod host;
@@ -26,15 +26,15 @@ use crate::clock::NoChance;
 use crate::link::{Access, Address};
 use crate::users::Users;
 
-/// Where a gateway has its broker.
+/// The broker of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broker {
-    /// Inside of its process.
+    /// Inside its process.
     Embedded {
-        /// Where it listens.
+        /// The address at which it listens.
         listen: SocketAddr,
     },
-    /// In a process of its own.
+    /// In a separate process.
     At(Address),
 }
 
@@ -45,60 +45,61 @@ pub struct Options {
     pub id: NodeId,
     /// Its broker.
     pub broker: Broker,
-    /// Where others find its broker, if that is not where it listens.
+    /// The address of its broker for other nodes, if it differs from the one at which it listens.
     pub advertise: Option<Address>,
     /// The other gateways and their brokers.
     pub peers: Vec<(NodeId, Address)>,
-    /// How it goes to all brokers. Its name is known to the broker inside.
+    /// Its credentials at all brokers. The broker inside knows the same name.
     pub access: Access,
-    /// Who else may come to the broker inside; without them, nobody but those with the same name.
+    /// Further users of the broker inside; without them, only clients with the same name may
+    /// connect.
     pub users: Option<Users>,
-    /// What the broker inside shows; without it, that one has no TLS.
+    /// The certificate of the broker inside; without it, that broker has no TLS.
     #[cfg(feature = "tls")]
     pub identity: Option<crate::tls::Identity>,
     /// The directory of its data.
     pub data: PathBuf,
-    /// What the directory holds.
+    /// The state of that directory.
     pub memory: Memory,
     /// The settings of the machine.
     pub config: Config,
-    /// How much the tables hold; all gateways begin with equal ones.
+    /// The capacity of the tables; all gateways begin with equal limits.
     pub limits: Limits,
-    /// How many modules are kept.
+    /// The number of modules to keep.
     pub room: Room,
     /// A page for a browser.
     #[cfg(feature = "page")]
     pub page: Option<crate::page::Options>,
-    /// Whether it says on the standard error what changes.
+    /// True if it logs changes to the standard error.
     pub is_verbose: bool,
 }
 
-/// Why a gateway's process ends.
+/// An error that ends a gateway's process.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum GatewayError {
-    /// It has no memory.
+    /// Its storage fails.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// There is no chance.
+    /// The system gives no random numbers.
     #[error(transparent)]
     Chance(#[from] NoChance),
     /// The broker inside does not start.
     #[error("cannot listen at {listen}: {source}: choose another address with --listen")]
     Listen {
-        /// Where it was to listen.
+        /// The address.
         listen: SocketAddr,
-        /// Why it does not.
+        /// The cause.
         source: io::Error,
     },
     /// This program has no broker.
-    #[error("this program was built without a broker: name one with --broker")]
+    #[error("this program was built without a broker: give one with --broker")]
     NoBroker,
-    /// The broker inside does not answer any more.
+    /// The broker inside no longer answers.
     #[error("the broker inside has stopped, which is a defect: start the gateway again")]
     Stopped,
     /// A thread does not start.
-    #[error("cannot start a thread: {0}: see how many this process may have")]
+    #[error("cannot start a thread: {0}: check the limit on threads")]
     Thread(#[from] io::Error),
     /// The page does not start.
     #[cfg(feature = "page")]
@@ -118,7 +119,7 @@ impl Options {
         Configuration::of(all.into_iter().map(|id| Member::new(id.0, 0)))
     }
 
-    /// How this process goes to its broker: the one inside is in the clear for it.
+    /// The credentials of this process at its broker: the broker inside accepts it in the clear.
     fn own_access(&self) -> Access {
         match self.broker {
             Broker::Embedded { .. } => self.access.in_the_clear(),
@@ -126,7 +127,7 @@ impl Options {
         }
     }
 
-    /// Where its broker is for this process.
+    /// The address of its broker for this process.
     fn own(&self) -> Address {
         match &self.broker {
             Broker::At(address) => address.clone(),
@@ -145,12 +146,13 @@ impl Options {
 /// Runs a gateway, until the process ends.
 ///
 /// # Errors
-/// [`GatewayError`], if it cannot begin, or go on. A later start takes it from what is stored.
+/// [`GatewayError`], if it cannot begin, or cannot continue. A later start continues from the
+/// stored state.
 pub fn run(options: Options) -> Result<Infallible, GatewayError> {
     host::Host::start(options)?.run()
 }
 
-/// Where the broker inside is for this process, if that is elsewhere than for others.
+/// The address of the broker inside for this process, if it differs from the one for other nodes.
 fn start_broker(options: &Options) -> Result<Option<Address>, GatewayError> {
     let Broker::Embedded { listen } = options.broker else {
         return Ok(None);
@@ -164,7 +166,7 @@ fn start_broker(options: &Options) -> Result<Option<Address>, GatewayError> {
             #[cfg(feature = "tls")]
             identity: options.identity.as_ref(),
             packet_max: crate::link::PACKET_MAX,
-            // They are the mailboxes.
+            // The sessions are the mailboxes.
             keeps_sessions: true,
         };
         selvedge_mqtt::broker::start(settings)
@@ -186,7 +188,7 @@ fn start_page(options: &Options, inside: Option<&Address>) -> Result<(), Gateway
     };
     let own = options.advertise.clone();
     let own = [(options.id, own.unwrap_or_else(|| options.own()))];
-    // At least one is named.
+    // At least one gateway is given.
     if let Ok(gateways) = Gateways::new(own.into_iter().chain(options.peers.iter().cloned())) {
         let here = (
             inside.cloned().unwrap_or_else(|| options.own()),

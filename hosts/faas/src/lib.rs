@@ -1,44 +1,48 @@
-//! A host for PCM over MQTT: gateways, followers that sleep, and clients, each a process; and functions,
-//! which are exports of WebAssembly modules.
+//! A host for PCM over MQTT: gateways, followers that sleep, and clients, each a process; and
+//! functions, which are exports of WebAssembly modules.
 //!
-//! [`selvedge_pcm`] has the protocol and what it promises. This crate has its machines run on clocks,
+//! [`selvedge_pcm`] has the protocol and its promises. This crate runs its machines on clocks,
 //! brokers and disks.
 //!
-//! # How messages travel
+//! # Routes of messages
 //!
-//! Each gateway has a broker: inside of its process, or one that is there. [`topic`] lists the topics,
-//! [`frame`] what a payload is. All is published with quality of service 1, but the status, and nothing is
-//! retained but which gateways there are.
+//! Each gateway has a broker: inside its process, or a separate one. [`topic`] lists the topics,
+//! [`frame`] describes the payloads. Everything except the status is published with quality of
+//! service 1, and nothing is retained except the list of gateways.
 //!
-//! - A gateway reads its inbox at its own broker. Other gateways come to that broker as clients, and publish
-//!   there.
-//! - A follower's mailbox is the session that the broker of its gateway keeps for it. The follower is
-//!   connected while it is awake; asleep means disconnected. When it comes to a gateway in a new life, or from
-//!   another gateway, it has the session emptied first, and is told anew what it has to know.
-//! - What a follower tells another one goes through its gateway, which knows where the mailbox is.
+//! - A gateway reads its inbox at its own broker. Other gateways connect to that broker as clients,
+//!   and publish there.
+//! - A follower's mailbox is the session that the broker of its gateway keeps for it. The follower
+//!   is connected while it is awake; asleep means disconnected. When it attaches to a gateway in a
+//!   new life, or from another gateway, the session is emptied first, and the gateway sends it the
+//!   current state again.
+//! - A follower's message to another follower goes through its gateway, which knows where the
+//!   mailbox is.
 //! - A client is connected to one gateway at a time.
 //!
-//! Nothing is carried out late: gateways and clients keep no sessions, what waits for a broker that is away is
-//! dropped, and what lay in a follower's mailbox names the attempt and the lives that it is for.
+//! No message takes effect late: gateways and clients keep no sessions, messages for a broker that
+//! is down are dropped, and each message in a follower's mailbox names the attempt and the lives
+//! that it is for.
 //!
-//! # What is trusted
+//! # Trust
 //!
-//! Whoever may publish at a broker may say anything in the name of any node, and fill the broker's memory. So
-//! the brokers belong into a network of their own, or behind names and passwords ([`Access`],
-//! [`users`]) and TLS (feature `tls`). What is no frame, too long, or from a node
-//! that the machine does not expect is counted ([`Counters`]), and nothing else happens.
+//! Any client that may publish at a broker may send any message in the name of any node, and fill
+//! the broker's memory. So the brokers belong in a separate network, or behind names and passwords
+//! ([`Access`], [`users`]) and TLS (feature `tls`). A payload that is no frame, too long, or from a
+//! node that the machine does not expect is counted ([`Counters`]), and has no other effect.
 //!
-//! # What survives
+//! # Persistence
 //!
-//! A gateway stores facts before it says what rests on them, many in one write. So an accepted task survives
-//! `kill -9` of any process at any time, and of all at once. What waits in mailboxes does not survive the
-//! broker inside of a gateway: followers attach anew, and are told again.
+//! A gateway stores facts before it sends anything that depends on them, many in one write. So an
+//! accepted task survives `kill -9` of any process at any time, and of all at once. Messages in
+//! mailboxes do not survive the broker inside a gateway: followers attach again, and are notified
+//! again.
 //!
 //! # Functions
 //!
-//! A [`Function`](selvedge_pcm::Function) is a [`Call`]: which module, which of its exports, which
+//! A [`Function`](selvedge_pcm::Function) is a [`Call`]: a module, one of its exports, and the
 //! arguments. An [`Engine`] keeps modules, and runs calls within [`Limits`]; it does so in
-//! [slices](Run::step) of fuel, so that a host with one thread hears messages meanwhile.
+//! [slices](Run::step) of fuel, so that a host with one thread handles messages meanwhile.
 //!
 //! ```
 //! use selvedge_faas::{Argument, Call, Engine, Limits, ModuleId, Outcome};
@@ -50,30 +54,29 @@
 //! let id = engine.insert(module)?;
 //!
 //! let call = Call::new(id, "twice", ["21".parse()?])?;
-//! let function = call.to_function()?; // What a client of PCM submits.
-//! assert_eq!(Call::from_function(&function)?, call); // What a follower of PCM is told to run.
+//! let function = call.to_function()?; // A client of PCM submits this.
+//! assert_eq!(Call::from_function(&function)?, call); // A follower of PCM runs this.
 //! let ran = engine.run(&call);
 //! assert_eq!(ran.outcome, Outcome::Value(b"42".to_vec()));
 //! assert!(ran.fuel < 20);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! ## What is promised of a call
+//! ## Promises of a call
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] but for [`Limits::modules`], and the same version of this crate; but for [`Failure::Host`], of a host that lacks memory |
-//! | a run ends | it is stepped; its fuel is finite |
-//! | a slice takes time that its fuel bounds | |
-//! | a module takes no more memory than [`Limits::memory`] and a constant, whatever it asks for | |
-//! | a module, a call or an argument that makes no sense is a typed error; nothing panics | |
-//! | the native stack does not grow with what a module does | |
+//! | a call has the same outcome and takes the same fuel, wherever and in which slices it runs | the same [`Limits`] except [`Limits::modules`], and the same version of this crate; exception: [`Failure::Host`], when a host lacks memory |
+//! | a run ends | the host steps it; its fuel is finite |
+//! | the time of a slice is bounded by its fuel | |
+//! | a module takes no more memory than [`Limits::memory`] and a constant, for any requests | |
+//! | an invalid module, call or argument is a typed error; nothing panics | |
+//! | the native stack does not grow with the work of a module | |
 //!
 //! What is *not* promised:
 //!
-//! - That a module means well by its caller: it sees its arguments and nothing else, and returns
-//!   what it likes.
-//! - That compiling takes little time: it is bounded by [`Limits::module`] alone.
+//! - That a module is honest: it sees its arguments and nothing else, and returns any value.
+//! - That compiling takes little time: only [`Limits::module`] bounds it.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -1,4 +1,4 @@
-//! How this program goes to brokers.
+//! Connections of this program to brokers.
 
 pub(crate) use selvedge_mqtt::access::{Access, Address, AddressError};
 pub(crate) use selvedge_mqtt::link::{Dialect, Link, LinkEvent, Lost, Session, Setup};

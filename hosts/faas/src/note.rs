@@ -1,11 +1,11 @@
-//! What a process says on its standard error.
+//! The log of a process, on its standard error.
 
 use std::io::{self, Write};
 
 use crate::call::is_plain;
 
-/// Says one line. What it is made of may come from anywhere: characters that would begin another line, or
-/// show it otherwise than it is, are escaped. Where the standard error is closed nobody hears it, and
+/// Writes one line. Its parts may come from anywhere: characters that would begin another line, or
+/// change how the line is shown, are escaped. If the standard error is closed the line is lost, and
 /// the process goes on.
 pub(crate) fn note(line: &str) {
     note_to(&mut io::stderr().lock(), line);
@@ -20,7 +20,7 @@ fn note_to(out: &mut impl Write, line: &str) {
         }
     }
     escaped.push('\n');
-    // At once, so that lines of threads do not mix. There is nowhere to say that it failed.
+    // One write, so that lines of threads do not mix. A failure cannot be reported anywhere.
     let _said = out.write_all(escaped.as_bytes());
 }
 
@@ -36,7 +36,7 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), shown);
     }
 
-    /// As what is closed.
+    /// A closed output.
     #[derive(Default)]
     struct Closed(usize);
 
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn what_nobody_hears_is_no_failure() {
         let mut closed = Closed::default();
-        note_to(&mut closed, "is gone");
+        note_to(&mut closed, "is closed");
         assert_eq!(closed.0, 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What hosts tell each other beside the protocol: modules, which gateways there are, and how they are.
+//! Messages between hosts outside the protocol: modules, lists of gateways, and statuses.
 
 use selvedge_core::wire::List;
 use selvedge_core::{Member, NodeId};
@@ -8,63 +8,63 @@ use thiserror::Error;
 
 use crate::counters::Counters;
 
-/// What hosts tell each other beside the protocol.
+/// A message between hosts outside the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
-    /// Gateway to all, retained: which gateways there are.
+    /// Gateway to all, retained: the list of gateways.
     Gateways(List<Place, 4>),
     /// Gateway to all, each second.
     Status(Box<Status>),
-    /// Client to gateway: keep this module. Gateway to gateway: so do you.
+    /// Client to gateway: keep this module. Gateway to gateway: keep it, too.
     Put {
         /// The module.
         module: Bytes,
-        /// Whether the receiver hands it on to the other gateways.
+        /// True if the receiver forwards it to the other gateways.
         spreads: bool,
     },
-    /// Gateway to who put a module: it is on the disk of so many gateways.
+    /// Gateway to the client or gateway that put a module: it is on the disks of `by` gateways.
     Kept {
         /// The module.
         library: Library,
-        /// At how many gateways.
+        /// The number of these gateways.
         by: u16,
     },
-    /// Gateway to who put a module: it is not kept.
+    /// Gateway to the client or gateway that put a module: it is not kept.
     NotKept {
         /// The module.
         library: Library,
-        /// Why.
+        /// The reason.
         why: NotKept,
     },
     /// Follower to gateway, gateway to gateway: send this module.
     Get(Library),
-    /// What was asked for.
+    /// The requested module.
     Module(Bytes),
-    /// What was asked for is not here.
+    /// The requested module is not here.
     NoModule(Library),
-    /// Gateway to client, ahead of an answer: the unit that the task was given to last.
+    /// Gateway to client, ahead of an answer: the last unit of the task.
     Unit {
         /// The client's number of the task.
         number: u64,
-        /// How often it was given to a unit.
+        /// The number of units that it was given to, this one included.
         attempt: u16,
         /// The followers of the unit, the orchestrator first.
         electors: List<Member, 5>,
     },
 }
 
-/// Why a gateway does not keep a module.
+/// The reason why a gateway does not keep a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Error)]
 pub enum NotKept {
-    /// It is longer than a gateway keeps.
+    /// It is longer than the limit.
     #[error("the module has {len} bytes, a gateway keeps up to {limit}: shorten it")]
     TooLong {
         /// Its length in bytes.
         len: u32,
-        /// The longest one that is kept.
+        /// The length of the longest module that is kept.
         limit: u32,
     },
-    /// Its sections are not those of WebAssembly.
+    /// It does not have the sections of a WebAssembly module.
     #[error("it is no WebAssembly module: compile the function to one")]
     NoModule,
     /// Modules of open tasks take all the room.
@@ -74,7 +74,7 @@ pub enum NotKept {
     Full,
 }
 
-/// A gateway and where its broker is.
+/// A gateway with the address of its broker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The gateway.
@@ -83,42 +83,42 @@ pub struct Place {
     pub address: Bytes,
 }
 
-/// How a gateway is.
+/// The status of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Whether it acts as resource manager.
+    /// True if it acts as resource manager.
     pub manages: bool,
-    /// Whether it reaches a quorum, as far as it knows.
+    /// True if it reaches a quorum, as far as it knows.
     pub is_available: bool,
-    /// The manager that it follows, or is, and the number of that one's era; nothing while it knows of
-    /// none.
+    /// The manager that it follows, or is, and the number of that manager's era; `None` while it
+    /// knows of no manager.
     pub era: Option<(NodeId, u64)>,
-    /// How many updates the tables have seen.
+    /// The number of updates in its tables.
     pub version: u64,
-    /// The gateways that it knows, and whether each counts as here.
+    /// The gateways that it knows, each with true if it counts as live.
     pub gateways: List<(Member, bool), 4>,
-    /// How many units there are.
+    /// The number of units.
     pub units: u32,
-    /// How many followers there are.
+    /// The number of followers.
     pub followers: u32,
-    /// The first [`SHOWN`](Self::SHOWN) of them.
+    /// The first [`SHOWN`](Self::SHOWN) followers.
     pub some_followers: List<FollowerStatus, 4>,
-    /// How many tasks are open.
+    /// The number of open tasks.
     pub open: u32,
-    /// The first [`SHOWN`](Self::SHOWN) of them.
+    /// The first [`SHOWN`](Self::SHOWN) open tasks.
     pub some_tasks: List<TaskStatus, 4>,
     /// The last [`ANSWERS`](Self::ANSWERS) tasks that ended since its start, the latest first.
     pub answers: List<AnswerStatus, 4>,
-    /// What it has counted since its start.
+    /// Its counters since its start.
     pub counters: Counters,
-    /// How many modules it keeps.
+    /// The number of modules that it keeps.
     pub modules: u32,
 }
 
 impl Status {
-    /// How many followers and tasks a status shows at most.
+    /// The largest number of followers, and of tasks, in a status.
     pub const SHOWN: usize = 64;
-    /// How many answers a status shows at most.
+    /// The largest number of answers in a status.
     pub const ANSWERS: usize = 16;
 }
 
@@ -129,14 +129,14 @@ pub struct FollowerStatus {
     pub member: Member,
     /// The gateway that it is at.
     pub gateway: NodeId,
-    /// How it spends its time.
+    /// Its duty cycle.
     pub duty: DutyCycle,
     /// Its unit, if it has one.
     pub unit: Option<u32>,
-    /// What it is in its unit.
+    /// Its class in its unit.
     pub class: Option<Class>,
-    /// For how long its present period has lasted, in milliseconds; nothing where it is at another
-    /// gateway, or has said nothing here.
+    /// The time for which its present period has lasted, in milliseconds; `None` if it is at
+    /// another gateway, or has sent nothing to this one.
     pub woke_ms: Option<u32>,
     /// The modules that it keeps.
     pub libraries: Libraries,
@@ -145,37 +145,37 @@ pub struct FollowerStatus {
 /// A task that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskStatus {
-    /// Which one.
+    /// The task.
     pub task: TaskId,
-    /// How often it was given to a unit.
+    /// The number of units that it was given to.
     pub attempts: u16,
-    /// The followers of the unit that has it, the orchestrator first; none while it waits for a unit.
+    /// The followers of its present unit, the orchestrator first; empty while it waits for a unit.
     pub electors: List<Member, 5>,
     /// The followers whose votes for this attempt were seen here, on their way to the orchestrator.
     pub votes: List<NodeId, 4>,
-    /// What is called, as text in UTF-8 for a reader.
+    /// The call, as text in UTF-8 for a reader.
     pub function: Bytes,
-    /// How long ago this gateway saw it first, in milliseconds.
+    /// The time since this gateway first saw it, in milliseconds.
     pub age_ms: u32,
 }
 
 /// A task that ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerStatus {
-    /// Which one.
+    /// The task.
     pub task: TaskId,
-    /// What it came to.
+    /// Its answer.
     pub answer: Answer,
-    /// The attempt that was the last one; 0 where this gateway saw none.
+    /// The last attempt; 0 if this gateway saw none.
     pub attempt: u16,
-    /// The followers of the unit that had it last, as far as this gateway saw one.
+    /// The followers of its last unit, as far as this gateway saw one.
     pub electors: List<Member, 5>,
     /// The followers whose votes made it.
     pub votes: List<NodeId, 4>,
-    /// As in [`TaskStatus::function`]; empty where this gateway did not see it open.
+    /// The call, as in [`TaskStatus::function`]; empty if this gateway did not see the task open.
     pub function: Bytes,
-    /// From when this gateway saw it first to its end, in milliseconds.
+    /// The time from when this gateway first saw it to its end, in milliseconds.
     pub took_ms: u32,
-    /// How long ago it ended, in milliseconds.
+    /// The time since its end, in milliseconds.
     pub ago_ms: u32,
 }

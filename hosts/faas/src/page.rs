@@ -1,4 +1,4 @@
-//! A page for a browser that shows what gateways say of themselves, as it changes.
+//! A page for a browser that shows the statuses of gateways, live.
 //!
 //! | request | answer |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | `GET /api/status` | a [`View`](crate::view::View) in JSON |
 //! | `GET /api/events` | the same twice a second, as server-sent events |
 //!
-//! It can be read and not written. [`selvedge_door`] says how many connections it serves, and for how long. A
-//! listener that is behind misses what is outdated.
+//! It is read-only. [`selvedge_door`] defines the limits on connections. A listener that is too
+//! slow misses outdated views.
 
 mod answer;
 #[cfg(test)]
@@ -30,30 +30,30 @@ use crate::link::{Access, Address};
 use crate::view::Seen;
 use crate::watch::Watch;
 
-/// How often listeners are told.
+/// The interval at which listeners are notified.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// At which address the page is served, and what its readers have to know.
+/// The address of the page, and the token of its readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Where it listens.
+    /// The address at which it listens.
     pub listen: SocketAddr,
-    /// What a reader has to know. Without one, it listens at loopback addresses alone.
+    /// The token that readers need. Without one, it listens at loopback addresses only.
     pub token: Option<Token>,
 }
 
-/// Why there is no page.
+/// An error that prevents the page from starting.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PageError {
-    /// It would be there for all, or does not listen.
+    /// It would be open to everyone, or cannot listen.
     #[error("{0} (--page, --page-token)")]
     Door(#[from] DoorError),
-    /// There is no chance.
+    /// The system gives no random numbers.
     #[error(transparent)]
     Chance(#[from] NoChance),
     /// A thread does not start.
-    #[error("cannot start a thread for the page: {0}: see how many this process may have")]
+    #[error("cannot start a thread for the page: {0}: check the limit on threads")]
     Thread(io::Error),
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Puts together what gateways say, and tells it now and then.
+/// Collects the statuses of gateways, and publishes the view periodically.
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 fn look(on: &Watch, mut seen: Seen, gateways: &Gateways, tell: &watch::Sender<Json>) {
     let mut next = Instant::now();
@@ -102,6 +102,6 @@ fn look(on: &Watch, mut seen: Seen, gateways: &Gateways, tell: &watch::Sender<Js
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 fn json(seen: &Seen, gateways: &Gateways) -> Json {
     let view = seen.view(gateways.ids(), Instant::now());
-    // There is no map in it whose keys are no texts, which is all that could go wrong.
+    // Only a map with keys that are no strings could fail, and there is none.
     serde_json::to_string(&view).unwrap_or_default().into()
 }

@@ -1,4 +1,4 @@
-//! The modules that a follower has, and the one that it wants.
+//! The modules of a follower, and the module that it waits for.
 
 mod disk;
 
@@ -13,12 +13,12 @@ use sha2::{Digest as _, Sha256};
 use self::disk::Disk;
 pub use self::disk::Room;
 
-/// How long to wait for a module before it is asked for again.
+/// The wait for a module before it is requested again.
 const PATIENCE: Span = Span::secs(2);
-/// How often it is asked for.
+/// The number of requests.
 const TRIES: u8 = 5;
 
-/// What names a module: the first 64 bits of its SHA-256, the first byte the highest one.
+/// The library of a module: the first 64 bits of its SHA-256, the first byte the highest one.
 #[must_use]
 pub fn library(module: &[u8]) -> Library {
     let digest: [u8; 32] = Sha256::digest(module).into();
@@ -26,7 +26,8 @@ pub fn library(module: &[u8]) -> Library {
     Library(u64::from_be_bytes(first))
 }
 
-/// The modules that a follower has. The machine says which go; the disk keeps them as long as it has room.
+/// The modules of a follower. The machine decides which to remove; the disk keeps them as long as
+/// it has room.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     modules: BTreeMap<Library, Arc<[u8]>>,
@@ -34,12 +35,12 @@ pub(crate) struct Shelf {
     disk: Option<Disk>,
 }
 
-/// What became of modules so far.
+/// Counters of trouble with modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// How many on the disk were damaged.
+    /// The number of damaged modules on the disk.
     pub(crate) damaged: u64,
-    /// How many could not be written.
+    /// The number of modules that could not be written.
     pub(crate) unwritten: u64,
 }
 
@@ -51,7 +52,7 @@ struct Want {
 }
 
 impl Shelf {
-    /// With what is on the disk, if there is room for modules.
+    /// A shelf with the modules on the disk, if there is room for modules.
     pub(crate) fn open(room: Option<Room>) -> io::Result<Self> {
         Ok(Self {
             disk: room.map(Disk::open).transpose()?,
@@ -63,7 +64,7 @@ impl Shelf {
         self.modules.contains_key(&library)
     }
 
-    /// Takes a module from the disk. Whether it is there.
+    /// Reads a module from the disk. Returns true if it is there.
     pub(crate) fn read(&mut self, library: Library) -> bool {
         let module = self.disk.as_mut().and_then(|it| it.get(library));
         let Some(module) = module else {
@@ -85,13 +86,13 @@ impl Shelf {
         self.modules.remove(&library);
     }
 
-    /// All of these, if all are here.
+    /// All these modules; `None` if one is missing.
     pub(crate) fn get_all(&self, libraries: &[Library]) -> Option<Vec<Arc<[u8]>>> {
         let all = libraries.iter().map(|it| self.modules.get(it).cloned());
         all.collect()
     }
 
-    /// One at a time is wanted.
+    /// Begins to wait for a module, in place of any other.
     pub(crate) fn want(&mut self, library: Library, now: Time) {
         self.wants = Some(Want {
             library,
@@ -100,7 +101,7 @@ impl Shelf {
         });
     }
 
-    /// A module came. Which one it is, if it was wanted.
+    /// Accepts a module that has come. Returns its name, if it was wanted.
     pub(crate) fn take(&mut self, module: &[u8]) -> Option<Library> {
         let want = self.wants.as_ref()?;
         let library = library(module);
@@ -115,19 +116,19 @@ impl Shelf {
         Some(library)
     }
 
-    /// A module cannot be had. Whether it was wanted.
+    /// Ends the wait for a module that cannot be had. Returns true if it was wanted.
     pub(crate) fn give_up(&mut self, library: Library) -> bool {
         self.wants.take_if(|it| it.library == library).is_some()
     }
 
-    /// How long until one is to be asked for.
+    /// The time until the module has to be requested again.
     pub(crate) fn wait(&self, now: Time) -> Option<Span> {
-        // One that is due already is asked for when the follower is awake.
+        // A request that is due already waits until the follower is awake.
         let want = self.wants.as_ref().filter(|it| it.due > now);
         want.map(|it| it.due.since(now))
     }
 
-    /// What is due: to ask for a module (true), or to give it up.
+    /// The module that is due: to request it (true), or to give it up.
     pub(crate) fn due(&mut self, now: Time) -> Option<(Library, bool)> {
         let want = self.wants.as_mut().filter(|it| it.due <= now)?;
         let library = want.library;
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_module_is_named_by_the_first_64_bits_of_its_hash() {
-        // Of "abc", from FIPS 180-2.
+        // The hash of "abc", from FIPS 180-2.
         assert_eq!(library(b"abc"), Library(0xba78_16bf_8f01_cfea));
     }
 

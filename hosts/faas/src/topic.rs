@@ -1,13 +1,13 @@
-//! Where messages are published.
+//! The topics of messages.
 //!
-//! | topic | what is published there | read by |
+//! | topic | messages | read by |
 //! |---|---|---|
-//! | `selvedge/faas/1/<id>` | what node `<id>` is told: its inbox | the node |
-//! | `selvedge/faas/1/<gateway>/relay/<to>` | what a follower tells another one | the gateway, which forwards it to where that one has its mailbox |
-//! | `selvedge/faas/1/<gateway>/gateways` | which gateways there are; retained | followers and clients that know one broker |
-//! | `selvedge/faas/1/<gateway>/status` | how the gateway is, each second; not retained | `selvedge-faas top`; the page; clients, which see by it that the gateway is there |
+//! | `selvedge/faas/1/<id>` | messages to node `<id>`: its inbox | the node |
+//! | `selvedge/faas/1/<gateway>/relay/<to>` | messages of a follower to another follower | the gateway, which forwards them to the receiver's mailbox |
+//! | `selvedge/faas/1/<gateway>/gateways` | the list of gateways; retained | followers and clients that know one broker |
+//! | `selvedge/faas/1/<gateway>/status` | the status of the gateway, each second; not retained | `selvedge-faas top`; the page; clients, to learn that the gateway is up |
 //!
-//! What is retained at another topic than `gateways` is counted, and not read.
+//! A retained message at another topic than `gateways` is counted, and not read.
 //!
 //! `1` is the version of this table. An id is a decimal number of 64 bits without leading zeros.
 
@@ -16,45 +16,47 @@ use core::fmt;
 use selvedge_core::NodeId;
 use thiserror::Error;
 
-/// What all topics begin with.
+/// The prefix of all topics.
 const ROOT: &str = "selvedge/faas/1";
-/// The longest topic that is read, in bytes. The longest one that there is has 63.
+/// The length in bytes of the longest topic that is read. The longest valid topic has 63.
 const LEN_MAX: usize = 64;
 
 /// A topic of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// What a node is told.
+    /// Messages to a node.
     Inbox(NodeId),
-    /// What a follower tells another one by way of a gateway.
+    /// Messages of a follower to another follower by way of a gateway.
     Relay {
         /// The gateway that forwards it.
         gateway: NodeId,
-        /// The follower that is told.
+        /// The follower that receives them.
         to: NodeId,
     },
-    /// Which gateways there are, as this one says.
+    /// The list of gateways, from this one.
     Gateways(NodeId),
-    /// How a gateway is.
+    /// The status of a gateway.
     Status(NodeId),
 }
 
-/// Why a topic is none of this host's.
+/// The reason why a topic is none of this host's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TopicError {
-    /// It is longer than any of them.
-    #[error("a topic of {0} bytes; the longest one has {LEN_MAX}: see what else publishes here")]
+    /// It is longer than any valid topic.
+    #[error(
+        "the topic has {0} bytes, the limit is {LEN_MAX}: check for other publishers at this broker"
+    )]
     Long(usize),
     /// It has another root or version, or another form.
-    #[error("no topic below {ROOT}: run the same version of selvedge-faas everywhere")]
+    #[error("the topic is not below {ROOT}: run the same version of selvedge-faas everywhere")]
     Foreign,
-    /// An id is no decimal number of 64 bits, or has leading zeros.
-    #[error("a topic with an id that is no number: see what else publishes here")]
+    /// Its id is no decimal number of 64 bits, or has leading zeros.
+    #[error("the id in the topic is no number: check for other publishers at this broker")]
     Id,
 }
 
 impl Topic {
-    /// Reads a topic. Any text may be given.
+    /// Reads a topic. Accepts any text.
     ///
     /// # Errors
     /// [`TopicError`], if it is none of this host's.
@@ -81,13 +83,13 @@ impl Topic {
         }
     }
 
-    /// The filter of all that a gateway is to forward.
+    /// The filter of all messages that a gateway has to forward.
     #[must_use]
     pub fn relays_of(gateway: NodeId) -> String {
         format!("{ROOT}/{gateway}/relay/+")
     }
 
-    /// The filter of what any gateway says about which there are.
+    /// The filter of the lists of all gateways.
     #[must_use]
     pub fn all_gateways() -> String {
         format!("{ROOT}/+/gateways")
@@ -96,7 +98,7 @@ impl Topic {
 
 fn id(text: &str) -> Result<NodeId, TopicError> {
     let id = text.parse().map_err(|_| TopicError::Id)?;
-    // Each node has one inbox: no other spelling of its id, as `+7` or `007`.
+    // Each node has one inbox: other spellings of its id, as `+7` or `007`, are refused.
     let id = NodeId(id);
     if id.to_string() == text {
         Ok(id)

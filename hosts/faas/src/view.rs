@@ -1,4 +1,4 @@
-//! What is known of all nodes, from what gateways say of themselves: the one source of `top` and of the page.
+//! A view of all nodes, from the statuses of gateways: the one source of `top` and of the page.
 
 mod seen;
 #[cfg(test)]
@@ -11,27 +11,30 @@ use serde::{Serialize, Serializer};
 pub use self::seen::{SILENT, Seen};
 use crate::counters::Counters;
 
-/// All that is known, at a moment. Ids are texts, for they have 64 bits, and a number of JavaScript 53.
+/// A view of all nodes at one moment. Ids are texts, because they have 64 bits, and a number of
+/// JavaScript 53.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct View {
-    /// The gateway that leads the others, if one says that it does.
+    /// The gateway that leads the others, if one reports that it does.
     #[serde(serialize_with = "one_id")]
     pub manager: Option<NodeId>,
-    /// The number of its era; the highest one that a gateway knows, where none leads.
+    /// The number of its era; without a leader, the highest that a gateway knows.
     pub era: Option<u64>,
-    /// How many updates the tables have seen.
+    /// The number of updates in the tables.
     pub version: u64,
-    /// How many units there are.
+    /// The number of units.
     pub units: u32,
-    /// How many followers there are; `some_followers` has up to [`Status::SHOWN`](crate::notice::Status::SHOWN) of them.
+    /// The number of followers; `some_followers` has up to
+    /// [`Status::SHOWN`](crate::notice::Status::SHOWN) of them.
     pub followers: u32,
-    /// How many tasks are open; `some_tasks` has up to [`Status::SHOWN`](crate::notice::Status::SHOWN) of them.
+    /// The number of open tasks; `some_tasks` has up to
+    /// [`Status::SHOWN`](crate::notice::Status::SHOWN) of them.
     pub open: u32,
-    /// How many modules the gateway keeps that the tables are from.
+    /// The number of modules at the gateway that provided the tables.
     pub modules: u32,
     /// The gateways.
     pub gateways: Vec<GatewayView>,
-    /// Followers, by unit, the orchestrator of each first; those without a unit last.
+    /// Followers, by unit, each unit's orchestrator first; followers without a unit last.
     pub some_followers: Vec<FollowerView>,
     /// Open tasks, by client and number.
     pub some_tasks: Vec<TaskView>,
@@ -45,25 +48,25 @@ pub struct GatewayView {
     /// Its id.
     #[serde(serialize_with = "id")]
     pub id: NodeId,
-    /// Its life; nothing while it has said nothing.
+    /// Its life; `None` before its first status.
     pub life: Option<u32>,
-    /// What it does.
+    /// Its role.
     pub role: Role,
-    /// Whether the manager counts it as failed.
+    /// True if the manager counts it as failed.
     pub is_gone: bool,
-    /// How long ago it said something, in milliseconds.
+    /// The time since its last status, in milliseconds.
     pub said_ms: Option<u64>,
     /// The number of the era that it follows, or leads.
     pub era: Option<u64>,
-    /// How many updates its tables have seen.
+    /// The number of updates in its tables.
     pub version: u64,
-    /// How many modules it keeps.
+    /// The number of modules that it keeps.
     pub modules: u32,
-    /// What it has counted since its start.
+    /// Its counters since its start.
     pub counters: Counters,
 }
 
-/// What a gateway does.
+/// The role of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -73,9 +76,9 @@ pub enum Role {
     Member,
     /// It reaches too few of the others.
     NoQuorum,
-    /// It said nothing for [`SILENT`].
+    /// It sent no status for [`SILENT`].
     Silent,
-    /// It has said nothing yet.
+    /// It has sent no status yet.
     Unknown,
 }
 
@@ -92,32 +95,32 @@ pub struct FollowerView {
     pub gateway: NodeId,
     /// Its unit, if it has one.
     pub unit: Option<u32>,
-    /// What it is in its unit.
+    /// Its class in its unit.
     #[serde(serialize_with = "one_class")]
     pub class: Option<Class>,
-    /// How it spends its time.
+    /// Its duty cycle.
     pub duty: DutyCycle,
-    /// What it does now, by its duty cycle and the moment at which it was heard.
+    /// Its present phase, by its duty cycle and the moment of its last message.
     pub phase: Phase,
-    /// For how long its present period has lasted, in milliseconds.
+    /// The time for which its present period has lasted, in milliseconds.
     pub woke_ms: Option<u64>,
     /// The modules that it keeps, each as 16 hexadecimal digits.
     pub libraries: Vec<String>,
 }
 
-/// What a follower does now.
+/// The phase of a follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// It can be used.
     Active,
-    /// It does work of its own.
+    /// It does other work.
     Busy,
     /// It sleeps.
     Asleep,
-    /// It should have woken, and was not heard.
+    /// It should have woken, and sent nothing.
     Late,
-    /// Its gateway has not heard it yet.
+    /// It has sent nothing to its gateway yet.
     Unknown,
 }
 
@@ -131,17 +134,17 @@ pub struct TaskView {
     pub life: u32,
     /// The client's number of the task.
     pub number: u64,
-    /// What is called, for a reader.
+    /// The call, for a reader.
     pub function: String,
-    /// How often it was given to a unit.
+    /// The number of units that it was given to.
     pub attempt: u16,
-    /// The followers of the unit that has it, the orchestrator first; none while it waits for a unit.
+    /// The followers of its present unit, the orchestrator first; empty while it waits for a unit.
     #[serde(serialize_with = "ids")]
     pub electors: Vec<NodeId>,
     /// The followers whose votes were seen on their way to the orchestrator.
     #[serde(serialize_with = "ids")]
     pub votes: Vec<NodeId>,
-    /// How long ago it was seen first, in milliseconds.
+    /// The time since a gateway first saw it, in milliseconds.
     pub age_ms: u64,
 }
 
@@ -155,30 +158,30 @@ pub struct AnswerView {
     pub life: u32,
     /// The client's number of the task.
     pub number: u64,
-    /// What was called, for a reader; empty where no gateway saw it open.
+    /// The call, for a reader; empty if no gateway saw the task open.
     pub function: String,
-    /// What it came to: `value`, `failed`, `no_majority`, `unanswered` or `cancelled`.
+    /// Its outcome: `value`, `failed`, `no_majority`, `unanswered` or `cancelled`.
     pub outcome: &'static str,
     /// The value, for a reader.
     pub value: Option<String>,
-    /// Why it failed, for a reader.
+    /// The reason of a failure, for a reader.
     pub why: Option<String>,
-    /// The attempt that was the last one; 0 where no gateway saw one.
+    /// The last attempt; 0 if no gateway saw one.
     pub attempt: u16,
-    /// The followers of the unit that had it last, the orchestrator first.
+    /// The followers of its last unit, the orchestrator first.
     #[serde(serialize_with = "ids")]
     pub electors: Vec<NodeId>,
     /// The followers whose votes made it.
     #[serde(serialize_with = "ids")]
     pub votes: Vec<NodeId>,
-    /// From when it was seen first to its end, in milliseconds.
+    /// The time from when a gateway first saw it to its end, in milliseconds.
     pub took_ms: u64,
-    /// How long ago it ended, in milliseconds.
+    /// The time since its end, in milliseconds.
     pub ago_ms: u64,
 }
 
 impl Phase {
-    /// What a follower with this cycle does so long after it woke.
+    /// The phase of a follower with this cycle, this long after it woke.
     #[must_use]
     pub fn of(duty: DutyCycle, woke_ms: Option<u64>) -> Self {
         let Some(at) = woke_ms else {
@@ -194,7 +197,7 @@ impl Phase {
     }
 }
 
-/// How much later than its cycle says a follower may be heard, in milliseconds.
+/// The delay after which a follower that its cycle says is awake counts as late, in milliseconds.
 const LATE: u64 = 1_000;
 
 fn id<S: Serializer>(id: &NodeId, to: S) -> Result<S::Ok, S::Error> {

@@ -1,30 +1,31 @@
 //! Modules, and calls of their exports within limits.
 //!
-//! # What a module may import
+//! # Imports
 //!
-//! Functions of `selvedge`; and others for which the call has a [`Stub`](crate::Stub). All numbers are `i32`; pointers and lengths are in
-//! bytes, in the memory that the module exports.
+//! A module may import functions of `selvedge`, and other functions for which the call has a
+//! [`Stub`](crate::Stub). All numbers are `i32`; pointers and lengths are in bytes, in the memory
+//! that the module exports.
 //!
-//! | import | what it does |
+//! | import | effect |
 //! |---|---|
-//! | `argument_count() -> i32` | how many arguments there are |
-//! | `argument_len(nth) -> i32` | how many bytes the argument has, from 0; -1 where there is none |
+//! | `argument_count() -> i32` | returns the number of arguments |
+//! | `argument_len(nth) -> i32` | returns the length in bytes of an argument, counted from 0; -1 if there is no such argument |
 //! | `argument_read(nth, ptr)` | writes the argument's bytes to `ptr`: numbers in little-endian |
-//! | `result_write(ptr, len)` | these bytes are the result; the last call counts |
-//! | `log(ptr, len)` | these bytes go to the follower's log, as far as it has room |
+//! | `result_write(ptr, len)` | sets the result to these bytes; the last call counts |
+//! | `log(ptr, len)` | appends these bytes to the follower's log, as far as it has room |
 //!
-//! # What an export may look like
+//! # Exports
 //!
 //! | export | arguments | result |
 //! |---|---|---|
-//! | without parameters | read by imports | what `result_write` wrote last; else the number that it returns, as [`Argument`](crate::Argument)'s text; else nothing |
+//! | without parameters | read by imports | the bytes of the last `result_write`; else the returned number, as [`Argument`](crate::Argument)'s text; else nothing |
 //! | with parameters | numbers as such, of the same type; bytes as pointer and length | the same |
-//! | of wasm-bindgen: with one `i32` in front, and without results | the same | the bytes to which that pointer leads |
+//! | of wasm-bindgen: with one `i32` in front, and without results | the same | the bytes behind that pointer |
 //!
-//! Bytes lie where the module's export `alloc` or `malloc`, `(i32) -> i32`, says; else where
-//! `__wbindgen_malloc`, `(i32, i32) -> i32`, says; else in pages that are added at the end.
+//! The module's export `alloc` or `malloc`, `(i32) -> i32`, allocates the place of bytes; else
+//! `__wbindgen_malloc`, `(i32, i32) -> i32`; else they are in pages that are added at the end.
 //!
-//! What a module exports as `_initialize` without parameters and results is called before, after its
+//! An export `_initialize` without parameters and results is called before the function, after the
 //! start function.
 
 mod binary;

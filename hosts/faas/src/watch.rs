@@ -1,4 +1,4 @@
-//! Looks on: what gateways say of themselves each second.
+//! An observer of the statuses that gateways publish each second.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver};
@@ -11,10 +11,10 @@ use crate::link::{Access, Address, DIALECT, Link, LinkEvent, Session, Setup};
 use crate::notice::{Notice, Status};
 use crate::topic::Topic;
 
-/// How much may wait to be looked at; what is more is missed.
+/// The number of statuses that may wait; further ones are dropped.
 const WAITING: usize = 256;
 
-/// Links to the brokers of gateways, on which nothing is said.
+/// Links to the brokers of gateways, on which nothing is published.
 #[derive(Debug)]
 pub struct Watch {
     seen: Receiver<(Member, Status)>,
@@ -22,7 +22,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at these gateways.
+    /// Starts to observe these gateways.
     ///
     /// # Errors
     /// If a thread does not start.
@@ -32,7 +32,7 @@ impl Watch {
         Self::open(links, me)
     }
 
-    /// Looks at these gateways, each at its broker.
+    /// Connects to these gateways, each at its broker.
     pub(crate) fn open(
         all: impl Iterator<Item = (NodeId, Address, Access)>,
         me: NodeId,
@@ -54,7 +54,7 @@ impl Watch {
             let see = see.clone();
             links.push(Link::open(setup, move |event| {
                 if let Some(status) = read(&event) {
-                    // One that is missed is outdated in a second.
+                    // A dropped status is outdated within a second.
                     let _seen = see.try_send(status);
                 }
                 true
@@ -66,7 +66,7 @@ impl Watch {
         })
     }
 
-    /// What a gateway says next, if one does in this time.
+    /// The next status of a gateway, if one comes within this time.
     #[must_use]
     pub fn wait(&self, most: Span) -> Option<(Member, Status)> {
         self.seen.recv_timeout(most.into()).ok()

@@ -1,8 +1,8 @@
 //! A colour for each routine.
 
-/// The colour with this number: neighbours differ much, and white letters can be read on each.
+/// The colour with this number: neighbours differ clearly, and white letters are readable on each.
 pub(super) fn colour(nth: usize) -> String {
-    // The golden angle puts each hue far from those before it; three shades double the distance.
+    // The golden angle puts each hue far from earlier ones; three shades double the distance.
     let hue = (nth as f64 * 137.508 + 250.0) % 360.0;
     let (light, chroma) = match nth % 3 {
         0 => (0.55, 0.14),
@@ -13,7 +13,7 @@ pub(super) fn colour(nth: usize) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// From Oklch, in which colours of one lightness look equally light (B. Ottosson, 2020).
+/// Converts from Oklch, in which colours of one lightness look equally light (B. Ottosson, 2020).
 fn srgb(light: f64, chroma: f64, hue: f64) -> (u8, u8, u8) {
     let (a, b) = (chroma * hue.cos(), chroma * hue.sin());
     let l = (light + 0.396_337_777_4 * a + 0.215_803_757_3 * b).powi(3);

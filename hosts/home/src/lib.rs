@@ -1,5 +1,5 @@
-//! A virtual home: devices, routines that arrive, failures; in virtual time, and what happened as
-//! a picture.
+//! A virtual home: devices, arriving routines and failures in virtual time, and a picture of the
+//! run.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -7,7 +7,7 @@ use selvedge_safehome::RoutineId;
 use super::picture::{colour_of, picture};
 use super::report::{Report, RoutineReport, seconds};
 
-/// The whole page: what was run, its result, the picture, and a line for each routine.
+/// The whole page: the scenario, its result, the picture, and a line for each routine.
 #[must_use]
 pub fn page(report: &Report, title: &str, seed: u64) -> String {
     let routines = report.routines();
@@ -46,9 +46,9 @@ fn result(report: &Report, routines: &[RoutineReport]) -> String {
         seconds(report.trace.end),
         match report.explained {
             Some(true) =>
-                "The end is as if the routines had run one by one, in the order that the hub told.",
+                "The end is as if the routines had run one by one, in the order that the hub reported.",
             Some(false) => "The end is NOT as if the routines had run one by one.",
-            None => "No serial order was told that could be compared with the end.",
+            None => "The hub reported no serial order to compare with the end.",
         },
     )
 }
@@ -77,13 +77,19 @@ fn meanings() -> Markup {
         (sample("sample", 12), had),
         (wait, "waits for it"),
         (sample("sample kept", 4), "keeps it between two commands"),
-        (Shape::Circle.sample(""), "lent by one that is not finished"),
-        (Shape::Hollow.sample(""), "goes before one that has started"),
+        (
+            Shape::Circle.sample(""),
+            "lent by a routine that is not finished",
+        ),
+        (
+            Shape::Hollow.sample(""),
+            "goes before a routine that has started",
+        ),
         (
             Shape::Cross.sample("aborted"),
-            "a routine is undone, here is why",
+            "a routine is undone, with the reason",
         ),
-        (Shape::Back.sample("back"), "the device is brought back"),
+        (Shape::Back.sample("back"), "the device is restored"),
         (Shape::Down.sample(""), "fails"),
         (Shape::Up.sample(""), "restarts"),
     ])

@@ -13,18 +13,18 @@ use super::trace::{Access, End, Happened, Lease};
 
 const ROW: f64 = 26.0;
 const BAR: f64 = 14.0;
-/// How far bars begin below their row's top; below them is room for routines that wait.
+/// The distance of bars from their row's top; below them is room for waiting routines.
 const PAD: f64 = 2.0;
 /// The narrowest bar.
 const NARROW: f64 = 3.0;
 /// Waits shorter than this, in pixels, are not drawn.
 const SHORT_WAIT: f64 = 3.0;
-/// Between two lines where a device is down.
+/// The distance between two lines of the hatching where a device is down.
 const HATCH: f64 = 6.0;
-/// How many lanes of waiting routines fit below a bar.
+/// The number of lanes of waiting routines that fit below a bar.
 const LANES: usize = 3;
 
-/// Draws a run. Colours of routines are in it, the others come from the page's style.
+/// Draws a run. It contains the colours of routines; the other colours come from the page's style.
 #[must_use]
 pub fn picture(report: &Report) -> String {
     let sketch = Sketch::new(report);
@@ -39,7 +39,7 @@ pub fn picture(report: &Report) -> String {
         (sketch.happened())
         (sketch.aborts())
     };
-    let label = "Which routine had which device when";
+    let label = "Devices of routines over time";
     sketch.time.svg(label, &marks).into_string()
 }
 
@@ -55,7 +55,7 @@ struct Sketch<'a> {
     time: Timeline,
 }
 
-/// A run of accesses of one routine to one device without another one between them.
+/// A sequence of accesses of one routine to one device without another routine's between them.
 struct Turn<'a> {
     accesses: Vec<&'a Access>,
 }
@@ -118,7 +118,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// When devices were really down.
+    /// The times for which devices were down.
     fn outages(&self) -> Markup {
         let outages = self.report.plan.outages.iter();
         let outages = outages.filter(|it| self.rows.contains_key(&it.device));
@@ -138,7 +138,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// The routines that waited for a device: a thin line below the bars.
+    /// Thin lines below the bars for the routines that waited for a device.
     fn waits(&self) -> Markup {
         let mut lanes: BTreeMap<(NodeId, usize), f64> = BTreeMap::new();
         let mut accesses: Vec<&Access> = self.report.trace.accesses.iter().collect();
@@ -228,7 +228,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// The numbers of routines in their bars, and their names where there is room. Where bars are so
+    /// The numbers of routines in their bars, and their names if there is room. If bars are so
     /// close that labels would overlap, only the first has a label.
     fn labels(&self, device: NodeId, turns: &[Turn<'a>]) -> Markup {
         let end = self.report.trace.end;
@@ -262,7 +262,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// What happened here, in words.
+    /// The text about an access.
     fn title(&self, it: &Access) -> String {
         let end = it.until.min(self.report.trace.end);
         let (from, until) = (seconds(it.from), seconds(end));
@@ -273,7 +273,7 @@ impl<'a> Sketch<'a> {
             it.state,
         );
         if !it.done {
-            title.push_str("; it did not do it, or not in time");
+            title.push_str("; the device failed to do it in time");
         }
         let waited = from - seconds(it.waited);
         if waited >= 0.5 {
@@ -303,13 +303,14 @@ impl<'a> Sketch<'a> {
             @for it in &self.report.trace.restores {
                 @let at = f64::midpoint(seconds(it.from), seconds(it.until.min(end)));
                 @let title = format!(
-                    "{} is brought back to {}, {:.1} s{}",
+                    "{} is restored to {}, {:.1} s{}",
                     self.device(it.device),
                     it.state,
                     seconds(it.from),
-                    if it.done { "" } else { ": it did not do it" },
+                    if it.done { "" } else { ": the device did not do it" },
                 );
-                // Below what restarts, and what is undone, at the same time.
+                // Placed below the signs of restarts and of undone routines, which may be at the
+                // same time.
                 (self.time.sign("back", at, self.top(it.device) + ROW - 6.0, Shape::Back, &title))
             }
         }
@@ -337,7 +338,7 @@ impl<'a> Sketch<'a> {
                 Happened::Failed => (Shape::Down, "fails"),
                 Happened::Restarted => (Shape::Up, "restarts"),
                 Happened::Stuck => (Shape::Cross, "refuses to be restored, and is left as it is"),
-                // Noticed within a second or so after the event itself, which is drawn.
+                // Noticed about a second after the event itself, which is drawn.
                 Happened::FailureNoticed | Happened::RestartNoticed => return None,
             };
             let title = format!("{} {words}, {:.1} s", self.device(device), seconds(at));
@@ -352,7 +353,7 @@ impl<'a> Sketch<'a> {
             let Some((at, End::Aborted(why))) = run.ended else {
                 return None;
             };
-            // At the device that is the cause, or at its last one.
+            // At the device that is the cause, or at the routine's last device.
             let last = self.accesses_of(id).next_back().map(|it| it.device);
             let device = why.device(&run.routine).or(last);
             let device = device.filter(|it| self.rows.contains_key(it))?;
@@ -403,7 +404,7 @@ impl Turn<'_> {
     }
 }
 
-/// Lines across what is down; a pattern would have to be found by its name in the page.
+/// Lines across the time for which a device is down; the page would have to find a pattern by name.
 fn hatch(from: f64, until: f64, bottom: f64) -> String {
     let starts = (0..).map(|nth| from + HATCH * f64::from(nth));
     let lines = starts.take_while(|x| *x < until).map(|x| {

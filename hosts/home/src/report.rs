@@ -16,35 +16,35 @@ use crate::term::Colour;
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was to happen.
+    /// The plan.
     pub plan: Plan,
-    /// What happened.
+    /// The events.
     pub trace: Trace,
-    /// The state of each device at the end, and whether it is up.
+    /// The state of each device at the end, with true if it is up.
     pub devices: BTreeMap<NodeId, (Option<State>, bool)>,
-    /// Whether the serial order that the hub reported gives the states that devices are in; `None`
-    /// if it reports none (weak visibility), or if a device is down or could not be restored.
+    /// True if the reported serial order gives the devices' states; `None` if the hub reports no
+    /// order (weak visibility), or if a device is down or could not be restored.
     pub explained: Option<bool>,
-    /// What the hub counted.
+    /// The counters of the hub.
     pub counters: Counters,
 }
 
-/// One run of a routine.
+/// A run of a routine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoutineReport {
     /// Its number in the order of arrival, from 1.
     pub number: u64,
     /// The routine's name.
     pub name: String,
-    /// When it came, in seconds.
+    /// The time of its arrival, in seconds.
     pub arrived: f64,
-    /// When its first command was issued, in seconds.
+    /// The time of its first command, in seconds.
     pub started: Option<f64>,
-    /// When it was over, in seconds.
+    /// The time of its end, in seconds.
     pub ended: Option<f64>,
     /// `done`, `undone`, or `unfinished`.
     pub outcome: &'static str,
-    /// Why it was undone, or what was passed over.
+    /// The reason why it was undone, or the commands that were passed over.
     pub why: String,
     /// Its place in the serial order, from 1.
     pub order: Option<usize>,
@@ -61,14 +61,14 @@ impl Report {
         }
     }
 
-    /// Whether all routines ended, and the serial order explains the end as far as it is reported.
+    /// Returns true if all routines ended and the serial order, if reported, explains the end.
     #[must_use]
     pub fn held(&self) -> bool {
         let mut all = self.trace.occurrences.values();
         all.all(|it| it.ended.is_some()) && self.explained != Some(false)
     }
 
-    /// All runs, in the order in which they came.
+    /// All runs, in the order of arrival.
     #[must_use]
     pub fn routines(&self) -> Vec<RoutineReport> {
         let all = self.trace.occurrences.iter();
@@ -90,7 +90,7 @@ impl Report {
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     }
 
-    /// All of it, for programs.
+    /// The whole report, for programs.
     #[must_use]
     pub fn json(&self) -> Value {
         let devices = self.plan.home.catalogue.iter().map(|(id, name)| {
@@ -153,7 +153,7 @@ impl Report {
 /// Writes the result of a run.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// If writing to `out` fails.
 pub fn write_report(out: &mut impl Write, colour: Colour, report: &Report) -> io::Result<()> {
     let routines = report.routines();
     let count = |outcome: &str| routines.iter().filter(|it| it.outcome == outcome).count();

@@ -1,8 +1,8 @@
-//! Colour for people who watch, none for files and pipes.
+//! Colour for terminals, none for files and pipes.
 
 use std::io::IsTerminal;
 
-/// Whether to colour.
+/// True if text has colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(bool);
 
@@ -16,19 +16,19 @@ impl Colour {
         Self(stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty()))
     }
 
-    /// For what is less important.
+    /// Colours unimportant text.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// For what is as it should be.
+    /// Colours text about success.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    /// For what went wrong.
+    /// Colours text about failure.
     #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.paint("31", text)

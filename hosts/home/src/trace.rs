@@ -1,4 +1,4 @@
-//! What happened in a home, device by device and routine by routine.
+//! The events of a home, device by device and routine by routine.
 
 use std::collections::BTreeMap;
 
@@ -6,103 +6,104 @@ use selvedge_core::{NodeId, Time};
 use selvedge_routine::State;
 use selvedge_safehome::{AbortReason, Routine, RoutineId, SkipReason, Visibility};
 
-/// All that happened.
+/// All events.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// The routines, in the order in which they came.
+    /// The routines, in the order of arrival.
     pub occurrences: BTreeMap<RoutineId, Occurrence>,
     /// The commands to devices, in the order in which they were issued.
     pub accesses: Vec<Access>,
     /// The rollbacks.
     pub restores: Vec<Restore>,
-    /// What happened to devices: when, and to which.
+    /// The events of devices, with their times.
     pub happened: Vec<(Time, NodeId, Happened)>,
     /// The serial order, as the hub reported it.
     pub order: Vec<RoutineId>,
-    /// When all was over.
+    /// The end.
     pub end: Time,
 }
 
-/// One run of a routine.
+/// A run of a routine.
 #[derive(Clone, Debug)]
 pub struct Occurrence {
     /// The routine's name.
     pub name: String,
-    /// What it was to do.
+    /// The definition of the routine.
     pub routine: Routine<State>,
-    /// When it came.
+    /// The time of its arrival.
     pub arrived: Time,
-    /// When its first command was issued.
+    /// The time of its first command.
     pub started: Option<Time>,
-    /// When and how it ended.
+    /// The time and kind of its end.
     pub ended: Option<(Time, End)>,
     /// The commands that were passed over.
     pub skipped: Vec<(u16, SkipReason)>,
-    /// The routine that hid a change of this one before this one was finished, and on which device.
+    /// The routine that overwrote a change of this one before this one was finished, and the
+    /// device.
     pub hidden: Option<(RoutineId, NodeId)>,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// All was done.
+    /// All commands were done.
     Committed,
-    /// Nothing of it remains.
+    /// All its changes were undone.
     Aborted(AbortReason),
 }
 
-/// One command to a device, and how long the routine needed the device for it.
+/// A command to a device, with the time for which the routine needed the device.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The routine that used the device.
     pub routine: RoutineId,
-    /// Which command, from 0.
+    /// The number of the command, from 0.
     pub step: u16,
-    /// To which device.
+    /// The device.
     pub device: NodeId,
-    /// Into which state.
+    /// The new state.
     pub state: State,
-    /// When it could have been issued at the earliest.
+    /// The earliest time at which it could have been issued.
     pub waited: Time,
-    /// When it was issued.
+    /// The time at which it was issued.
     pub from: Time,
-    /// When it was done, held to its end, given up or aborted.
+    /// The time at which it was done, held to its end, given up or aborted.
     pub until: Time,
-    /// Whether the device did it.
+    /// True if the device did it.
     pub done: bool,
 }
 
 /// A rollback.
 #[derive(Clone, Debug)]
 pub struct Restore {
-    /// Of which device.
+    /// The device.
     pub device: NodeId,
-    /// To which state.
+    /// The restored state.
     pub state: State,
-    /// When it was issued.
+    /// The time at which it was issued.
     pub from: Time,
-    /// When it was done or given up.
+    /// The time at which it was done or given up.
     pub until: Time,
-    /// Whether the device did it.
+    /// True if the device did it.
     pub done: bool,
 }
 
-/// What happened to a device.
+/// An event of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// It failed.
     Failed,
-    /// The hub noticed that it had failed.
+    /// The hub noticed the failure.
     FailureNoticed,
     /// It is up again.
     Restarted,
-    /// The hub noticed that it had restarted.
+    /// The hub noticed the restart.
     RestartNoticed,
-    /// It refused to be restored, and is left as it is.
+    /// It could not be restored, and stays as it is.
     Stuck,
 }
 
-/// Why a routine could have a device before another routine was finished with it.
+/// The reason why a routine could have a device before another routine was finished with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lease {
     /// It went before this routine, which had started and had not used the device yet.
@@ -114,9 +115,9 @@ pub enum Lease {
 impl Trace {
     /// The lease by which a routine first used a device, if it was one.
     ///
-    /// A hub does not report leases. This is read from what can be seen: which routines used the
-    /// device, in which order, and which were unfinished then. `placed_late` says that routines
-    /// get their place when they start, and not when they come.
+    /// A hub does not report leases. The lease follows from the routines that used the device,
+    /// their order, and which of them were unfinished then. With `placed_late` routines get their
+    /// place when they start, and not when they arrive.
     #[must_use]
     pub fn lease(
         &self,

@@ -1,4 +1,4 @@
-//! The scenarios are those of the evaluation, and a run of a home tells what happened.
+//! Tests of the evaluation's scenarios, and of traces of runs.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ fn devices(home: &Home, nth: usize) -> BTreeSet<NodeId> {
     steps.map(|step| step.device).collect()
 }
 
-/// Of how many devices how many routines make use, ascending, of those that two or more use.
+/// The number of routines that use each device, ascending, of devices that two or more use.
 fn sharing(home: &Home) -> Vec<usize> {
     let mut users: BTreeMap<NodeId, usize> = BTreeMap::new();
     for nth in 0..home.routines.len() {
@@ -57,7 +57,7 @@ fn facts(home: &Home) -> [usize; 6] {
     ]
 }
 
-/// The seconds that each routine needs if nothing holds it up.
+/// The number of seconds that each routine needs without waits.
 fn lengths(home: &Home) -> Vec<u64> {
     let holds = home.routines.iter().map(|it| it.routine.steps.iter());
     holds
@@ -206,8 +206,8 @@ fn morning(seed: u64, visibility: Visibility, scheduler: Scheduler) -> Report {
     run(&plan, rng, &mut ()).unwrap()
 }
 
-/// Whatever fails: the end of each morning is that of the order that the hub told, nobody has a
-/// device together with another one, and the picture shows all of it.
+/// Mornings with any failures: each ends in the reported order, no two routines have a device
+/// together, and the picture shows everything.
 #[test]
 fn mornings_with_failures_end_as_their_order_says() {
     let (mut undone, mut restored) = (0, 0);
@@ -269,7 +269,7 @@ fn leases_are_seen_under_eventual_visibility_alone() {
     };
     let (pre, post) = leases(Visibility::Eventual, Scheduler::Timeline);
     assert!(pre > 0 && post > 10, "{pre} {post}");
-    // Who came first has it first.
+    // The routine that came first has the device first.
     let (pre, post) = leases(Visibility::Eventual, Scheduler::FirstCome);
     assert!(pre == 0 && post > 10, "{pre} {post}");
     let none = leases(Visibility::PartitionedStrict, Scheduler::Timeline);
@@ -283,7 +283,7 @@ fn one_seed_is_one_run() {
     assert_eq!(picture(&run()), picture(&run()));
 }
 
-/// A device is down as long as one of its outages says so, in whatever order they are given.
+/// A device is down during any of its outages, in any order of the options.
 #[test]
 fn outages_of_one_device_that_overlap_are_one() {
     let mut rng = rng(1);
@@ -297,7 +297,7 @@ fn outages_of_one_device_that_overlap_are_one() {
         until: at(until),
     };
     plan.outages = vec![
-        // One goes on behind the other, one is within another, and one begins where another ends.
+        // Two outages follow each other, one is within another, and one begins where another ends.
         down(one, 400, 500),
         down(one, 300, 420),
         down(one, 310, 320),
@@ -347,8 +347,8 @@ fn triggers_run_routines_in_a_home() {
     assert!(report.held());
 }
 
-/// A command to a lamp that failed may lie in a queue: the lamp is restored when it cannot come any
-/// more.
+/// A command to a failed lamp may wait in a queue: the lamp is restored when the command can no
+/// longer arrive.
 #[test]
 fn a_device_with_late_commands_is_restored_when_they_are_over() {
     let restored = |lateness: &str| {
@@ -375,7 +375,7 @@ fn a_device_with_late_commands_is_restored_when_they_are_over() {
         let restores = &report.trace.restores;
         restores.iter().map(|it| it.from).collect::<Vec<_>>()
     };
-    // The lamp forgot its command, so nobody hears of it for 5 s.
+    // The lamp lost its command, so it is not reported for 5 s.
     let after = |seconds| vec![Time::ZERO + Span::secs(seconds)];
     assert_eq!(restored(""), after(5));
     assert_eq!(restored(r#", "lateness_ms": 60000"#), after(65));

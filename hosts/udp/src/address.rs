@@ -1,12 +1,12 @@
-//! Addresses: which of them name one host, and how those of a node are written as its metadata.
+//! Addresses: addresses of one host and of many, and a node's addresses as its metadata.
 //!
-//! One address takes 6 bytes for IPv4 and 18 for IPv6; the length tells which. Several take a byte
-//! that says how many of them are IPv4, then these, then those of IPv6: 13 bytes for two of IPv4,
-//! 25 for one of each. Nodes that know only the first form find no address in the second one, and
-//! go on to send to where datagrams come from.
+//! One address takes 6 bytes for IPv4 and 18 for IPv6; the length distinguishes them. Several
+//! addresses begin with a byte for the number of IPv4 addresses, then these follow, then the IPv6
+//! addresses: 13 bytes for two of IPv4, 25 for one of each. Nodes that know only the first form
+//! find no address in the second one, and continue to send to the source of datagrams.
 //!
-//! The scope of a link-local address (`fe80::1%eth0`) is not written: each host numbers its
-//! interfaces by itself. The reader takes its own interface to that link.
+//! The scope of a link-local address (`fe80::1%eth0`) is not written, because each host numbers its
+//! own interfaces. The reader uses its own interface to that link.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
@@ -18,8 +18,8 @@ pub const LIMIT: usize = 4;
 const V4_LEN: usize = 6;
 const V6_LEN: usize = 18;
 
-/// The bytes that tell all others where this node can be reached: the first [`LIMIT`] addresses,
-/// those of IPv4 first; none for none.
+/// The bytes that announce a node's addresses: the first [`LIMIT`] addresses, IPv4 first; empty
+/// without addresses.
 #[must_use]
 pub fn to_metadata(addresses: &[SocketAddr]) -> Box<[u8]> {
     let addresses = addresses.get(..LIMIT).unwrap_or(addresses);
@@ -38,7 +38,7 @@ pub fn to_metadata(addresses: &[SocketAddr]) -> Box<[u8]> {
     metadata.into()
 }
 
-/// The addresses that metadata tells, as far as they can be sent to: [`LIMIT`] at most.
+/// The addresses in metadata to which datagrams can be sent: [`LIMIT`] at most.
 #[must_use]
 pub fn from_metadata(metadata: &[u8]) -> Vec<SocketAddr> {
     let (v4, v6) = match (metadata.len(), metadata.split_first()) {
@@ -62,7 +62,7 @@ pub fn from_metadata(metadata: &[u8]) -> Vec<SocketAddr> {
     all.filter(|&address| reachable(address)).collect()
 }
 
-/// Reads an IP address of so many bytes and a port.
+/// Reads an IP address of `N` bytes and a port.
 fn one<const N: usize>(bytes: &[u8]) -> Option<SocketAddr>
 where
     IpAddr: From<[u8; N]>,
@@ -72,7 +72,7 @@ where
     Some(SocketAddr::new(ip, u16::from_be_bytes(*port)))
 }
 
-/// Why a text is not an address and a port.
+/// The reason why a text is not an address and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// The text is no address and port.
@@ -87,7 +87,7 @@ pub enum ParseError {
 /// `[fe80::1%eth0]:7001`, `[fe80::1%2]:7001`.
 ///
 /// # Errors
-/// When the text is no address and port, or this host has no such interface.
+/// When the text is not an address and port, or this host has no such interface.
 pub fn parse(text: &str) -> Result<SocketAddr, ParseError> {
     if let Ok(address) = text.parse() {
         return Ok(address);
@@ -102,7 +102,7 @@ pub fn parse(text: &str) -> Result<SocketAddr, ParseError> {
     if !is_link_local(bare) || interface.is_empty() {
         return Err(syntax());
     }
-    // The system's resolver knows the names of interfaces, and looks up no address that is one.
+    // The system's resolver knows the names of interfaces, and does no lookup for an address.
     let found = (ip, port).to_socket_addrs().ok();
     let unknown = || ParseError::Interface(interface.to_owned());
     found.and_then(|mut it| it.next()).ok_or_else(unknown)
@@ -134,19 +134,19 @@ pub(crate) fn on_link(mut address: SocketAddr, link: Option<u32>) -> SocketAddr 
     address
 }
 
-/// Returns true if two addresses may be one: without a scope, a link-local address may be on any
-/// link.
+/// Returns true if two addresses may be the same: without a scope, a link-local address may be on
+/// any link.
 pub(crate) fn same(one: SocketAddr, other: SocketAddr) -> bool {
     one == other || on_link(one, scope(other)) == on_link(other, scope(one))
 }
 
-/// Whether `address` names one host and port, so that others can send to it.
+/// Returns true if `address` is one host and port, so that others can send to it.
 #[must_use]
 pub fn reachable(address: SocketAddr) -> bool {
     address.port() != 0 && !address.ip().is_unspecified() && !names_many(address.ip())
 }
 
-/// Whether this is an address of many hosts: a multicast group, or the broadcast address.
+/// Returns true for an address of many hosts: a multicast group, or the broadcast address.
 #[must_use]
 pub fn names_many(ip: IpAddr) -> bool {
     match ip.to_canonical() {
@@ -155,13 +155,13 @@ pub fn names_many(ip: IpAddr) -> bool {
     }
 }
 
-/// The address of IPv4 for one of IPv6 that stands for it (`::ffff:192.0.2.1`), as sockets of both
-/// families show them; any other address as it is.
+/// The IPv4 address for an IPv6 address that maps it (`::ffff:192.0.2.1`), as sockets of both
+/// families show them; any other address unchanged.
 #[must_use]
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     match (address, address.ip().to_canonical()) {
         (SocketAddr::V6(_), ip @ IpAddr::V4(_)) => SocketAddr::new(ip, address.port()),
-        // With its scope.
+        // The address with its scope.
         _ => address,
     }
 }
@@ -228,7 +228,7 @@ mod tests {
         let v4 =
             |count: u8| from_metadata(&[&[count][..], &[9; V4_LEN].repeat(count.into())].concat());
         assert_eq!((v4(4).len(), v4(5).len()), (LIMIT, 0));
-        // More of IPv4 than there are.
+        // A count of IPv4 addresses that exceeds the bytes.
         assert_eq!(from_metadata(&[2, 10, 1, 2, 3, 0x1B, 0x59]), []);
     }
 
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((on_link(global, Some(3)), scope(global)), (global, None));
     }
 
-    /// What a node of the first release writes and reads.
+    /// The format of one address, which nodes of the first release write and read.
     #[test]
     fn one_address_is_written_as_ever() {
         let metadata = to_metadata(&[address("10.1.2.3:7001")]);

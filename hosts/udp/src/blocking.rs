@@ -26,9 +26,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     shared::block_on(future)
 }
 
-/// Panics where this thread must not be blocked.
+/// Panics if this thread must not be blocked.
 #[track_caller]
 pub(crate) fn check() {
-    // tokio looks before it blocks, and offers that look in no other way. This mutex is free.
+    // tokio checks before it blocks, and offers that check in no other way. This mutex is free.
     drop(tokio::sync::Mutex::new(()).blocking_lock());
 }

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 use selvedge_core::{Incarnation, Span, Time};
 use tokio::time::{Instant, sleep};
 
-/// The beginning of 2020, when there was no Selvedge: a system clock before that was never set.
+/// The beginning of 2020, before Selvedge existed: a system clock before that was never set.
 const NEVER_SET: Span = Span::secs(1_577_836_800);
 
 /// A life that this node did not have before, by the system's clock, as
@@ -14,8 +14,8 @@ const NEVER_SET: Span = Span::secs(1_577_836_800);
 ///
 /// A clock that was never set (it shows a time before 2020) begins at the same moment after each
 /// boot, so the life is a random number then. A clock that was set back gives an earlier number:
-/// members that remember a later one say so, and the node takes a number beyond that. Sealed
-/// datagrams want a right clock besides, see [`seal`](selvedge_seal).
+/// members that remember a later one report it, and the node takes a number beyond that. Sealed
+/// datagrams need a right clock, too, see [`seal`](selvedge_seal).
 ///
 /// # Errors
 /// When the clock was never set and the system gives no random numbers.
@@ -26,7 +26,7 @@ pub async fn new_life() -> Result<Incarnation, getrandom::Error> {
     Ok(life)
 }
 
-/// The life that begins at this time of the system's clock, and how long it is waited for.
+/// The life that begins at this time of the system's clock, and the time to wait for it.
 fn life_at(since_1970: Span) -> Result<(Incarnation, Span), getrandom::Error> {
     if since_1970 < NEVER_SET {
         return Ok((Incarnation(getrandom::u32()?), Span::ZERO));
@@ -34,8 +34,8 @@ fn life_at(since_1970: Span) -> Result<(Incarnation, Span), getrandom::Error> {
     Ok(Incarnation::from_clock(since_1970))
 }
 
-/// The epoch of this length that it is by the system's clock, and how long it still lasts, a minute at
-/// most: the clock may be set. Of no length: one epoch without end.
+/// The present epoch of this length by the system's clock, and the rest of it, a minute at most:
+/// the clock may be set. With a length of zero, one epoch without end.
 pub(crate) fn epoch(length: Span) -> (u64, Span) {
     const LOOK: Span = Span::secs(60);
     if length == Span::ZERO {
@@ -46,9 +46,9 @@ pub(crate) fn epoch(length: Span) -> (u64, Span) {
     (since_1970.0 / length.0, left.min(LOOK))
 }
 
-/// A host's clock. Hosts that share one can compare their times.
+/// A clock of a host. Hosts that share one can compare their times.
 ///
-/// It is [`std::time::Instant`]: it goes on while the process is stopped. On Linux and macOS it
+/// It is [`std::time::Instant`]: it continues while the process is stopped. On Linux and macOS it
 /// stands still while the machine is suspended, which leases do not survive, see
 /// [`Handle::leads_until`](super::Handle::leads_until).
 #[derive(Clone, Copy, Debug)]
@@ -66,13 +66,14 @@ impl Clock {
         }
     }
 
-    /// How late it is.
+    /// The present time.
     #[must_use]
     pub fn now(&self) -> Time {
         Time::since_start(self.start.elapsed())
     }
 
-    /// When a moment of this clock comes; a far one counts as a year from the start.
+    /// The moment of a time of this clock; a time in the far future counts as a year from the
+    /// start.
     #[must_use]
     pub fn instant(&self, time: Time) -> Instant {
         const YEAR: u64 = 365 * 24 * 3_600 * 1_000_000;
@@ -97,7 +98,7 @@ mod tests {
         assert!(!life.newer_than(after), "{life:?} before {after:?}");
     }
 
-    /// Such a clock shows the same after each boot.
+    /// A clock that was never set shows the same time after each boot.
     #[test]
     fn a_life_under_a_clock_that_was_never_set_is_random_and_not_waited_for() {
         for never_set in [Span::ZERO, NEVER_SET - Span::micros(1)] {

@@ -1,4 +1,4 @@
-//! What the application asks of k-groups.
+//! The application's requests to k-groups.
 
 use selvedge_core::{NodeId, Sha256Sortition};
 use selvedge_groups::{
@@ -15,9 +15,9 @@ use crate::{Handle, Watch};
 
 /// A map that a k-group holds, of names to bytes. See [`Handle::map`].
 ///
-/// A question waits until the node has joined, and is asked again until there is an answer, which
-/// may be for ever where too few nodes are here: put a timeout around it. A dropped future waits no
-/// more, and its question goes on.
+/// A request waits until the node has joined, and is repeated until an answer comes, which may be
+/// never if too few nodes are up: put a timeout around it. A dropped future stops waiting, and its
+/// request continues.
 #[derive(Clone, Copy, Debug)]
 pub struct Map<'a> {
     node: &'a Handle,
@@ -34,8 +34,8 @@ impl Map<'_> {
     /// The entry of this name, as it was at one moment after the question.
     ///
     /// # Errors
-    /// When the node takes no part in k-groups, asks for too much at once, begins a new life or has
-    /// stopped, also before it joined.
+    /// When the node takes no part in k-groups, has too many open requests, begins a new life or
+    /// has stopped, also before it joined.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Entry>, Error> {
         let answer = self.ask(Question::Get(key.into())).await?;
         let Answer::Found(entry) = answer else {
@@ -44,7 +44,7 @@ impl Map<'_> {
         Ok(entry)
     }
 
-    /// Puts an entry, whatever was there.
+    /// Puts an entry, in place of an existing one.
     ///
     /// # Errors
     /// As [`get`](Self::get); the change may have been made.
@@ -52,7 +52,7 @@ impl Map<'_> {
         self.compare_and_set(key, Expected::Any, Some(value)).await
     }
 
-    /// Removes an entry, whatever was there.
+    /// Removes an entry, if there is one.
     ///
     /// # Errors
     /// As [`put`](Self::put).
@@ -82,8 +82,8 @@ impl Map<'_> {
         Ok(stored)
     }
 
-    /// Watches an entry: returns when the node has taken the watch, whose [`next`](Watch::next) returns
-    /// the present entry first, and then the entry after changes.
+    /// Watches an entry: returns when the node has accepted the watch. [`next`](Watch::next) of the
+    /// watch returns the present entry first, and then the entry after changes.
     ///
     /// ```no_run
     /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
@@ -129,8 +129,8 @@ impl Handle {
         }
     }
 
-    /// Has a routine of the site run ([`Site::routine`](selvedge_kgroup::Site::routine)). Returns when its
-    /// group has decided about it; an id that was used before starts nothing.
+    /// Triggers a routine of the site ([`Site::routine`](selvedge_kgroup::Site::routine)). Returns
+    /// when its group has decided about the trigger; an id that was used before starts nothing.
     ///
     /// # Errors
     /// As [`Map::get`].
@@ -140,9 +140,10 @@ impl Handle {
         Ok(())
     }
 
-    /// A device answered a ping ([`devices::Event::Ping`](kgroup::devices::Event::Ping)), or spoke
-    /// unasked: its state, or nothing where it answers without one. Then the last state that the
-    /// cluster's group knows stands, which may differ from the last report of this node.
+    /// Reports a device's answer to a ping
+    /// ([`devices::Event::Ping`](kgroup::devices::Event::Ping)), or an unsolicited message: its
+    /// state, or nothing for an answer without one. Then the cluster's group keeps its last known
+    /// state, which may differ from the last report of this node.
     ///
     /// # Errors
     /// When this node does not lead the device's cluster; as [`Map::get`].
@@ -151,7 +152,7 @@ impl Handle {
         self.ask(selvedge::Command::Groups(reported)).await
     }
 
-    /// What became of a command to a device
+    /// Reports the outcome of a command to a device
     /// ([`devices::Event::Act`](kgroup::devices::Event::Act)).
     ///
     /// # Errors

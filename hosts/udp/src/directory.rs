@@ -1,44 +1,43 @@
-//! Which node is at which addresses.
+//! The addresses of nodes.
 
 use std::net::SocketAddr;
 
 use selvedge_core::{BoundedMap, Incarnation, Member, NodeId};
 
-/// Ids from here on stand in for seeds: their true ids are not known yet.
+/// The first id that stands in for a seed, whose true id is not known yet.
 const FIRST_STAND_IN: u64 = u64::MAX - 0xFFFF;
 
-/// The largest id that a node may have; those above stand in for seeds.
+/// The largest id that a node may have; higher ids stand in for seeds.
 pub const MAX_NODE_ID: NodeId = NodeId(FIRST_STAND_IN - 1);
 
-/// How often in a row a member is written to without a word from it before its next address is
-/// tried.
+/// The number of datagrams in a row to a silent member before its next address is tried.
 const PATIENCE: u8 = 2;
 
 /// Addresses of members and seeds. It never holds more than its limit.
 ///
 /// Only members on the machine's list are worth an entry: the caller asks the machine first, so a
-/// stranger cannot grow the directory. What a member says about itself (its metadata) counts more
-/// than where a datagram seems to come from, and a later life more than an earlier one. Without
-/// sealed datagrams this is plausibility, not proof: an attacker that forges a member's datagrams
-/// can move its entry.
+/// stranger cannot grow the directory. A member's own announcement (its metadata) counts more than
+/// the source of a datagram, and a later life more than an earlier one. Without sealed datagrams
+/// this is plausibility, not proof: an attacker that forges a member's datagrams can move its
+/// entry.
 ///
-/// A member with several addresses is sent to at the one that it was last heard from, and at each
-/// in turn while nothing is heard of it. A seed is asked at each in turn.
+/// Datagrams to a member with several addresses go to the address that it last sent from, and to
+/// each in turn while it is silent. A seed is asked at each in turn.
 #[derive(Clone, Debug)]
 pub struct Directory {
     entries: BoundedMap<NodeId, Entry>,
     refused: u64,
-    /// Grows when the address of some node changes, and not with those of seeds.
+    /// Grows when the address of some node changes, but not with addresses of seeds.
     version: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
-    /// Not empty, but of a seed.
+    /// Empty for seeds only.
     addresses: Vec<SocketAddr>,
-    /// Which of them is written to.
+    /// The index of the address in use.
     at: usize,
-    /// How often it was written to since it was last heard, or its address changed.
+    /// The number of datagrams to it since it last sent one, or its address changed.
     unanswered: u8,
     incarnation: Incarnation,
     announced: bool,
@@ -62,7 +61,7 @@ impl Directory {
         }
     }
 
-    /// The ids under which a machine asks for so many seeds, in their order.
+    /// The ids under which a machine asks this number of seeds, in their order.
     pub fn stand_ins(seeds: usize) -> impl Iterator<Item = NodeId> + use<> {
         (0..seeds.min(0xFFFF) as u64).map(|index| NodeId(FIRST_STAND_IN + index))
     }
@@ -73,13 +72,13 @@ impl Directory {
         (seed < 0xFFFF).then(|| NodeId(FIRST_STAND_IN + seed as u64))
     }
 
-    /// Which seed an id stands in for.
+    /// The number of the seed for which an id stands in.
     #[must_use]
     pub fn seed(id: NodeId) -> Option<usize> {
         usize::try_from(id.0.checked_sub(FIRST_STAND_IN)?).ok()
     }
 
-    /// The addresses of a seed are these from now on.
+    /// Replaces the addresses of a seed.
     pub fn move_seed(&mut self, seed: NodeId, addresses: Vec<SocketAddr>) {
         if let Some(entry) = self.entries.get_mut(&seed)
             && seed > MAX_NODE_ID
@@ -89,14 +88,14 @@ impl Directory {
         }
     }
 
-    /// A number that grows whenever a node's address changes, and never otherwise: not with those
-    /// of seeds.
+    /// A number that grows whenever a node's address changes, and never otherwise: not with
+    /// addresses of seeds.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// Where `id` is written to.
+    /// The address in use for `id`.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<SocketAddr> {
         self.entries.get(&id)?.address()
@@ -108,7 +107,7 @@ impl Directory {
         self.entries.get(&id).map_or(&[], |it| &it.addresses)
     }
 
-    /// Where to write to `id` this time.
+    /// The address for the next datagram to `id`.
     pub fn next(&mut self, id: NodeId) -> Option<SocketAddr> {
         let patience = if id > MAX_NODE_ID { 1 } else { PATIENCE };
         let entry = self.entries.get_mut(&id)?;
@@ -118,8 +117,8 @@ impl Directory {
         address
     }
 
-    /// Takes the addresses that `member` says it can be reached at. `on_list` says whether a node
-    /// is still worth its entry, should room be needed.
+    /// Stores the addresses that `member` announces. `on_list` returns true for a node that is
+    /// still worth its entry, if room is needed.
     pub fn announce(
         &mut self,
         member: Member,
@@ -129,8 +128,7 @@ impl Directory {
         self.learn(member, addresses, true, on_list);
     }
 
-    /// Takes the address that a datagram of `member` came from, unless the member says itself
-    /// where it can be reached.
+    /// Stores the source of a datagram of `member`, unless the member announces its own addresses.
     pub fn hear(&mut self, member: Member, source: SocketAddr, on_list: impl Fn(NodeId) -> bool) {
         if let Some(entry) = self.entries.get_mut(&member.id)
             && member.id <= MAX_NODE_ID
@@ -151,19 +149,19 @@ impl Directory {
         self.learn(member, vec![source], false, on_list);
     }
 
-    /// How many nodes and seeds have an entry.
+    /// The number of nodes and seeds with an entry.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no node or seed has one.
+    /// Returns true if no node or seed has an entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many nodes found no room.
+    /// The number of nodes that found no room.
     #[must_use]
     pub const fn refused(&self) -> u64 {
         self.refused
@@ -302,7 +300,7 @@ mod tests {
         assert!(seeds.eq([Some(at(9)), Some(at(8))]));
     }
 
-    /// The list that a node publishes is made anew where the version has grown.
+    /// The published list is rebuilt when the version has grown.
     #[test]
     fn the_version_grows_with_each_change_of_an_address_of_a_node_and_never_otherwise() {
         let mut directory = Directory::new(2, &[vec![at(8), at(9)]]);
@@ -315,15 +313,15 @@ mod tests {
             last = now;
         };
         directory.hear(member, at(1), all);
-        check(&directory, true, "the first word");
+        check(&directory, true, "the first datagram");
         directory.hear(member, at(1), all);
-        check(&directory, false, "another word from there");
+        check(&directory, false, "another datagram from there");
         directory.hear(member, at(2), all);
         check(&directory, true, "from elsewhere");
         directory.announce(member, vec![at(2)], all);
-        check(&directory, false, "its own word of the same");
+        check(&directory, false, "its announcement of the same");
         directory.announce(member, vec![at(3), at(4)], all);
-        check(&directory, true, "its own word");
+        check(&directory, true, "its announcement");
         directory.announce(member, vec![at(3), at(4)], all);
         check(&directory, false, "the same again");
         for (nth, changes) in [false, false, true, false, true].into_iter().enumerate() {
@@ -331,15 +329,15 @@ mod tests {
             check(&directory, changes, &format!("unanswered, {nth}"));
         }
         directory.hear(member, at(3), all);
+        check(&directory, false, "a datagram from its present address");
+        directory.hear(member, at(4), all);
+        check(&directory, true, "a datagram from another of its addresses");
+        directory.hear(member, at(5), all);
         check(
             &directory,
             false,
-            "heard at the present one of its addresses",
+            "a datagram from an address that it did not announce",
         );
-        directory.hear(member, at(4), all);
-        check(&directory, true, "heard at another one of its addresses");
-        directory.hear(member, at(5), all);
-        check(&directory, false, "heard at none of its addresses");
         directory.announce(Member::new(1, 6), vec![at(6)], all);
         check(&directory, true, "a later life");
         directory.announce(member, vec![at(7)], all);
@@ -367,13 +365,14 @@ mod tests {
         }
     }
 
-    /// What differs in one thing alone.
+    /// Announcements that differ in one thing only.
     #[test]
     fn an_announcement_that_differs_is_taken_and_one_of_a_former_life_is_not() {
         let mut directory = Directory::new(2, &[]);
         let member = Member::new(1, 5);
         directory.hear(member, at(1), all);
-        // It was heard there, and says so: from now on only its own word counts.
+        // The first address was the source of a datagram, and is announced: from now on only
+        // announcements count.
         directory.announce(member, vec![at(1)], all);
         directory.hear(member, at(2), all);
         assert_eq!(directory.get(member.id), Some(at(1)));
@@ -429,7 +428,7 @@ mod tests {
         assert_eq!(tried, [1, 1, 2, 2, 3, 3, 1]);
         directory.hear(member, at(2), all);
         assert_eq!(next(&mut directory), 2);
-        // It says the same again, and speaks from an address that it did not tell.
+        // It announces the same again, and sends from an address that it did not announce.
         directory.announce(member, vec![at(1), at(2), at(3)], all);
         directory.hear(member, at(9), all);
         assert_eq!([next(&mut directory), next(&mut directory)], [2, 2]);

@@ -1,4 +1,4 @@
-//! Why a node does not start.
+//! Errors that prevent a node from starting.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,47 +11,47 @@ use thiserror::Error;
 use crate::address;
 use crate::directory::MAX_NODE_ID;
 
-/// Why a node did not start.
+/// An error that prevents a node from starting.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// The address cannot be listened at.
+    /// The socket cannot listen at the address.
     #[error("cannot listen at {address}: {source}: choose a free port and an address of this host")]
     Listen {
-        /// What was asked.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// That is an address of many.
+    /// The address is a multicast or broadcast address.
     #[error(
         "cannot listen at {address}, which is a multicast or broadcast address: listen at an address of this host, or at 0.0.0.0 or [::] for all of them"
     )]
     ListenToMany {
-        /// What was asked.
+        /// The requested address.
         address: SocketAddr,
     },
-    /// The id is among those that stand in for seeds.
+    /// The id is reserved for seeds.
     #[error("the id {id} is reserved: give one up to {MAX_NODE_ID}")]
     Id {
-        /// What was asked.
+        /// The requested id.
         id: NodeId,
     },
-    /// Others cannot send to that address.
+    /// Other nodes cannot send to that address.
     #[error(
         "other nodes cannot send to {address}: advertise the address and port at which others reach this host"
     )]
     Advertise {
-        /// What was asked.
+        /// The requested address.
         address: SocketAddr,
     },
-    /// Too many addresses are to be announced.
+    /// There are too many addresses to announce.
     #[error(
         "{count} addresses to advertise, but at most {} are allowed: leave some out",
         address::LIMIT
     )]
     TooManyAddresses {
-        /// How many there are.
+        /// The number of addresses.
         count: usize,
     },
     /// No single host answers there.
@@ -59,9 +59,9 @@ pub enum HostError {
         "no single node answers at {address} ({name}): give the address and port of one node that runs"
     )]
     Seed {
-        /// What the seed was called.
+        /// The seed's name.
         name: String,
-        /// Where it was found.
+        /// The address that was found.
         address: SocketAddr,
     },
     /// The socket cannot send there.
@@ -69,9 +69,9 @@ pub enum HostError {
         "{name} has no address of the same IP version as {listen}: listen at one that has, or at [::] for both"
     )]
     Family {
-        /// What the seed was called.
+        /// The seed's name.
         name: String,
-        /// Where the node listens.
+        /// The address at which the node listens.
         listen: SocketAddr,
     },
     /// The settings cannot work.
@@ -89,8 +89,6 @@ pub enum HostError {
     )]
     Entropy(getrandom::Error),
     /// No thread or runtime for the node.
-    #[error(
-        "cannot start a thread for the node ({0}): see whether this process may open more files"
-    )]
+    #[error("cannot start a thread for the node ({0}): check the limits on threads and open files")]
     Thread(io::Error),
 }

@@ -1,4 +1,4 @@
-//! What a node tells its application.
+//! Events of a node for its application.
 
 use std::net::SocketAddr;
 
@@ -10,18 +10,18 @@ use selvedge_membership::Status;
 
 use crate::seeds::SeedNews;
 
-/// One event of one node.
+/// An event of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// When, by the node's [`Clock`](crate::Clock).
+    /// The time, by the node's [`Clock`](crate::Clock).
     pub at: Time,
-    /// Which node emitted it.
+    /// The node that emitted it.
     pub node: NodeId,
-    /// What happened.
+    /// The event.
     pub event: NodeEvent,
 }
 
-/// What a node observes. What becomes of a lock is not among it: the lock's guard says that.
+/// An event of a node. The states of locks are not among them: the lock's guard has those.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeEvent {
@@ -32,16 +32,16 @@ pub enum NodeEvent {
     /// An event of the estimator, which counts the nodes. Feature `estimate`.
     #[cfg(feature = "estimate")]
     Estimate(estimate::Event),
-    /// An event of the k-groups: pings and commands for devices, what routines did, entries that are
-    /// watched. Answers to what a handle asked are not among it.
+    /// An event of the k-groups: pings and commands for devices, reports of routines, changes of
+    /// watched entries. Answers to requests of a handle are not among them.
     Groups(selvedge_kgroup::Event),
     /// All sections have a higher bound on the number of nodes from now on. Feature `estimate`.
     #[cfg(feature = "estimate")]
     Raised(u32),
     /// The addresses that this node announces from now on. It listens at all addresses of its host
-    /// and has none to advertise, so it announces those from which it answers others. An empty list:
-    /// it found no address, and a node that it never sent to cannot reach it. Then give one by
-    /// [`Setup::advertise`](crate::Setup::advertise).
+    /// and has none to advertise, so it announces the addresses from which it answers others. An
+    /// empty list: it found no address, and a node that it never sent to cannot reach it. Then give
+    /// one by [`Setup::advertise`](crate::Setup::advertise).
     Announced(Vec<SocketAddr>),
     /// A new outcome of looking up a seed's name.
     Seed(SeedNews),
@@ -53,7 +53,7 @@ pub enum NodeEvent {
     /// The disk does not store the node's promises in k-groups ([`Setup::facts`](crate::Setup::facts)),
     /// for this reason. The node ends.
     Unstored(String),
-    /// Another process has this node's id. At most one event a minute, and in a sealed mesh alone:
+    /// Another process has this node's id. At most one event a minute, and in a sealed mesh only:
     /// in the clear such processes take later and later lives, and each is an
     /// [`Identity`](selvedge_membership::Event::Identity).
     Twin(Twin),
@@ -68,44 +68,44 @@ pub struct Unsent {
     pub error: String,
 }
 
-/// Another process has this node's id.
+/// A second process with this node's id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Twin {
     /// Its address, if that is known.
     pub address: Option<SocketAddr>,
-    /// Whether it started later than this process, so that other nodes refuse this process. It may
-    /// also be a former life of this node whose clock was ahead.
+    /// True if it started later than this process, so that other nodes refuse this process. It may
+    /// also be a former life of this node with a clock that was ahead.
     pub is_later: bool,
 }
 
-/// One entry of a node's member list.
+/// An entry of a node's member list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberInfo {
     /// The member.
     pub member: Member,
-    /// Its state, as far as this node knows.
+    /// Its status, as far as this node knows.
     pub status: Status,
     /// The address to which this node sends to reach it.
     pub address: Option<SocketAddr>,
 }
 
-/// What a node publishes about itself after each change: read it with
+/// The state that a node publishes after each change: read it with
 /// [`Handle::state`](crate::Handle::state).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeState {
     /// The present life of the node. Another node that remembers a later one makes it change.
     pub me: Member,
-    /// Whether it is in the mesh: it has joined, and has not left.
+    /// True if it is in the mesh: it has joined, and has not left.
     pub is_in: bool,
     /// The member list, this node included.
     pub members: std::sync::Arc<[MemberInfo]>,
     /// The leader, perhaps this node, and its ballot.
     pub leader: Option<(Member, Ballot)>,
-    /// Until when this node leads, by its clock.
+    /// The end of the time for which this node leads, by its clock.
     pub leads_until: Option<Time>,
-    /// True while all its sends fail, also where a [`NodeEvent::Unsent`] was less than a minute ago:
-    /// a leader leads itself alone then.
+    /// True while all its sends fail, also less than a minute after a [`NodeEvent::Unsent`]: a
+    /// leader leads itself alone then.
     pub is_mute: bool,
 }
 

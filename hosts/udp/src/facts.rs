@@ -34,7 +34,7 @@ pub struct Facts {
 struct Base {
     /// The node in its latest life.
     me: Member,
-    /// How the node began when it began to store.
+    /// True if the stored beginning of the node is a first one.
     is_first: bool,
     facts: Vec<Fact>,
 }
@@ -53,21 +53,21 @@ impl Facts {
     /// Does as [`open`](Self::open) with a medium other than a file.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`open`](Self::open).
     pub fn on(medium: impl StorageBackend) -> Result<Self, StoreError> {
         let (store, found) = Store::on(medium, SCHEMA)?;
         Ok(Self { store, found })
     }
 
-    /// Returns true if nothing is stored yet. An application that knows of a former start has lost the
-    /// folder then: see [`Setup::facts`](crate::Setup::facts).
+    /// Returns true if nothing is stored yet. An application that remembers a former start has lost
+    /// the folder then: see [`Setup::facts`](crate::Setup::facts).
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.found.is_none()
     }
 
-    /// A life that is later than the stored one: `life`, if it is. A system's clock may be behind after a
-    /// power cut, and groups take what a life asks twice for one request.
+    /// A life that is later than the stored one: `life`, if it is. A system's clock may be behind
+    /// after a power cut, and groups count two equal requests of one life once.
     pub(crate) fn later_life(&self, life: Incarnation) -> Incarnation {
         match &self.found {
             Some(found) if !life.newer_than(found.base.me.incarnation) => {
@@ -77,8 +77,8 @@ impl Facts {
         }
     }
 
-    /// The node's part in k-groups as it was stored, and the way in which it goes on. A first start and
-    /// this life are stored when this returns, so before another node learns of them.
+    /// The stored state of the node in k-groups, and the way in which it continues. A first start
+    /// and this life are stored when this returns, so before another node learns of them.
     pub(crate) fn restore(
         mut self,
         me: Member,
@@ -117,13 +117,13 @@ impl Facts {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) effect: Effect<Node>,
-    /// The life that asked for it: a later one is not to be taken for it.
+    /// The life that caused it: a later life must not be mistaken for it.
     pub(crate) from: Member,
     /// The sender of the datagram that caused it.
     pub(crate) sender: Option<(NodeId, SocketAddr)>,
 }
 
-/// The store while the node runs. A write takes a thread of its own, since a disk may be slow.
+/// The store while the node runs. A write uses a separate thread, because a disk may be slow.
 #[derive(Debug)]
 pub(crate) struct Keeping {
     /// The life of the last effect.
@@ -142,8 +142,8 @@ enum Disk {
 }
 
 impl Keeping {
-    /// Holds back effects of k-groups until the facts before them are stored, and the life that they are
-    /// of: its first effect waits like a fact. Returns an effect that need not wait.
+    /// Holds back effects of k-groups until the facts before them and their life are stored: the
+    /// first effect of a life waits like a fact. Returns an effect that need not wait.
     pub(crate) fn hold(&mut self, waiting: Waiting) -> Option<Waiting> {
         if !is_of_groups(&waiting.effect) {
             return Some(waiting);
@@ -162,12 +162,12 @@ impl Keeping {
         free
     }
 
-    /// Returns true if too many effects wait for the machine to take a further step.
+    /// Returns true if too many effects wait for another step of the machine.
     pub(crate) fn is_behind(&self) -> bool {
         self.barrier.ready().is_err()
     }
 
-    /// Begins to write the new facts, if there are some and no write is under way.
+    /// Begins to write the new facts, if there are some and no write is in progress.
     pub(crate) fn write(&mut self, node: &Node) {
         if self.barrier.unstored() == 0 {
             return;
@@ -199,7 +199,7 @@ impl Keeping {
         self.disk = Disk::Writes(mark, writes);
     }
 
-    /// Waits for the write that is under way, and returns the effects behind it; without one, for ever.
+    /// Waits for the present write, and returns the effects behind it; without one, waits for ever.
     pub(crate) async fn written(&mut self) -> Result<Vec<Waiting>, String> {
         let Disk::Writes(mark, writes) = &mut self.disk else {
             return core::future::pending().await;
@@ -215,7 +215,7 @@ impl Keeping {
         Ok(free)
     }
 
-    /// Waits for the write that is under way, if there is one. Then the folder is free.
+    /// Waits for the present write, if there is one. Then the folder is free.
     pub(crate) async fn close(self) {
         if let Disk::Writes(_, writes) = self.disk {
             drop(writes.await);

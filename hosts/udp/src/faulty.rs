@@ -19,20 +19,20 @@ use crate::transport::{Datagrams, Transport};
 // A transport, and not a setting of a node: a node that can lose datagrams on purpose has code for it on
 // its hot path, and tests exercise that code instead of the node.
 
-/// How many datagrams one socket delays at most. What comes beyond them is lost.
+/// The largest number of datagrams that one socket delays. Further datagrams are lost.
 const DELAYED: usize = 4_096;
 
-/// Into how many lengths a delay is divided.
+/// The number of steps into which the range of a delay is divided.
 const SLOTS: u64 = 64;
 
-/// What happens to datagrams.
+/// Faults of datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Faults {
-    /// How many datagrams are lost on arrival. Default: none.
+    /// The share of datagrams lost on arrival. Default: none.
     pub loss: Ratio,
-    /// The shortest and the longest delay of a datagram on arrival; each is drawn anew, so
-    /// datagrams change their order. Default: no delay.
+    /// The shortest and the longest delay of a datagram on arrival; each delay is drawn separately,
+    /// so datagrams change their order. Default: no delay.
     pub delay: (Span, Span),
     /// A partition: these addresses reach one another, all others reach one another, and nothing
     /// passes between the two. Empty for no partition. Default: empty.
@@ -50,13 +50,13 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// None: every datagram passes at once.
+    /// No faults: every datagram passes at once.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Loses so many datagrams on arrival.
+    /// Loses this share of datagrams on arrival.
     #[must_use]
     pub fn with_loss(self, loss: Ratio) -> Self {
         Self { loss, ..self }
@@ -77,15 +77,15 @@ impl Faults {
         Self { cut_off, ..self }
     }
 
-    /// Whether a datagram passes between the two addresses.
+    /// Returns true if a datagram passes between the two addresses.
     #[must_use]
     pub fn passes(&self, one: SocketAddr, other: SocketAddr) -> bool {
         self.cut_off.contains(&one) == self.cut_off.contains(&other)
     }
 }
 
-/// What transports with faults have in common: what happens to datagrams now, and how many it
-/// happened to. Clone it into every transport of a mesh, and change it while the nodes run.
+/// The common state of transports with faults: the present faults, and counters. Clone it into
+/// every transport of a mesh, and change it while the nodes run.
 #[derive(Clone, Debug, Default)]
 pub struct FaultControl {
     shared: Arc<Mutex<Shared>>,
@@ -97,22 +97,22 @@ struct Shared {
     counts: FaultCounts,
 }
 
-/// How many datagrams met a fault.
+/// The numbers of datagrams that met a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FaultCounts {
     /// Lost on arrival.
     pub lost: u64,
-    /// Not sent, because of a partition. Their senders took them for sent.
+    /// Not sent, because of a partition. Their senders counted them as sent.
     pub held_back: u64,
-    /// Their bytes.
+    /// The bytes of the datagrams held back.
     pub held_back_bytes: u64,
-    /// Delayed. Those that found too many delayed already are counted as lost.
+    /// Delayed. Datagrams beyond the limit of delayed ones count as lost.
     pub delayed: u64,
 }
 
 impl FaultControl {
-    /// Begins with these faults.
+    /// A control with these faults.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
         let counts = FaultCounts::default();
@@ -134,21 +134,21 @@ impl FaultControl {
         self.lock().faults.clone()
     }
 
-    /// How many datagrams met a fault so far.
+    /// The numbers of datagrams that met a fault until now.
     #[must_use]
     pub fn counts(&self) -> FaultCounts {
         self.lock().counts
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        // Each change is one assignment, so what is behind a poisoned lock is whole.
+        // Each change is one assignment, so the data behind a poisoned lock is valid.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A transport with faults: what it carries gets lost, is delayed, or meets a partition, as its
-/// [`FaultControl`] says. Loss and delay happen on arrival, a partition holds datagrams back where
-/// they are sent.
+/// A transport with faults: its datagrams are lost, delayed, or meet a partition, as its
+/// [`FaultControl`] defines. Loss and delay happen on arrival, a partition holds datagrams back at
+/// their sender.
 ///
 /// ```
 /// use selvedge_core::Ratio;
@@ -201,15 +201,15 @@ struct Socket {
     control: FaultControl,
     rng: ChaCha12Rng,
     clock: Clock,
-    /// By the time at which they arrive, and in the order in which they came.
+    /// Delayed datagrams by the time of arrival, and in order.
     delayed: BTreeMap<(Time, u64), (Vec<u8>, SocketAddr)>,
-    /// How many were delayed so far.
+    /// The number of datagrams delayed until now.
     arrived: u64,
-    /// Rings when the first of the delayed ones is due.
+    /// An alarm for the first delayed datagram.
     alarm: Option<(Time, Pin<Box<Sleep>>)>,
 }
 
-/// What becomes of a datagram that arrives.
+/// The fate of a datagram that arrives.
 enum Fate {
     Passes,
     /// It is lost, or comes later.
@@ -261,7 +261,7 @@ impl Socket {
         Some((len, source))
     }
 
-    /// Has the task woken when the first of the delayed datagrams is due. Says whether it is.
+    /// Wakes the task when the first delayed datagram is due. Returns ready if it is.
     fn set_alarm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some((&(at, _), _)) = self.delayed.first_key_value() else {
             self.alarm = None;
@@ -309,7 +309,7 @@ impl Datagrams for Socket {
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending if self.set_alarm(cx).is_pending() => return Poll::Pending,
-                // One is due by now.
+                // A datagram is due by now.
                 Poll::Pending => self.alarm = None,
             }
         }

@@ -1,5 +1,5 @@
-//! The keepers of a node's gates: what threads and tasks wish goes to the sections, and what these
-//! emit comes back.
+//! The keepers of a node's gates: they pass requests of threads and tasks to the sections, and
+//! events of the sections back.
 
 use core::future::poll_fn;
 use core::task::Poll;
@@ -19,7 +19,7 @@ pub type Gate = gate::Gate<Token, NoEntry>;
 /// Holds a lock of the mesh until it is dropped, or until the node is fenced.
 pub type Guard = gate::Guard<Token, NoEntry>;
 
-/// Why a node did not get a lock.
+/// The reason why a node did not get a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NoEntry {
@@ -35,7 +35,7 @@ pub enum NoEntry {
     NewLife,
 }
 
-/// How a section is opened, and how its gates queue.
+/// The settings of a section, and the limits of its gates' queue.
 pub(crate) type Settings = (Option<selvedge_camera::Config>, Limits);
 
 /// The keepers of all gates of one node.
@@ -48,23 +48,23 @@ pub(crate) struct Gates {
 struct Section {
     keeper: Keeper<Token, NoEntry>,
     settings: Settings,
-    /// Whether the section is open. Before, no user can enter, and all wait.
+    /// True if the section is open. Before, no user can enter, and all wait.
     is_open: bool,
 }
 
 impl Gates {
-    /// Another gate to a section that has been asked for before, also when all its gates are gone
-    /// and it is still in use. `None` when there is no such section.
+    /// Another gate to a known section, also when all its gates are dropped and it is still in use.
+    /// `None` when there is no such section.
     pub(crate) fn get(&self, name: Name) -> Option<Gate> {
         self.all.get(&name).map(|it| it.keeper.gate())
     }
 
-    /// The settings of a section that has been asked for before.
+    /// The settings of a known section.
     pub(crate) fn settings(&self, name: Name) -> Option<Settings> {
         self.all.get(&name).map(|it| it.settings)
     }
 
-    /// A gate to a section that is to be opened, instead of the one that had this name.
+    /// A gate to a section that has to be opened, in place of the section that had this name.
     pub(crate) fn add(&mut self, name: Name, settings: Settings) -> Gate {
         let (gate, keeper) = gate::channel(settings.1);
         let section = Section {
@@ -76,30 +76,30 @@ impl Gates {
         gate
     }
 
-    /// How many sections other than `name` have a gate.
+    /// The number of sections other than `name` that have a gate.
     pub(crate) fn others(&self, name: Name) -> usize {
         let others = self.all.iter().filter(|&(&other, _)| other != name);
         others.filter(|(_, it)| !it.keeper.is_deserted()).count()
     }
 
-    /// Whether a section is open, or has a gate.
+    /// Returns true if a section is open, or has a gate.
     pub(crate) fn is_in_use(&self, name: Name) -> bool {
         let section = self.all.get(&name);
         section.is_some_and(|it| it.is_open || !it.keeper.is_deserted())
     }
 
-    /// Whether some section is still to be closed, as all gates to it are gone.
+    /// Returns true if some section still has to be closed, because all gates to it are dropped.
     pub(crate) fn is_closing(&self) -> bool {
         let mut all = self.all.values();
         all.any(|it| it.is_open && it.keeper.is_deserted())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no sections.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The commands that open what is not open yet.
+    /// The commands that open the sections that are not open yet.
     pub(crate) fn to_open(&self) -> Vec<(Name, Command)> {
         let closed = self.all.iter().filter(|(_, section)| !section.is_open);
         closed
@@ -110,7 +110,7 @@ impl Gates {
             .collect()
     }
 
-    /// The section is open.
+    /// Notes that the section is open.
     pub(crate) fn opened(&mut self, name: Name) {
         if let Some(section) = self.all.get_mut(&name) {
             section.is_open = true;
@@ -122,7 +122,7 @@ impl Gates {
         self.all.remove(&name);
     }
 
-    /// Admits no more users. Those that are inside may stay. What was never open is gone.
+    /// Admits no more users. Users inside may stay. Sections that were never open are removed.
     pub(crate) fn close(&mut self) {
         self.all.retain(|_, section| section.is_open);
         for section in self.all.values_mut() {
@@ -130,7 +130,7 @@ impl Gates {
         }
     }
 
-    /// The next command for a section. [`Command::Close`]: no user will come any more.
+    /// The next command for a section. [`Command::Close`]: no more users will come.
     pub(crate) async fn next(&mut self) -> Command {
         poll_fn(|cx| {
             for (&name, section) in self.all.iter_mut().filter(|(_, it)| it.is_open) {
@@ -147,7 +147,7 @@ impl Gates {
         .await
     }
 
-    /// The machine refused a command of [`next`](Self::next).
+    /// Handles a refusal of a command of [`next`](Self::next).
     pub(crate) fn on_refused(&mut self, command: Command, reject: Reject) {
         let (Command::Enter(name) | Command::Exit(name) | Command::Cancel(name)) = command else {
             return;
@@ -158,16 +158,16 @@ impl Gates {
         let reported = if matches!(command, Command::Enter(_)) {
             section.keeper.refused(reject.into())
         } else {
-            // The machine is outside already.
+            // The machine has left the section already.
             section.keeper.released()
         };
         debug_assert!(reported.is_ok(), "{command:?}: {reported:?}");
     }
 
-    /// A section emitted an event.
+    /// Handles an event of a section.
     pub(crate) fn on_event(&mut self, Event { section, event }: Event) {
         use selvedge_camera::Event as It;
-        // A section that was given up may still emit what its last command caused.
+        // A section that was given up may still emit the events of its last command.
         let Some(it) = self.all.get_mut(&section) else {
             return;
         };
@@ -182,20 +182,21 @@ impl Gates {
             }
             It::Waiting(_) | It::SlowPath | It::PassedOver(_) => Ok(()),
             _ => {
-                debug_assert!(false, "no gate knows what to do on {event:?}");
+                debug_assert!(false, "no gate handles {event:?}");
                 Ok(())
             }
         };
         debug_assert!(reported.is_ok(), "{section:?}: {event:?}: {reported:?}");
     }
 
-    /// The node has a new life, in which no section is open. Guards are fenced, and users that wait
-    /// are refused.
+    /// Begins a new life, in which no section is open. Guards are fenced, and waiting users are
+    /// refused.
     pub(crate) fn begin_anew(&mut self) {
         for section in self.all.values_mut().filter(|it| it.is_open) {
             section.is_open = false;
             let keeper = &mut section.keeper;
-            // Inside, leaving or withdrawing; else waiting; else there is nothing to report.
+            // A user inside, leaving or withdrawing; or a waiting user; otherwise there is nothing
+            // to report.
             let _reported = keeper.released().is_ok() || keeper.refused(NoEntry::NewLife).is_ok();
         }
     }
@@ -229,12 +230,12 @@ mod tests {
         (Some(selvedge_camera::Config::new(handovers)), limits)
     }
 
-    /// One look at a future.
+    /// Polls a future once.
     fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// The next wish, if there is one.
+    /// The next command, if there is one.
     fn next(gates: &mut Gates) -> Option<Command> {
         match poll(pin!(gates.next())) {
             Poll::Ready(command) => Some(command),
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(gates.to_open().len(), 1);
     }
 
-    /// It may be opened with other settings, or make room, only when neither holds.
+    /// A section may be opened with other settings, or make room, only when neither holds.
     #[test]
     fn a_section_is_in_use_while_it_is_open_or_has_a_gate() {
         let mut gates = Gates::default();
@@ -323,7 +324,7 @@ mod tests {
         assert_eq!(gates.others(name("gate")), 2);
     }
 
-    /// No command comes for a section that is not open, whatever its users wish.
+    /// A section that is not open gives no command, even if users wait for it.
     #[test]
     fn a_section_that_is_not_open_has_no_wish() {
         let mut gates = Gates::default();
@@ -347,7 +348,7 @@ mod tests {
         assert_eq!(enter(&mut gates, &gate, 1).token(), token(1));
     }
 
-    /// A machine that refuses to leave, or to wait no more, is outside already.
+    /// A machine that refuses to leave, or to withdraw, is outside already.
     #[test]
     fn a_refused_exit_or_cancel_leaves_the_section_free() {
         let (mut gates, gate) = open();
@@ -387,7 +388,7 @@ mod tests {
         assert_eq!(enter(&mut gates, &gate, 3).token(), token(3));
     }
 
-    /// No section is open in a new life: what is held is fenced, and each is opened anew.
+    /// No section is open in a new life: guards are fenced, and each section is opened again.
     #[test]
     fn a_new_life_fences_guards_and_opens_sections_anew() {
         let (mut gates, gate) = open();

@@ -17,17 +17,17 @@ use crate::{Clock, MemberInfo, NodeState, Observed, Traffic, block_on};
 
 /// A running node, to clone into every thread and task that needs it.
 ///
-/// What it reads ([`members`](Self::members), [`leader`](Self::leader), ..) is what the node
-/// published last: these calls wait for nothing. A request to the mesh
-/// ([`lock`](Self::lock), [`elect`](Self::elect), [`map`](Self::map), ..) waits until the node has
-/// joined, as [`joined`](Self::joined) does, and ends with an error when the node stops. Each wait
-/// is a future that runs on any executor. A dropped future waits no more; a command that the node
-/// has taken is carried out all the same.
+/// Reads ([`members`](Self::members), [`leader`](Self::leader), ..) return the node's latest
+/// published state, without waiting. A request to the mesh ([`lock`](Self::lock),
+/// [`elect`](Self::elect), [`map`](Self::map), ..) waits until the node has joined, as
+/// [`joined`](Self::joined) does, and ends with an error when the node stops. Each wait is a future
+/// that runs on any executor. A dropped future stops waiting; a command that the node has accepted
+/// is carried out all the same.
 ///
 /// Calls with a `blocking_` form block their thread, and others can, by
 /// [`block_on`](crate::block_on). In a task of a tokio runtime they panic, as tokio's own do.
 ///
-/// When the last handle is dropped the node stops without a word, as in a crash: use
+/// When the last handle is dropped the node stops without an announcement, as in a crash: use
 /// [`leave`](Self::leave) first. Gates, guards and subscriptions do not keep it running.
 #[derive(Clone, Debug)]
 pub struct Handle {
@@ -39,7 +39,7 @@ pub struct Handle {
     pub(crate) watches: Watches,
 }
 
-/// Reads the events of a node, each on a cursor of its own. See [`Handle::events`].
+/// A reader of a node's events, with its own cursor. See [`Handle::events`].
 pub type Events = Subscriber<Observed>;
 
 impl Handle {
@@ -55,7 +55,7 @@ impl Handle {
         self.address
     }
 
-    /// Its clock, which [`leads_until`](Self::leads_until) and the times of events are of.
+    /// Its clock, which gives [`leads_until`](Self::leads_until) and the times of events.
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
@@ -67,8 +67,8 @@ impl Handle {
         Arc::clone(&self.traffic)
     }
 
-    /// All that the node published last, of one moment. It never changes: read it as long as you
-    /// like. A reader that saw an event reads a state that reflects it.
+    /// The node's latest published state, of one moment. It never changes. A reader that saw an
+    /// event reads a state that reflects it.
     #[must_use]
     pub fn state(&self) -> Arc<NodeState> {
         self.shared.snapshot()
@@ -134,31 +134,31 @@ impl Handle {
         block_on(self.joined())
     }
 
-    /// The member list, this node included. It is made anew with each event of membership; a member
-    /// that failed or left may stay in it until the next one, when membership has forgotten it.
-    /// Once the node has stopped the last list stays.
+    /// The member list, this node included. It is rebuilt with each event of membership; a failed
+    /// or left member may stay in it until the next one, after membership has forgotten it. Once
+    /// the node has stopped the last list stays.
     #[must_use]
     pub fn members(&self) -> Arc<[MemberInfo]> {
         Arc::clone(&self.state().members)
     }
 
-    /// The leader, perhaps this node, and its ballot; `None` when this node knows of none, and once
-    /// it has stopped. Give the ballot to whatever is done on the leader's account, and let that
-    /// refuse smaller ones.
+    /// The leader, perhaps this node, and its ballot; `None` when this node knows of no leader, and
+    /// once it has stopped. Send the ballot with every operation as the leader, and have the
+    /// receivers refuse smaller ones.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
         self.state().leader
     }
 
-    /// Until when this node leads, by its [`clock`](Self::clock); `None` when it does not lead,
-    /// when no other node has acknowledged that yet, and once it has stopped. Without a
-    /// [`lease`](celect::Config::lease), as the settings have it by default, it is the end of time.
-    /// Two parts of a mesh that was cut may both have a leader, also with a lease. See
+    /// The end of the time for which this node leads, by its [`clock`](Self::clock); `None` when it
+    /// does not lead, when no other node has acknowledged that yet, and once it has stopped.
+    /// Without a [`lease`](celect::Config::lease), as the settings have it by default, it is the
+    /// end of time. Two parts of a mesh that was cut may both have a leader, also with a lease. See
     /// [`Celect::leads_until`](celect::Celect::leads_until). Compare it with the clock right before
     /// you write as the leader: it does not wait for the node's task, which may be late.
     ///
-    /// Where machines are suspended that clock may stand still, and the lease outlasts what others
-    /// wait for: rely on the ballot there.
+    /// If machines are suspended that clock may stand still, and the lease outlasts the time that
+    /// other nodes wait: rely on the ballot there.
     #[must_use]
     pub fn leads_until(&self) -> Option<Time> {
         self.state().leads_until
@@ -169,8 +169,8 @@ impl Handle {
     ///
     /// The ring of events is bounded ([`Setup::limits`](crate::Setup::limits)). A reader that falls
     /// behind by more gets [`RecvError::Lagged`](shared::RecvError::Lagged) with the number of
-    /// events that it missed, and goes on with the oldest that is kept. It holds up neither the
-    /// node nor other readers.
+    /// events that it missed, and continues with the oldest event that is kept. It blocks neither
+    /// the node nor other readers.
     #[must_use]
     pub fn events(&self) -> Events {
         self.shared.subscribe()
@@ -192,9 +192,9 @@ impl Handle {
         self.ask(selvedge::Command::Election(elect)).await
     }
 
-    /// From how many lists a live node may be missing (`c`), and how many nodes that are listed may
-    /// be dead (`f`), at a time: an election that waits for answers ends by them. A later life is
-    /// held to them as well.
+    /// Sets the number of lists from which a live node may be missing (`c`), and the number of
+    /// listed nodes that may be dead (`f`), at a time: an election that waits for answers ends by
+    /// them. They apply to a later life, too.
     ///
     /// # Errors
     /// When the node was started without [`Setup::election`](crate::Setup::election), or has
@@ -204,7 +204,7 @@ impl Handle {
         self.ask(selvedge::Command::Election(tolerate)).await
     }
 
-    /// A new bound for the number of nodes, in all locks, see
+    /// Sets a new bound for the number of nodes, in all locks, see
     /// [`upper`](selvedge_camera::Config::upper).
     ///
     /// # Errors
@@ -230,11 +230,11 @@ impl Handle {
     }
 
     /// Announces to the others that this node leaves, and stops it. Returns when that is done and
-    /// its port is free. Gates admit no more users. A guard is waited for, because the others take
-    /// the announcement for the end of what is held.
+    /// its port is free. Gates admit no more users. It waits for guards, because to other nodes the
+    /// announcement ends all that this node holds.
     ///
-    /// No answer is waited for: where the announcement reaches no other node, as in a cut, the end is
-    /// the same to them as a crash ([What if the holder dies](crate#what-if-the-holder-dies)).
+    /// It waits for no answer: if the announcement reaches no other node, as in a cut, the other
+    /// nodes see a crash ([A dead holder of a lock](crate#a-dead-holder-of-a-lock)).
     ///
     /// # Errors
     /// When the node has stopped already, or is [killed](Self::kill) meanwhile. A node that has not
@@ -255,11 +255,11 @@ impl Handle {
         block_on(self.leave())
     }
 
-    /// Stops the node at once, as a crash would: the others hear nothing. Its port is free when
-    /// this returns, and the folder of its [`Facts`](crate::Facts): a write that is under way is
-    /// waited for.
+    /// Stops the node at once, as a crash would: the others get no announcement. Its port is free
+    /// when this returns, and the folder of its [`Facts`](crate::Facts): it waits for the present
+    /// write.
     pub async fn kill(&self) {
-        // Or it has stopped already.
+        // It may have stopped already.
         let _stopped = self.submit(Command::Kill).await.is_ok();
     }
 

@@ -1,4 +1,4 @@
-//! Starting a node.
+//! The start of a node.
 
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -27,7 +27,7 @@ use crate::task::{Epochs, Progress, Task};
 use crate::watch::Watches;
 use crate::{Directory, Handle, MAX_NODE_ID, NodeEvent, NodeState, Traffic, address, new_life};
 
-/// Starts nodes.
+/// The starter of nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Host;
 
@@ -46,12 +46,12 @@ impl Host {
         Ok(handle)
     }
 
-    /// Does as [`start`](Self::start) without a runtime of the application: the node gets a thread
-    /// of its own. Not from within a runtime, which this blocks for up to
+    /// Does as [`start`](Self::start) without a runtime of the application: the node gets its own
+    /// thread. Not from within a runtime, which this blocks for up to
     /// [`Incarnation::TICK`](selvedge_core::Incarnation::TICK).
     ///
     /// # Errors
-    /// As there, and when there is no thread for the node.
+    /// The errors of [`start`](Self::start), and when the system gives no thread for the node.
     pub fn blocking_start(setup: Setup) -> Result<Handle, HostError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -62,7 +62,8 @@ impl Host {
             runtime.block_on(async {
                 match prepare(setup).await {
                     Ok((handle, task)) => {
-                        // A caller that is gone has dropped the handle, which ends the node.
+                        // A caller that has stopped waiting has dropped the handle, which ends the
+                        // node.
                         let _waited_for = started.send(Ok(handle)).is_ok();
                         task.run().await;
                     }
@@ -194,21 +195,21 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     Ok((handle, task))
 }
 
-/// No longer frames than those of membership.
+/// The settings with frames no longer than those of membership.
 fn shortened(mut exclusion: Exclusion, frame_budget: u16) -> Exclusion {
     let longest = &mut exclusion.sections.section.frame_budget;
     *longest = frame_budget.min(*longest);
     exclusion
 }
 
-/// As [`shortened`].
+/// Shortens frames, like [`shortened`].
 fn shortened_too(mut election: Election, frame_budget: u16) -> Election {
     let longest = &mut election.config.frame_budget;
     *longest = frame_budget.min(*longest);
     election
 }
 
-/// As [`shortened`].
+/// Shortens frames, like [`shortened`].
 fn held_to(mut coordination: Coordination, frame_budget: u16) -> Result<Coordination, ConfigError> {
     if coordination.site.frame_budget() > frame_budget {
         let site = kgroup::Site::clone(&coordination.site);

@@ -2,9 +2,10 @@
 //! routines that k-groups hold.
 //!
 //! [`Host::start`] takes a [`Setup`] and returns a [`Handle`], which threads and tasks clone.
-//! Through it they read what the node published last ([`Handle::members`], [`Handle::leader`]), ask
-//! for things ([`Handle::lock`], [`Handle::elect`], [`Handle::map`], [`Handle::leave`]), read events
-//! ([`Handle::events`]), and wait until something is so ([`Handle::joined`], [`Handle::wait_for`]).
+//! Through it they read the node's latest published state ([`Handle::members`],
+//! [`Handle::leader`]), send requests ([`Handle::lock`], [`Handle::elect`], [`Handle::map`],
+//! [`Handle::leave`]), read events ([`Handle::events`]), and wait for a state ([`Handle::joined`],
+//! [`Handle::wait_for`]).
 //!
 //! ```no_run
 //! use selvedge_udp::seal::{Seal, read_key_file};
@@ -29,45 +30,45 @@
 //! # }
 //! ```
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | membership, locks, elections and k-groups keep the promises of their crates | as [`selvedge`] says |
+//! | membership, locks, elections and k-groups keep the promises of their crates | those of [`selvedge`] |
 //! | each command gets one outcome, also when the node stops meanwhile | |
 //! | a reader that saw an event, or got an outcome, reads a state that reflects it | |
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
 //! | the node's promises in k-groups survive a restart and a power cut ([`Setup::facts`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
-//! | memory is bounded, whatever arrives and however slow readers are | the limits of [`Setup`] and its settings |
+//! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`Traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
 //! | a seed's name is looked up while the seed does not answer, and while it has this node's own addresses alone and no other node is known ([`NodeEvent::Seed`]) | [`Seed::named`], [`Seed::found_later`], [`Seed::found_by`] |
 //! | a node reports with the error when all its sends fail ([`NodeEvent::Unsent`], [`NodeState::is_mute`]) | after three in a row and two periods |
-//! | the port and the folder are free when [`Handle::leave`] or [`Handle::kill`] returns | for the folder, the disk ends the write that is under way |
+//! | the port and the folder are free when [`Handle::leave`] or [`Handle::kill`] returns | for the folder, the disk completes the current write |
 //!
 //! # Waits and their ends
 //!
-//! A node joins when one of its seeds answers, and at once where no seed is another node. All calls
+//! A node joins when one of its seeds answers, and at once if no seed is another node. All calls
 //! may be made before.
 //!
 //! | call | waits until | ends early with |
 //! |---|---|---|
 //! | [`Handle::joined`] | the node is in the mesh | [`Closed`](Error::Closed) when the node has stopped |
-//! | [`Handle::wait_for`] | the published state is so | the same |
+//! | [`Handle::wait_for`] | the published state is as wanted | the same |
 //! | [`Handle::lock`], [`Handle::lock_until`] | the node has joined, and it is this caller's turn | [`LockError`]: refused, timed out, or the node leaves or has stopped |
-//! | [`Handle::elect`], [`Handle::bound`] | the node has joined, and has taken the command | [`Error`]: refused, or the node has stopped |
-//! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a question its group has answered | the same; a new life of the node ends a question |
-//! | [`Watch::next`] | the entry has another content than at the call before | the same |
-//! | [`Handle::leave`] | guards are dropped, and the announcement is over | [`Unanswered`](Error::Unanswered) when the node is killed |
+//! | [`Handle::elect`], [`Handle::bound`] | the node has joined, and has accepted the command | [`Error`]: refused, or the node has stopped |
+//! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request |
+//! | [`Watch::next`] | the entry differs from the last returned one | the same |
+//! | [`Handle::leave`] | guards are dropped, and the announcement has ended | [`Unanswered`](Error::Unanswered) when the node is killed |
 //! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |
 //! | [`Events::recv`](selvedge_core::shared::Subscriber::recv) | there is an event | [`RecvError`](selvedge_core::shared::RecvError) |
 //!
-//! A future that is dropped waits no more. A command that the node has taken before is carried out.
+//! A dropped future stops waiting. A command that the node has already accepted is carried out.
 //!
 //! # Without a runtime
 //!
-//! [`Host::blocking_start`] gives the node a thread of its own. Then the application needs no
-//! runtime: most waits have a `blocking_` form, and the others go through [`block_on`].
+//! [`Host::blocking_start`] gives the node its own thread. Then the application needs no runtime:
+//! most waits have a `blocking_` form, and the others go through [`block_on`].
 //!
 //! ```
 //! use selvedge_udp::{FencingToken, Host, NodeId, Setup};
@@ -87,24 +88,24 @@
 //! `blocking_` calls of [`Gate`], [`Guard`] and [`Events`] are core's, which knows no runtime: in
 //! such a task they do not panic, and may wait for ever.
 //!
-//! # What if the holder dies
+//! # A dead holder of a lock
 //!
-//! A dead holder of a lock and a slow one look the same to the others. After `kill -9` of its
+//! Other nodes cannot distinguish a dead holder of a lock from a slow one. After `kill -9` of its
 //! process, membership declares it failed within some periods, and the lock still is not given: by
-//! default all that ask for it wait until the holder's end is certain. [`Handle::waits_for`] and
-//! [`LockError::TimedOut`] name the members that a lock waits for. [`Handle::members`] has their
-//! status, until membership forgets them.
+//! default all users that ask for it wait until the holder's end is certain. [`Handle::waits_for`]
+//! and [`LockError::TimedOut`] name the members that a lock waits for. [`Handle::members`] has
+//! their status, until membership forgets them.
 //!
 //! | end of the wait | needs |
 //! |---|---|
 //! | the holder's process is started again under its id: a later life ends the former one | a supervisor that restarts it |
-//! | an operator confirms that it is dead: [`Confirm`](selvedge_membership::Command::Confirm), by [`Handle::command`] of one node; the others learn of it | the word is true: if the holder lives, two nodes have the lock |
+//! | an operator confirms that it is dead: [`Confirm`](selvedge_membership::Command::Confirm), by [`Handle::command`] of one node; the others learn of it | the confirmation is true: if the holder lives, two nodes have the lock |
 //! | [`Setup::takeover`]: it is passed over some time after it was declared failed | the resource keeps the greatest token that it has seen, and refuses lower ones: a holder that is slow or cut off has the lock together with its successor |
 //!
 //! The tokens of later entries are greater in all three. A holder that was passed over and lives
 //! learns that as soon as it can be reached ([`Guard::fenced`]); until then only the resource can
-//! refuse its writes. None of the three helps where the holder's node runs and its guard is never
-//! dropped. Where no more than half of the nodes of [`Setup::locks`] can be reached, a lock is
+//! refuse its writes. None of the three helps if the holder's node runs and its guard is never
+//! dropped. If no more than half of the nodes of [`Setup::locks`] can be reached, a lock is
 //! refused.
 //!
 //! ```no_run
@@ -155,8 +156,8 @@
 //!
 //! # Features
 //!
-//! `estimate`: the estimators of `selvedge`, which can raise the bound of locks and give elections their
-//! c. Off by default, because no program here measures: it gives both numbers.
+//! `estimate`: the estimators of `selvedge`, which can raise the bound of locks and give elections
+//! their c. Off by default, because no program here measures: each gives both numbers.
 //!
 //! # How it works
 //!
@@ -172,9 +173,9 @@
 //! public one, because a NAT is between the two.
 //!
 //! A link-local address (`fe80::1%eth0`, read by [`address::parse`]) is announced without its
-//! scope, because each host numbers its interfaces by itself. The receiver takes the interface on
-//! which datagrams of the member, or the first update about it, arrived, else the interface of its
-//! own link-local address.
+//! scope, because each host numbers its own interfaces. The receiver uses the interface on which
+//! datagrams of the member, or the first update about it, arrived, else the interface of its own
+//! link-local address.
 //!
 //! The socket is a [`Transport`]: [`Udp`], or for tests [`Faulty`] around it.
 

@@ -22,10 +22,10 @@ impl Handle {
     /// protects, and let the resource refuse lower tokens. Compare whole tokens, not their numbers: two
     /// members may enter with equal numbers and differ in [`by`](selvedge_core::Stamp::by).
     ///
-    /// A caller that asks before the node has joined waits until it has. A dropped future waits no
-    /// more, so any timeout may be put around it; [`lock_until`](Self::lock_until) names the members
-    /// that a lock waited for. Where a holder dies, others wait for it until its end is certain: see
-    /// [What if the holder dies](crate#what-if-the-holder-dies).
+    /// A caller that asks before the node has joined waits until it has. A dropped future stops
+    /// waiting, so any timeout may be put around it; [`lock_until`](Self::lock_until) names the
+    /// members that a lock waited for. If a holder dies, others wait for it until its end is
+    /// certain: see [A dead holder of a lock](crate#a-dead-holder-of-a-lock).
     ///
     /// ```no_run
     /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), Box<dyn std::error::Error>> {
@@ -81,7 +81,7 @@ impl Handle {
         let gate = shared::block_on(self.gate(name))?;
         let mut enters = pin!(gate.enter());
         // A user is woken when its turn has come or never will, and not before: so when this gives
-        // up the time is over.
+        // up the time has passed.
         match block_on_for(enters.as_mut(), timeout) {
             Some(entered) => Ok(entered?),
             None => shared::block_on(self.enter_until(name, enters, ready(()))),
@@ -192,11 +192,11 @@ impl Handle {
     }
 }
 
-/// Why a lock was not taken.
+/// The reason why a lock was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// There is no such lock at this node, or the node has stopped.
+    /// The node has no such lock, or has stopped.
     #[error(transparent)]
     Unavailable(#[from] Error),
     /// The lock was not given.
@@ -217,7 +217,7 @@ impl fmt::Display for Awaited<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some((first, others)) = self.0.split_first() else {
             return f.write_str(
-                ", and no known member holds it up: drop the guards of this node, wait until it has joined, or wait longer",
+                ", and no known member delays it: drop the guards of this node, wait until it has joined, or wait longer",
             );
         };
         write!(f, ": it waits for {first}")?;

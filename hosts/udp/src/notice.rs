@@ -1,21 +1,21 @@
-//! Two processes with one id, in a sealed mesh: how both find out.
+//! Two processes with one id, in a sealed mesh: how both detect each other.
 //!
-//! A node that has heard the later start of a node refuses all datagrams of the earlier one,
-//! unread. So the earlier process is mute, and hears nothing. Therefore the node that refuses such
-//! a datagram sends a notice to where it came from, with the later start and its address. The
-//! earlier process passes the notice on to the later one. Both emit an event
+//! A node that knows the later start of a node refuses all datagrams of the earlier one, unread. So
+//! the earlier process is mute, and gets no answers. Therefore the node that refuses such a
+//! datagram sends a notice to its source, with the later start and its address. The earlier process
+//! forwards the notice to the later one. Both emit an event
 //! ([`NodeEvent::Twin`](super::NodeEvent::Twin)).
 //!
-//! A notice is true, whatever datagram caused it: the refusing node has opened a datagram of that
-//! epoch. The later process believes that there is an earlier one when it opens a notice about its
+//! A notice is true, whichever datagram caused it: the refusing node has opened a datagram of that
+//! epoch. The later process concludes that there is an earlier one when it opens a notice about its
 //! own epoch that is sealed under its own id: only a former process with that id sends it, and only
-//! after some node has opened a datagram of that epoch. So recordings of former lives prove nothing,
-//! and no node begins a notice about its own id: it passes on those of other nodes. Notices are kind
-//! 6 and never sent in the clear. A node sends one a second at most.
+//! after some node has opened a datagram of that epoch. So recordings of former lives prove
+//! nothing, and no node starts a notice about its own id: it only forwards those of other nodes.
+//! Notices are kind 6 and never sent in the clear. A node sends one a second at most.
 //!
 //! The later start may also be a former life of the node itself, under a clock that was ahead. When
-//! its clock has passed that one, or was set right, the node takes a new epoch and is heard again.
-//! So two processes whose clocks differ may change roles once; they do not take turns.
+//! its clock has passed that start, or was set right, the node takes a new epoch and is accepted
+//! again. So two processes with different clocks may change roles once; they do not take turns.
 
 use std::net::SocketAddr;
 
@@ -30,18 +30,18 @@ use crate::event::Twin;
 /// The kind of a notice's frame.
 pub(crate) const KIND: u8 = 6;
 
-/// Between two notices, and between two events that say the same.
+/// The time between two notices, and between two equal events.
 const EVERY: Span = Span::secs(1);
 const EMIT_EVERY: Span = Span::secs(60);
 
-/// There is a later start of a node.
+/// A notice of a later start of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Notice {
-    /// Of which.
+    /// The node.
     pub(crate) id: NodeId,
     /// The later start.
     pub(crate) epoch: u64,
-    /// Where it is.
+    /// Its address.
     pub(crate) address: Option<SocketAddr>,
 }
 
@@ -57,32 +57,33 @@ impl wire::Message for Notice {
     }
 }
 
-/// What a node has to do with a notice.
+/// The meaning of a notice for a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The others refuse us: the later start is to know of us.
+    /// The others refuse this process: forward the notice to the later start.
     Superseded(Twin),
-    /// There is a process that the others refuse because of us.
+    /// The others refuse another process because of this one.
     Superseding(Twin),
-    /// It is about others, or we know better.
+    /// It is about other nodes, or outdated.
     Nothing,
 }
 
-/// What a later start of this node is, by this node's clock.
+/// The relation of a later start of this node to this process, by this node's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Later {
-    /// It has not come yet: a former life under a clock that was ahead, or another process whose
-    /// clock is.
+    /// It is in the future: a former life under a clock that was ahead, or another process with
+    /// such a clock.
     Ahead,
-    /// It was before this start, or was ahead when it was heard of first.
+    /// It was before this start, or was ahead at its first notice.
     Former,
     /// Another process started while this one ran.
     Twin,
 }
 
 impl Later {
-    /// What the start `later` is `since_start` after this one, `since_1970` by the system's clock,
-    /// which may have been set meanwhile. `ahead` is the one that was ahead before.
+    /// The relation of the start `later`, `since_start` after this one, `since_1970` by the
+    /// system's clock, which may have been set meanwhile. `ahead` is the start that was ahead
+    /// before.
     pub(crate) fn of(
         later: Epoch,
         since_1970: u64,
@@ -101,7 +102,7 @@ impl Later {
 }
 
 impl Notice {
-    /// What it means to the node `me` of this epoch that it came from `sender` at `source`.
+    /// The meaning of a notice from `sender` at `source` for the node `me` of this epoch.
     pub(crate) fn meaning(
         &self,
         (me, epoch): (NodeId, Epoch),
@@ -125,7 +126,7 @@ impl Notice {
     }
 }
 
-/// When the last notice was sent, and the last event was emitted.
+/// The times of the last notice and the last event.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Paces {
     sent: Option<Time>,
@@ -133,12 +134,12 @@ pub(crate) struct Paces {
 }
 
 impl Paces {
-    /// Whether a notice may be sent now; it is taken for sent then.
+    /// Returns true if a notice may be sent now, and counts it as sent.
     pub(crate) fn send(&mut self, now: Time) -> bool {
         is_due(&mut self.sent, now, EVERY)
     }
 
-    /// Whether an event may be emitted now; it is taken for emitted then.
+    /// Returns true if an event may be emitted now, and counts it as emitted.
     pub(crate) fn emit(&mut self, now: Time) -> bool {
         is_due(&mut self.emitted, now, EMIT_EVERY)
     }
@@ -179,7 +180,7 @@ mod tests {
             (notice(7, 51), 3, Meaning::Superseded(later)),
             (notice(7, 51), 7, Meaning::Superseded(later)),
             (notice(7, 50), 7, Meaning::Superseding(earlier)),
-            // Some node has heard us, and that is all.
+            // Some node has opened a datagram of this process, and no more.
             (notice(7, 50), 3, Meaning::Nothing),
             // A recording of an earlier life.
             (notice(7, 49), 7, Meaning::Nothing),
@@ -206,7 +207,7 @@ mod tests {
             (130, 105, 5, None, Later::Ahead),
             (130, 129, 29, Some(130), Later::Ahead),
             (130, 131, 31, Some(130), Later::Former),
-            // One that was ahead says nothing about another one.
+            // A start that was ahead proves nothing about another one.
             (130, 131, 31, Some(120), Later::Twin),
             // It started at 100 by a clock that was set to 5,000 after 3 s.
             (4_000, 5_002, 5, None, Later::Former),
@@ -214,7 +215,8 @@ mod tests {
         ] {
             assert_eq!(of(later, now, up, ahead), meaning, "{later} at {now}");
         }
-        // What starts at this very moment, or together with this process, did so while it ran.
+        // A process that starts at this very moment, or together with this process, started while
+        // it ran.
         let at = |seconds: u64| Epoch::new(seconds * 1_000_000, 0);
         for later in [100, 105] {
             let meaning = Later::of(at(later), 105_000_000, Span::secs(5), None);

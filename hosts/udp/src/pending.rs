@@ -1,4 +1,4 @@
-//! What handles asked of k-groups, and was not answered yet. The machine bounds how much that is.
+//! Requests of handles to k-groups without an answer. The machine bounds their number.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use selvedge_kgroup::{Command, Event, TriggerId};
 
 use crate::service::{Answer, Question, Refused};
 
-/// What an answer names.
+/// The key of a request, which its answer names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Asked {
     Map(u64),
@@ -21,13 +21,13 @@ pub(crate) enum Asked {
 /// The callers that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// The ticket of the last question.
+    /// The ticket of the last request.
     last: u64,
     waiting: BTreeMap<Asked, Vec<Reply<Answer, Refused>>>,
 }
 
 impl Pending {
-    /// What to ask the machine, and what the answer will name.
+    /// The command for the machine, and the key of its answer.
     pub(crate) fn wish(&mut self, group: GroupId, question: Question) -> (Asked, Command) {
         self.last += 1;
         let ticket = self.last;
@@ -46,12 +46,12 @@ impl Pending {
         (Asked::Map(ticket), Command::Map { map, command })
     }
 
-    /// The machine has taken it.
+    /// Adds a caller, once the machine has accepted the request.
     pub(crate) fn wait(&mut self, asked: Asked, reply: Reply<Answer, Refused>) {
         self.waiting.entry(asked).or_default().push(reply);
     }
 
-    /// Answers those that wait for it; returns an event for which nobody does.
+    /// Answers the callers that wait for it; returns the event if there are none.
     #[allow(
         clippy::wildcard_enum_match_arm,
         reason = "all other events, also later ones, are the application's"
@@ -75,7 +75,7 @@ impl Pending {
         None
     }
 
-    /// What was asked in the former life is not answered any more.
+    /// Drops all requests of the former life.
     pub(crate) fn begin_anew(&mut self) {
         for reply in core::mem::take(&mut self.waiting).into_values().flatten() {
             reply.send(Err(Refused::NewLife));

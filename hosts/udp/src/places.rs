@@ -1,4 +1,4 @@
-//! Where a node is, and where those are that it asks: which addresses cannot work.
+//! Addresses of a node and its seeds, and which of them cannot work.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,12 +10,12 @@ use crate::seeds::Seed;
 use crate::setup::Setup;
 use crate::transport::Datagrams;
 
-/// The shortest time between two looks.
+/// The shortest time between two searches.
 const LOOK_EVERY: Span = Span::secs(1);
 
 /// The addresses of the node itself.
 ///
-/// A node that listens at all addresses of its host and has none to advertise finds one by its
+/// A node that listens at all addresses of its host and has none to advertise learns one from its
 /// peers: a member reaches the node at the address from which the node answers it, unless a NAT is
 /// between them.
 #[derive(Debug)]
@@ -80,8 +80,8 @@ impl Own {
                 && (address.ip().is_loopback() || is_of_host(address, socket)))
     }
 
-    /// Looks for the address from which this node sends to `peer`, a member. Returns true if the
-    /// announced addresses changed, and once if they stay none.
+    /// Searches for the address from which this node sends to `peer`, a member. Returns true if the
+    /// announced addresses changed, and once if the list stays empty.
     pub(crate) fn look(&mut self, peer: SocketAddr, socket: &dyn Datagrams, now: Time) -> bool {
         let Some(search) = self.search else {
             return false;

@@ -1,4 +1,4 @@
-//! The host's end of the way to the application: what it asks, and what it reads.
+//! The host's end of the connection to the application: requests, events and published state.
 
 use selvedge::Node;
 use selvedge_core::shared::{Port, Request};
@@ -16,7 +16,7 @@ pub(crate) struct Publisher {
     published: NodeState,
     /// The directory's version when the list was made.
     version: u64,
-    /// Whether the list is to be made anew.
+    /// True if the list has to be rebuilt.
     is_stale: bool,
     events: Vec<Observed>,
 }
@@ -43,7 +43,7 @@ impl Publisher {
         self.events.push(Observed { at, node, event });
     }
 
-    /// Publishes, if anything has changed. O(members) where the list or an address in it has, else
+    /// Publishes, if anything has changed. O(members) if the list or an address in it has, else
     /// O(1).
     pub(crate) fn publish(&mut self, node: &Node, directory: &Directory, is_mute: bool) {
         let membership = node.membership();
@@ -75,7 +75,7 @@ impl Publisher {
 }
 
 impl Drop for Publisher {
-    /// A reader must not believe that a node leads that has stopped.
+    /// A reader must not believe that a stopped node leads.
     fn drop(&mut self) {
         let mut last = self.published.clone();
         (last.is_in, last.leader, last.leads_until) = (false, None, None);

@@ -1,4 +1,4 @@
-//! What a task needs to seal and open datagrams.
+//! Sealing and opening of a task's datagrams.
 
 use selvedge_core::{NodeId, Time};
 
@@ -7,15 +7,15 @@ use selvedge_seal::{Epoch, Keyring, Opener, Seal, Sealer, Unopened, since_1970};
 use crate::Traffic;
 use crate::notice::Later;
 
-/// What seals and opens, and what is being sealed and opened.
+/// The sealer and the opener, with their buffers.
 pub(crate) struct Sealing {
     me: NodeId,
     keyring: Keyring,
     group: String,
     epoch: Epoch,
-    /// When this node started, by the host's clock.
+    /// The start of this node, by the host's clock.
     started: Time,
-    /// A start of this node that was ahead of the system's clock when it was heard of.
+    /// A start of this node that was ahead of the system's clock at its first notice.
     ahead: Option<Epoch>,
     pub(crate) sealer: Sealer,
     opener: Opener,
@@ -24,7 +24,7 @@ pub(crate) struct Sealing {
 }
 
 impl Sealing {
-    /// Senders beyond the members that a list holds: nodes come and go.
+    /// The number of senders beyond the members of a list: nodes come and go.
     const SPARE: usize = 64;
 
     pub(crate) fn new(seal: Seal, me: NodeId, start: (Epoch, Time), members: usize) -> Self {
@@ -47,7 +47,7 @@ impl Sealing {
         }
     }
 
-    /// Opens a datagram. The system's clock is read each time, for it may be set while we run.
+    /// Opens a datagram. The system's clock is read each time, because it may be set meanwhile.
     pub(crate) fn open(
         &mut self,
         kind: u8,
@@ -58,9 +58,9 @@ impl Sealing {
         self.opener.open(kind, datagram, now, &mut self.opened)
     }
 
-    /// Others refuse this node because of a later start of it. Where that was a former life, and
-    /// the system's clock has passed it, this node takes an epoch of now, so that it is heard
-    /// again. Whether it did.
+    /// Handles other nodes' refusal of this node because of a later start. If that was a former
+    /// life, and the system's clock has passed it, this node takes a new epoch, so that it is
+    /// accepted again. Returns true if it did.
     pub(crate) fn overtake(&mut self, later: Epoch, now: Time) -> bool {
         let since_start = now.since(self.started);
         match Later::of(later, since_1970(), since_start, self.ahead) {
@@ -71,7 +71,7 @@ impl Sealing {
             }
             Later::Former => {}
         }
-        // Without random numbers it stays as it is, and tries again at the next notice.
+        // Without random numbers the epoch stays, and the next notice tries again.
         let Ok(epoch) = Epoch::now() else {
             return false;
         };
@@ -80,7 +80,7 @@ impl Sealing {
         true
     }
 
-    /// This start of this node.
+    /// The epoch of this start of this node.
     pub(crate) const fn epoch(&self) -> Epoch {
         self.epoch
     }

@@ -18,14 +18,14 @@ use crate::directory::Directory;
 /// The most addresses of one seed that are tried.
 pub(crate) const ADDRESSES: usize = 16;
 
-/// How long a seed is asked where it was found before its name is looked up again.
+/// The time for which a seed is asked at known addresses before its name is looked up again.
 const FRESH: Span = Span::secs(5);
 
 pub(crate) type Found = io::Result<Vec<SocketAddr>>;
 type Lookup = dyn Fn() -> Pin<Box<dyn Future<Output = Found> + Send>> + Send + Sync;
 
-/// A node that others join through. It is asked at each of its addresses in turn, and one that has
-/// a name is looked up again as long as it does not answer.
+/// A node through which others join. It is asked at each of its addresses in turn, and a seed with
+/// a name is looked up again while it does not answer.
 #[derive(Clone)]
 pub struct Seed {
     name: String,
@@ -102,8 +102,8 @@ impl Seed {
         Ok(seed)
     }
 
-    /// A seed that is at these addresses now, and later where `lookup` says. It is called again
-    /// whenever the seed does not answer, and must not panic.
+    /// A seed that is at these addresses now, and later at the addresses that `lookup` returns.
+    /// `lookup` is called again whenever the seed does not answer, and must not panic.
     pub fn found_by<F>(
         name: &str,
         addresses: Vec<SocketAddr>,
@@ -120,7 +120,7 @@ impl Seed {
         }
     }
 
-    /// What it was called.
+    /// The seed's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -131,7 +131,7 @@ impl Seed {
         self.lookup.is_some()
     }
 
-    /// Where it was found.
+    /// The known addresses.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -164,15 +164,15 @@ impl fmt::Debug for Seed {
     }
 }
 
-/// How many stand-ins the machine asks: membership keeps no more.
+/// The number of stand-ins that the machine asks: membership keeps no more.
 const STAND_INS: usize = 16;
 
-/// Which seed is asked next. The machine knows the first few stand-ins alone. The host has each of
-/// them, in turn, mean itself and all later ones at the same distance from one another.
+/// The order in which seeds are asked. The machine knows only the first few stand-ins. The host
+/// maps each of them, in turn, to itself and all later ones at the same distance from one another.
 #[derive(Debug)]
 pub(crate) struct Turns {
     seeds: usize,
-    /// Of each stand-in that the machine knows: the seed that is asked next.
+    /// The next seed of each stand-in that the machine knows.
     next: Vec<usize>,
 }
 
@@ -189,8 +189,8 @@ impl Turns {
         Directory::stand_ins(self.next.len())
     }
 
-    /// The stand-in of the seed that is asked now, where the machine asks `id`. An id that is none
-    /// of the machine's stand-ins stays as it is.
+    /// The stand-in of the seed to ask, when the machine asks `id`. An id that is not one of the
+    /// machine's stand-ins is returned unchanged.
     pub(crate) fn next(&mut self, id: NodeId) -> NodeId {
         let Some(nth) = Directory::seed(id) else {
             return id;
@@ -227,7 +227,7 @@ async fn look_up(name: String) -> Found {
     Ok(lookup_host(name).await?.collect())
 }
 
-/// Looks up those that do not answer: one lookup of each seed at a time.
+/// Lookups of silent seeds: one lookup of each seed at a time.
 #[derive(Debug)]
 pub(crate) struct Lookups {
     seeds: Vec<Sought>,

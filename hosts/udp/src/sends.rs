@@ -1,4 +1,4 @@
-//! Whether anything that the node sends goes out.
+//! A check that the node's datagrams go out.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use crate::event::Unsent;
 
 /// The failures in a row that are reported.
 const FAILURES: u64 = 3;
-/// Between two reports.
+/// The time between two reports.
 const EVERY: Span = Span::secs(60);
 
 /// A count of failures in a row.

@@ -1,4 +1,4 @@
-//! What goes between handles and the task of a node.
+//! Commands and answers between handles and the task of a node.
 
 use selvedge_camera::sections::Name;
 use selvedge_core::Member;
@@ -15,7 +15,7 @@ use selvedge::Reject;
 use crate::Observed;
 use crate::gates::{Gate, Settings};
 
-/// The types of what goes between handles and the task.
+/// The types of commands and answers between handles and the task.
 #[derive(Debug)]
 pub(crate) struct NodeService;
 
@@ -26,12 +26,12 @@ impl Service for NodeService {
     type Reject = Refused;
 }
 
-/// What a handle asks.
+/// A command of a handle.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     /// Something of the machine.
     Machine(selvedge::Command),
-    /// A gate to a section. Without settings: with those that it has, or those of all.
+    /// A gate to a section. Without settings: with its own, or those of all sections.
     Gate {
         name: Name,
         settings: Option<Settings>,
@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Kill,
 }
 
-/// What is asked of a k-group.
+/// A request to a k-group.
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
     /// A map, for an entry.
@@ -57,7 +57,7 @@ pub(crate) enum Question {
     Trigger(TriggerId),
 }
 
-/// What comes of a command.
+/// The answer to a command.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Done,
@@ -67,7 +67,7 @@ pub(crate) enum Answer {
     Stored(Stored),
 }
 
-/// Why a running node refused what its application asked. Nothing changed.
+/// The reason why a running node refused a command of its application. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refused {
@@ -76,7 +76,7 @@ pub enum Refused {
     Reject(#[from] Reject),
     /// The section is in use with other settings.
     #[error(
-        "the section {0:?} is in use with other settings: ask for its gate without settings, or wait until all gates and guards of it are gone"
+        "the section {0:?} is in use with other settings: ask for its gate without settings, or wait until all its gates and guards are dropped"
     )]
     OtherSettings(Name),
     /// The node took a later life before the k-group answered.
@@ -86,7 +86,7 @@ pub enum Refused {
     NewLife,
 }
 
-/// Why what an application asked did not happen: it was refused, or the node has stopped.
+/// The reason why a command was not carried out: it was refused, or the node has stopped.
 pub type Error = shared::Error<Refused>;
 
 /// An answer to another question: a defect of the task.

@@ -1,4 +1,4 @@
-//! What a node needs to start.
+//! The settings of a node's start.
 
 use std::net::SocketAddr;
 
@@ -11,23 +11,23 @@ use selvedge_seal::Seal;
 use crate::transport::Transport;
 use crate::{Clock, Facts, Seed, Udp};
 
-/// What a node needs to start: its id, where it listens, and what differs from the defaults.
+/// The settings of a node's start: its id, its address, and differences from the defaults.
 ///
 /// | setting | unit, range | default |
 /// |---|---|---|
 /// | [`life`](Self::life) | a number that this id never had before | drawn from the system's clock |
 /// | [`transport`](Self::transport) | | [`Udp`] |
-/// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens; where these are all, those from which it answers others |
+/// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens; if these are all, the addresses from which it answers others |
 /// | [`seeds`](Self::seeds) | the first 65,535 are asked | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
-/// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | a dead holder is waited for |
+/// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | others wait for a dead holder |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
 /// | [`facts`](Self::facts) | a folder | no storage: each start begins again in k-groups |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
-/// | [`clock`](Self::clock) | | one that starts with this setup |
+/// | [`clock`](Self::clock) | | a clock that starts with this setup |
 /// | [`limits`](Self::limits) | from 1 | 64 commands, 1,024 events |
 ///
 /// ```
@@ -103,7 +103,7 @@ impl Setup {
         self
     }
 
-    /// What carries the datagrams, for instance a socket that is bound already
+    /// Sets the transport of datagrams, for instance a socket that is bound already
     /// ([`Udp::bound`]), or a transport with faults ([`Faulty`](crate::Faulty)).
     #[must_use]
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
@@ -111,8 +111,8 @@ impl Setup {
         self
     }
 
-    /// The addresses at which other nodes reach this one, if that is not where it listens. Others
-    /// take those that they can send to. Several need a longer
+    /// Sets the addresses at which other nodes reach this one, if it listens at another address.
+    /// Others use the addresses that they can send to. Several need a longer
     /// [`metadata_limit`](Config::metadata_limit) than one.
     #[must_use]
     pub fn advertise(mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
@@ -163,13 +163,13 @@ impl Setup {
     /// failed, or after a later request has met it: from zero, at once. It replaces the setting in
     /// [`exclusion`](Self::exclusion); without locks it has no effect.
     ///
-    /// Without it, the default, a holder that fell silent is waited for until its end is certain,
-    /// see [What if the holder dies](crate#what-if-the-holder-dies). With it a node that fell silent
-    /// and is not dead has the lock together with its successor. The successor's
+    /// Without it, the default, other nodes wait for a silent holder until its end is certain, see
+    /// [A dead holder of a lock](crate#a-dead-holder-of-a-lock). With it a node that is silent and
+    /// not dead has the lock together with its successor. The successor's
     /// [`token`](crate::Guard::token) is greater, and the other's guard is
     /// [fenced](crate::Guard::is_fenced) as soon as that node can be reached. So choose a time only
-    /// where the resource that the lock protects keeps the greatest token that it has seen, and
-    /// refuses lower ones. A longer time makes two holders rarer, and each wait for a dead one
+    /// if the resource that the lock protects keeps the greatest token that it has seen, and
+    /// refuses lower ones. A longer time makes two holders rarer, and each wait for a dead holder
     /// longer. Give all nodes of a mesh the same.
     #[must_use]
     pub const fn takeover(mut self, after: Span) -> Self {
@@ -184,14 +184,14 @@ impl Setup {
         self
     }
 
-    /// Takes part in k-groups: in what they hold, and as a client of theirs. Each `epoch`, by the
-    /// system's clock, groups move; zero: only when members fail. In one mesh all nodes give the same
-    /// site and the same epoch. Where frames are shorter than those of the site, it is held to them:
-    /// then all nodes have the same settings of membership, and all seal or none.
+    /// Takes part in k-groups: as a member, and as a client. Each `epoch`, by the system's clock,
+    /// groups move; zero: only when members fail. In one mesh all nodes give the same site and the
+    /// same epoch. If frames are shorter than the site's, the site's are shortened: then all nodes
+    /// have the same settings of membership, and all seal or none.
     ///
-    /// A process that is started again begins [again](selvedge_groups::Begin::Again), unless
-    /// it stores [facts](Self::facts). The application remembers, for instance by a file, whether it has
-    /// ever said [`First`](selvedge_groups::Begin::First).
+    /// A process that is started again begins [again](selvedge_groups::Begin::Again), unless it
+    /// stores [facts](Self::facts). The application remembers, for instance by a file, whether it
+    /// has ever begun with [`First`](selvedge_groups::Begin::First).
     #[must_use]
     pub fn coordination(mut self, coordination: Coordination, epoch: Span) -> Self {
         self.coordination = Some((coordination, epoch));
@@ -199,15 +199,16 @@ impl Setup {
     }
 
     /// Stores the node's promises in k-groups, each fact before effects that depend on it. Then a
-    /// process that is started again with the same folder keeps these promises and votes at once, and
-    /// groups go on when all nodes lose power together. How it begins is stored as well:
-    /// [`Coordination::begin`] is for a folder that is [empty](Facts::is_empty). Where a folder is lost,
-    /// that is [`Again`](selvedge_groups::Begin::Again), and never
-    /// [`First`](selvedge_groups::Begin::First). The life is stored, too, and each start takes a later
-    /// one, whatever the system's clock says after a power cut.
+    /// process that is started again with the same folder keeps these promises and votes at once,
+    /// and groups continue when all nodes lose power together. The way in which it begins is stored
+    /// as well: [`Coordination::begin`] is for a folder that is [empty](Facts::is_empty). If a
+    /// folder is lost, that is [`Again`](selvedge_groups::Begin::Again), and never
+    /// [`First`](selvedge_groups::Begin::First). The life is stored, too, and each start takes a
+    /// later one, even if the system's clock is wrong after a power cut.
     ///
-    /// Membership goes on while a write takes long, until 1,024 effects wait for it; the end of the node
-    /// waits for the write. A node that cannot store ends ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). Without
+    /// Membership continues during a slow write, until 1,024 effects wait for it; the end of the
+    /// node waits for the write. A node that cannot store ends
+    /// ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). Without
     /// [`coordination`](Self::coordination) there are no facts.
     #[must_use]
     pub fn facts(mut self, facts: Facts) -> Self {
@@ -237,7 +238,8 @@ impl Setup {
         self
     }
 
-    /// How many commands may wait for the node, and how many events are kept for its subscribers.
+    /// Sets the numbers of commands that may wait for the node, and of events that are kept for its
+    /// subscribers.
     #[must_use]
     pub const fn limits(mut self, limits: shared::Limits) -> Self {
         self.limits = limits;

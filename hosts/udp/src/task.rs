@@ -1,4 +1,4 @@
-//! The task that runs one node: waits for what happens next, steps the driver, carries out.
+//! The task that runs one node: waits for inputs, steps the driver, and performs effects.
 
 mod inbound;
 mod notices;
@@ -32,7 +32,7 @@ use crate::service::{Answer, Command, NodeService, Refused};
 use crate::transport::Datagrams;
 use crate::{Clock, Directory, NodeEvent, Traffic, address, clock};
 
-/// How many errors in a row the socket may give before the node pauses after each.
+/// The number of errors in a row of the socket before the node pauses after each.
 const ERRORS: u32 = 16;
 /// For how long: an error that stays must not take the whole processor.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -66,11 +66,11 @@ pub(crate) struct Task {
     pub(crate) frame: Vec<u8>,
 }
 
-/// Which epoch of k-groups it is.
+/// The epochs of k-groups.
 #[derive(Debug)]
 pub(crate) struct Epochs {
     length: Span,
-    /// The one that the machine knows.
+    /// The epoch that the machine knows.
     said: Option<u64>,
 }
 
@@ -80,16 +80,16 @@ impl Epochs {
     }
 }
 
-/// How far the node is, from joining to its end.
+/// The progress of the node, from joining to its end.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Whether it has been in the mesh.
+    /// True if it has been in the mesh.
     is_in: bool,
     /// The callers that wait for it to leave. It leaves when it is outside of all sections.
     leaving: Vec<Reply<Answer, Refused>>,
-    /// Whether it has left.
+    /// True if it has left.
     has_left: bool,
-    /// Whether it stops, for this or another reason.
+    /// True if it stops, for this or another reason.
     is_over: bool,
     /// Why it did not leave when it was asked to.
     refused: Option<Reject>,
@@ -98,7 +98,7 @@ pub(crate) struct Progress {
 }
 
 impl Task {
-    /// Runs until the node has left, or its last handle is gone. When callers are answered its
+    /// Runs until the node has left, or its last handle is dropped. When callers are answered its
     /// socket is closed, and its folder is free.
     pub(crate) async fn run(mut self) {
         self.run_on().await;
@@ -120,7 +120,7 @@ impl Task {
             match refused {
                 Some(reject) => reply.send(Err(reject.into())),
                 None if has_left => reply.send(Ok(Answer::Done)),
-                // It was killed meanwhile, so there is no answer.
+                // It was killed meanwhile, so the caller gets no answer.
                 None => drop(reply),
             }
         }
@@ -278,7 +278,7 @@ impl Task {
         }
     }
 
-    /// Does what the users that queue for a section wish.
+    /// Performs a command of the users that queue for a section.
     async fn on_wish(&mut self, wish: sections::Command) {
         if let sections::Command::Close(name) = wish {
             self.gates.remove(name);
@@ -300,7 +300,7 @@ impl Task {
                 // There is room as soon as another one is closed.
                 Err(Reject::Sections(sections::Reject::Full { .. })) if self.gates.is_closing() => {
                 }
-                // Its gate says that it is closed.
+                // The gate returns that it is closed.
                 Err(_) => self.gates.remove(name),
             }
             self.carry_out(None).await;

@@ -1,4 +1,4 @@
-//! What a host counts.
+//! Counters of a host.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,7 +32,7 @@ macro_rules! counters {
         }
 
         impl TrafficReport {
-            /// What was counted after `earlier`; the longest datagram of all.
+            /// The counts since `earlier`; the longest datagram of all.
             #[must_use]
             pub const fn since(self, earlier: Self) -> Self {
                 Self {
@@ -44,7 +44,7 @@ macro_rules! counters {
 
         impl core::ops::Add for TrafficReport {
             type Output = Self;
-            /// What both counted together.
+            /// The sum of both.
             fn add(self, other: Self) -> Self {
                 Self {
                     $($name: self.$name.saturating_add(other.$name),)*
@@ -68,14 +68,14 @@ counters! {
     unsealed,
     /// Datagrams dropped: sealed, where they are sent in the clear.
     sealed,
-    /// Datagrams dropped: no key of ours opens them.
+    /// Datagrams dropped: no key of this node opens them.
     wrong_key,
-    /// Datagrams dropped: sealed by another node than the one that they name as the sender, or with an
-    /// address of this node as their source.
+    /// Datagrams dropped: sealed by another node than their named sender, or with an address of
+    /// this node as their source.
     wrong_sender,
-    /// Datagrams dropped: their sender has started anew since.
+    /// Datagrams dropped: their sender has restarted since.
     old_epoch,
-    /// Datagrams dropped: they came again, or so late that this cannot be told.
+    /// Datagrams dropped: repeated, or so late that a repetition cannot be detected.
     replayed,
     /// Datagrams dropped: their sender sends more than it may.
     above_rate,
@@ -101,7 +101,7 @@ counters! {
     too_long,
     /// Sends and receives that the operating system refused.
     network_errors,
-    /// Notices sent: to a process that is refused, as its node has started anew since.
+    /// Notices sent: to a refused process whose node has restarted since.
     notices,
     /// Signs of another process with this node's id: notices, and later lives that another node
     /// knew.
@@ -131,15 +131,15 @@ impl Counter {
 }
 
 impl TrafficReport {
-    /// Datagrams and messages dropped because their sender made them wrong. Loss, cuts and members
-    /// whose address has not arrived yet are not among them, nor is what comes again or late, as a
-    /// network may do that by itself.
+    /// The number of datagrams and messages dropped because of a fault of their sender. Losses,
+    /// cuts and members with an unknown address are not included, nor are repeated and late
+    /// datagrams, because a network may cause them by itself.
     #[must_use]
     pub fn faulty(&self) -> u64 {
         self.faults().iter().map(|(_, count)| count).sum()
     }
 
-    /// What [`faulty`](Self::faulty) counts, each by its name.
+    /// The parts of [`faulty`](Self::faulty), each with its name.
     #[must_use]
     pub const fn faults(&self) -> [(&'static str, u64); 11] {
         [

@@ -1,4 +1,4 @@
-//! What carries datagrams: a real socket, or one with faults around it.
+//! Transports of datagrams: a real socket, or a socket with faults around it.
 
 use core::fmt;
 use core::task::{Context, Poll};
@@ -25,7 +25,7 @@ pub trait Datagrams: fmt::Debug + Send {
     /// The address that it listens at, with the port that the system chose.
     fn local(&self) -> SocketAddr;
 
-    /// Whether it can send to `address`: a socket for IPv4 cannot send to IPv6.
+    /// Returns true if it can send to `address`: a socket for IPv4 cannot send to IPv6.
     fn reaches(&self, address: SocketAddr) -> bool;
 
     /// The address of this node from which datagrams to `address` would go, with the port that it
@@ -56,11 +56,11 @@ pub trait Datagrams: fmt::Debug + Send {
     /// [`poll_recv`](Self::poll_recv).
     fn try_recv(&mut self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)>;
 
-    /// Sends a datagram and returns how many bytes it has. While there is no room, the task of `cx`
-    /// is woken when there is.
+    /// Sends a datagram and returns its number of bytes. Without room, the task of `cx` is woken
+    /// when there is some.
     ///
     /// # Errors
-    /// Those of the system. The node counts them and goes on.
+    /// The system's errors. The node counts them and continues.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,

@@ -11,22 +11,22 @@ use tokio::net::UdpSocket;
 use crate::address::canonical;
 use crate::transport::{Datagrams, Transport};
 
-/// UDP: binds a socket of the system, or takes one that is bound already.
+/// UDP: binds a socket of the system, or uses a bound one.
 #[derive(Debug, Default)]
 pub struct Udp {
     bound: Option<std::net::UdpSocket>,
 }
 
 impl Udp {
-    /// Binds a socket at the address at which the node listens. At `[::]` it hears IPv4 as well,
-    /// whatever the system's default is.
+    /// Binds a socket at the address at which the node listens. At `[::]` it receives IPv4 as well,
+    /// regardless of the system's default.
     #[must_use]
     pub const fn new() -> Self {
         Self { bound: None }
     }
 
     /// Uses a socket that is bound already, for instance one that a service manager passed on. The
-    /// address at which the node is asked to listen is ignored then.
+    /// address at which the node should listen is ignored then.
     #[must_use]
     pub const fn bound(socket: std::net::UdpSocket) -> Self {
         Self {
@@ -54,12 +54,12 @@ fn bind(address: SocketAddr) -> io::Result<std::net::UdpSocket> {
     Ok(socket.into())
 }
 
-/// A socket that writes addresses of IPv4 as such, also where it is one of IPv6 that hears both.
+/// A socket that shows IPv4 addresses as such, also if it is an IPv6 socket that receives both.
 #[derive(Debug)]
 struct Socket {
     udp: UdpSocket,
     local: SocketAddr,
-    /// Whether it is of IPv6 and hears IPv4 as well.
+    /// True if it is an IPv6 socket that receives IPv4 as well.
     is_dual: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Entries of maps that an application watches.
+//! Watches of map entries, for the application.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,17 +24,18 @@ impl Watches {
     }
 }
 
-/// Reports an entry of a map, now and after each change. See [`Map::watch`](crate::Map::watch).
+/// A watch of a map's entry, which returns it now and after changes. See
+/// [`Map::watch`](crate::Map::watch).
 ///
-/// Contents between two reports may be passed over; the last one is reported. It outlives a reader that
-/// is too slow for the node's events and a new life of the node: then it reads the entry again. It keeps
-/// its node running, as a [`Handle`] does, and ends when it is dropped.
+/// Contents between two reports may be skipped; the last one is reported. A watch survives a reader
+/// that is too slow for the node's events and a new life of the node: then it reads the entry
+/// again. It keeps its node running, as a [`Handle`] does, and ends when it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     node: Handle,
     name: Name,
     events: Events,
-    /// The machine has the registration, as far as is known.
+    /// True if the machine has the registration, as far as this watch knows.
     is_registered: bool,
     reported: Option<Option<Entry>>,
 }
@@ -52,8 +53,8 @@ impl Watch {
         }
     }
 
-    /// Waits for the next content of the entry; the first call returns the present one. `None`: there is
-    /// no such entry. A dropped future loses nothing.
+    /// Waits for the next content of the entry; the first call returns the present one. `None`
+    /// means that the entry does not exist. A dropped future loses nothing.
     ///
     /// # Errors
     /// When the node takes no part in k-groups, has too many watches, or has stopped.
@@ -86,7 +87,7 @@ impl Watch {
         block_on(self.next())
     }
 
-    /// Registers it once more, so that the machine reports the present entry.
+    /// Registers the entry again, so that the machine reports it.
     pub(crate) async fn register(&mut self) -> Result<(), Error> {
         self.events = self.node.events();
         self.node.ask(self.command(StoreCommand::Unwatch)).await?;
@@ -100,7 +101,7 @@ impl Watch {
         selvedge::Command::Groups(kgroup::Command::Map { map, command })
     }
 
-    /// The entry, where an event has news of it.
+    /// The entry, if an event has news of it.
     fn news(&mut self, event: NodeEvent) -> Option<Option<Entry>> {
         // A new life of the node has no registration.
         if let NodeEvent::Membership(Event::Identity(_)) = event {
@@ -110,7 +111,7 @@ impl Watch {
             && let StoreEvent::Watched { key, entry } = event
             && self.name == (map, key)
         {
-            // Another watch of the entry has the machine report it once more.
+            // Another watch of the entry registers again, so the machine reports it once more.
             let version = |it: &Entry| it.version;
             let known = self.reported.as_ref();
             let is_older = known.is_some_and(|known| {
@@ -131,8 +132,8 @@ impl Drop for Watch {
             return;
         }
         all.remove(&self.name);
-        // Within the lock: a new watch of the entry registers it after this. Where too many commands
-        // wait, the registration stays, and its events concern no reader.
+        // Within the lock: a new watch of the entry registers it after this. If too many commands
+        // wait, the registration stays, and no reader needs its events.
         let unwatch = Command::Machine(self.command(StoreCommand::Unwatch));
         drop(self.node.shared.try_submit(unwatch));
     }

@@ -16,15 +16,15 @@ use selvedge_home::term::Colour;
 
 use super::{Failure, runtime};
 
-/// For how long a demo whose table goes elsewhere waits for a reader of its story.
+/// The time for which a demo with `--json` waits, after its end, for a slow reader of its story.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Run a live mesh on this machine for a quarter of a minute, and judge it (the default)
 ///
 /// Real sockets and real time: nodes join, lose 5 of 100 packets, elect a leader and lose it,
-/// crash, leave, restart, are cut off and heal, and all the time take turns at writing one file.
-/// A table lists what was promised and what was seen, and a page shows it. The exit status is
-/// 0 if no promise is broken. On a machine that lets a process wait for longer than the settings
+/// crash, leave, restart, are cut off and heal, and all the time take turns at writing one file. A
+/// table lists each promise with the measured value, and a page shows the timeline. The exit status
+/// is 0 if no promise is broken. On a machine that pauses a process for longer than the settings
 /// assume, rows that depend on its speed are not judged.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -54,12 +54,12 @@ impl Demo {
 /// The demo without a subcommand.
 #[derive(Debug, Args)]
 pub(crate) struct Mesh {
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(Plan::MIN_NODES..=Plan::MAX_NODES))]
     nodes: u64,
     #[command(flatten)]
     common: Common,
-    /// Where to write the page with the timeline
+    /// File for the page with the timeline
     #[arg(long, value_name = "FILE", default_value = "selvedge-demo.html")]
     out: PathBuf,
 }
@@ -85,14 +85,15 @@ impl Mesh {
 
 /// Run the routines of a building without a hub, on ten nodes in five power domains
 ///
-/// K-groups of the nodes look after six devices, three routines and a map. One power domain goes
-/// dark and comes back without its memory, and epochs begin. A table lists what was promised and
-/// what was seen, and a page shows which node led which group. The exit status is that of `demo`.
+/// K-groups of the nodes manage six devices, three routines and a map. One power domain fails and
+/// comes back without its memory, and epochs begin. A table lists each promise with the measured
+/// value, and a page shows which node led each group over time. The exit status is 0 if no promise
+/// is broken.
 #[derive(Debug, Args)]
 struct Building {
     #[command(flatten)]
     common: Common,
-    /// Where to write the page with the timeline
+    /// File for the page with the timeline
     #[arg(long, value_name = "FILE", default_value = "selvedge-building.html")]
     out: PathBuf,
 }
@@ -111,10 +112,11 @@ impl Building {
     }
 }
 
-/// Have five members keep a ledger, of which the leader is killed, and later the leader and another
+/// Run a replicated ledger on five members; kill the leader, and later the leader and another
+/// member
 ///
-/// The ledger is a replicated state. Members come back with what they stored. A table lists what was
-/// promised and what was seen. The exit status is that of `demo`.
+/// Members restart with the state that they stored. A table lists each promise with the measured
+/// value. The exit status is 0 if no promise is broken.
 #[derive(Debug, Args)]
 struct Ledger {
     #[command(flatten)]
@@ -137,14 +139,14 @@ impl Ledger {
 /// The options of all demos.
 #[derive(Debug, Args)]
 struct Common {
-    /// What parts, losses and choices are drawn from; random without it. Runs with one seed are
-    /// alike but never the same, for time is real
+    /// Seed of parts, losses and choices; random by default. Runs with one seed are similar but
+    /// never the same, because time is real
     #[arg(long)]
     seed: Option<u64>,
-    /// The protocol period in milliseconds; all other times are in proportion
+    /// Protocol period in milliseconds; all other times are in proportion
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u64).range(50..=5_000))]
     period: u64,
-    /// Write the table as JSON to the standard output; what happens is told on the standard error
+    /// Write the table as JSON to the standard output, and the story to the standard error
     #[arg(long)]
     json: bool,
 }
@@ -156,7 +158,7 @@ struct Told {
     table: Vec<Promise>,
     /// The traffic, in a line.
     cost: Option<String>,
-    /// Draws the page, with the table as it was judged.
+    /// Draws the page, with the table after the judgement.
     page: Draw,
 }
 
@@ -188,7 +190,7 @@ impl Common {
         let output = output.map_err(Failure::Runtime)?;
         let told = play(Narrator::new(output.clone(), colour));
         let pace = watch.finish();
-        // The nodes have stopped: what follows on the same output may wait for its reader.
+        // The nodes have stopped: output on the same stream may wait for its reader from here on.
         output.finish(self.json.then_some(LAST_WORDS));
         let Told {
             mut table,
@@ -234,11 +236,11 @@ fn write(out: Option<&Path>, page: &str) -> Result<(), Failure> {
     })
 }
 
-/// An output that never waits for its reader. A terminal that is gone is no reason to stop.
+/// An output that never waits for its reader. A closed terminal is no reason to stop.
 fn output(sink: impl Write + Send + 'static) -> io::Result<Output> {
     let missing = |it: Dropped| {
         format!(
-            "{} lines are missing here: the reader was too slow",
+            "{} lines were dropped here: the reader was too slow",
             it.lines
         )
     };

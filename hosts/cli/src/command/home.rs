@@ -20,45 +20,46 @@ use selvedge_udp::Clock;
 
 use super::Failure;
 
-/// Run routines in a virtual home, and draw which of them had which device when
+/// Run routines in a virtual home, and draw which routine held which device over time
 ///
-/// Devices are virtual and time runs faster than a clock. Routines come as the scenario says, or as
-/// their own triggers say. The page shows which routine had which device, which waited, what was
-/// lent and what was undone. The exit status is 0 if all routines ended and the end is as if they
-/// had run one by one.
+/// Devices are virtual and time is faster than real time. The scenario triggers routines, or, with
+/// --clock, the triggers in the file do. The page shows which routine held each device, and which
+/// routines waited, were lent a device or were undone. The exit status is 0 if all routines ended
+/// and the end state equals that of some serial order.
 #[derive(Debug, Args)]
 pub(crate) struct Home {
-    /// Routines from this file instead of the scenario's: YAML if it ends in .yaml or .yml, else JSON
+    /// File of routines to use instead of the scenario's: YAML if it ends in .yaml or .yml, else
+    /// JSON
     #[arg(long, value_name = "FILE")]
     routines: Option<PathBuf>,
-    /// When routines come, and which if there is no file
+    /// Arrivals of routines, and the routines themselves unless --routines gives a file
     #[arg(long, value_enum, default_value_t = Story::Morning)]
     scenario: Story,
-    /// Which visibility model
+    /// Visibility model
     #[arg(long, value_enum, default_value_t = Model::Ev)]
     model: Model,
-    /// Where a new routine goes in the order, under eventual visibility
+    /// Place of a new routine in the order, under eventual visibility
     #[arg(long, value_enum, default_value_t = Order::Timeline)]
     scheduler: Order,
-    /// How many times faster than a clock; `max` for as fast as can be
+    /// Speed as a multiple of real time; `max` for as fast as possible
     #[arg(long, value_name = "TIMES", default_value = "100", value_parser = speed)]
     speed: Speed,
-    /// A device is down from one second to another, as in "toaster@300..420"; may be repeated, and
-    /// times of one device that overlap are one
+    /// A device is down from one second to another, as in "toaster@300..420"; may be repeated.
+    /// Overlapping times of one device are merged
     #[arg(long, value_name = "DEVICE@FROM..TO", value_parser = outage)]
     fail: Vec<Down>,
-    /// A device comes into a state by hand at a second, as in "motion=on@600": a sensor sees something, a button
-    /// is pressed; may be repeated
+    /// A device changes its state by hand at a second, as in "motion=on@600": a sensor detects
+    /// motion, a button is pressed; may be repeated
     #[arg(long, value_name = "DEVICE=STATE@SECOND", value_parser = hand)]
     set: Vec<Hand>,
     /// A person runs a routine at a second, as in "good night@3600"; may be repeated
     #[arg(long, value_name = "ROUTINE@SECOND", value_parser = press)]
     press: Vec<Press>,
     /// Run the triggers of the file instead of the scenario's arrivals; the local clock shows this
-    /// at the start, as in 06:00. It is a Monday, and the sun rises at 06:00 and sets at 18:00
+    /// time at the start, as in 06:00. It is a Monday, and the sun rises at 06:00 and sets at 18:00
     #[arg(long, value_name = "TIME", value_parser = clock, requires = "routines")]
     clock: Option<TimeOfDay>,
-    /// With --clock: for how many seconds triggers run
+    /// With --clock: number of seconds for which triggers run
     #[arg(
         long,
         value_name = "SECONDS",
@@ -67,13 +68,13 @@ pub(crate) struct Home {
         requires = "clock"
     )]
     length: u64,
-    /// What arrivals, answer times and the factory are drawn from; random without it
+    /// Seed of arrivals, answer times and the factory; random by default
     #[arg(long)]
     seed: Option<u64>,
-    /// The folder for the page
+    /// Folder for the page
     #[arg(long, value_name = "DIR", default_value = "selvedge-home")]
     out: PathBuf,
-    /// Write what happened as JSON to the standard output
+    /// Write the events as JSON to the standard output
     #[arg(long)]
     json: bool,
 }
@@ -82,10 +83,10 @@ pub(crate) struct Home {
 enum Story {
     /// A family of five gets up: 29 routines within 25 minutes, on 39 devices
     Morning,
-    /// One routine goes on for two hours while 11 others come, on 7 devices
+    /// A routine of two hours, and 11 others that come meanwhile, on 7 devices
     Party,
-    /// 50 stages with 8 items each; an item needs devices of its stage, of its neighbours and of
-    /// all
+    /// 50 stages with 8 items each; an item needs devices of its stage, of the neighbouring stages
+    /// and of all stages
     Factory,
 }
 
@@ -101,21 +102,21 @@ impl From<Story> for Scenario {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Model {
-    /// Eventual: any run at the same time, and the end is as if they had run one by one
+    /// Eventual: routines overlap, and the end state is that of some serial order
     Ev,
-    /// Partitioned strict: those without a common device run at the same time
+    /// Partitioned strict: routines without a common device run at the same time
     Psv,
-    /// Global strict: one at a time
+    /// Global strict: one routine at a time
     Gsv,
-    /// Strong global strict: one at a time, and any device that fails ends it
+    /// Strong global strict: one routine at a time, and a failure of any device ends it
     Sgsv,
-    /// Weak: as most hubs do it; nothing is promised, nothing is undone
+    /// Weak, as in most hubs: nothing is promised, nothing is undone
     Wv,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// Into gaps between others, by how long each needs a device
+    /// Into gaps between other routines, by the time for which each needs a device
     Timeline,
     /// Just in time: at the earliest place where it can start at once
     Jit,
@@ -149,7 +150,7 @@ struct Press {
     at: u64,
 }
 
-/// The last second of virtual time that can be named: some thirty years.
+/// The largest second of virtual time that an option accepts: some thirty years.
 const LATEST: u64 = 1_000_000_000;
 
 fn speed(text: &str) -> Result<Speed, String> {
@@ -178,7 +179,7 @@ fn outage(text: &str) -> Result<Down, String> {
     parse().ok_or_else(|| wrong().to_owned())
 }
 
-/// What happens, and at which second.
+/// Splits an option into its event and its second.
 fn at_second(text: &str) -> Option<(&str, u64)> {
     let (what, at) = text.rsplit_once('@')?;
     let at = at.parse().ok().filter(|it| *it <= LATEST)?;
@@ -228,7 +229,7 @@ impl Home {
             source,
         };
         fs::create_dir_all(&self.out).map_err(failed)?;
-        // A page from before stays until there is a new one.
+        // The page of an earlier run stays until there is a new one.
         let mut open = fs::OpenOptions::new();
         open.append(true).create(true).open(&path).map_err(failed)?;
         let mut rng = ChaCha12Rng::seed_from_u64(seed);
@@ -247,7 +248,7 @@ impl Home {
         self.scenario.into()
     }
 
-    /// As in "morning, ev, timeline".
+    /// A title such as "morning, ev, timeline".
     fn title(&self, between: &str) -> String {
         let file = self.routines.as_deref().and_then(Path::file_stem);
         let name = file.map_or_else(
@@ -349,7 +350,7 @@ impl Home {
     }
 }
 
-/// Makes virtual time pass as fast as was asked for.
+/// A pace at which virtual time passes, as `--speed` asks.
 struct Pace {
     clock: Clock,
     speed: Speed,

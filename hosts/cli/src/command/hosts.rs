@@ -1,7 +1,7 @@
-//! `selvedge faas` and `selvedge hub`: hand over to `selvedge-faas` and `selvedge-hub`.
+//! `selvedge faas` and `selvedge hub`: start `selvedge-faas` and `selvedge-hub`.
 //!
-//! They are programs of their own, in a workspace of their own, because they have brokers, databases and
-//! servers inside.
+//! They are separate programs in separate workspaces, because they contain brokers, databases and
+//! servers.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub(crate) struct Faas {
     arguments: Vec<OsString>,
 }
 
-/// Run a home of real devices: routines, triggers, and a page to look at
+/// Run a home of real devices: routines, triggers, and a web page
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Hub {
@@ -38,20 +38,20 @@ pub(crate) struct Hub {
 }
 
 impl Faas {
-    /// Its exit status is that of `selvedge-faas`, which has said why.
+    /// The exit status is the one of `selvedge-faas`, which has reported the reason.
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         hand_over("faas", self.arguments)
     }
 }
 
 impl Hub {
-    /// Its exit status is that of `selvedge-hub`, which has said why.
+    /// The exit status is the one of `selvedge-hub`, which has reported the reason.
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         hand_over("hub", self.arguments)
     }
 }
 
-/// The program of this host takes over.
+/// Replaces this program by that of `host`.
 fn hand_over(host: &'static str, arguments: Vec<OsString>) -> Result<ExitCode, Failure> {
     let failed = |source| Failure::NoHost { host, source };
     let here = env::current_exe().map_err(failed)?;
@@ -63,7 +63,7 @@ fn hand_over(host: &'static str, arguments: Vec<OsString>) -> Result<ExitCode, F
     become_it(program).map_err(failed)
 }
 
-/// Ctrl-C and other signals are for the other program alone: it takes this one's place.
+/// Replaces this process, so Ctrl-C and other signals go to the other program alone.
 #[cfg(unix)]
 fn become_it(mut program: Command) -> io::Result<ExitCode> {
     use std::os::unix::process::CommandExt as _;
@@ -77,7 +77,7 @@ fn become_it(mut program: Command) -> io::Result<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// Under `cargo run` it is built when it is asked for, in the same profile.
+/// The cargo command that builds and runs the program, in the same profile; under `cargo run` only.
 fn built_by(cargo: &OsString, here: &Path, host: &str) -> Command {
     let manifest = format!("../{host}/Cargo.toml");
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest);

@@ -10,12 +10,12 @@ use super::Failure;
 
 /// Make a file with a new key for a mesh, which no other user may read
 ///
-/// All nodes of a mesh get a copy. To change keys without a gap, add the line of a new file's key
-/// to the end of everyone's file, restart all, move it to the front, restart all, and take the old
-/// one out.
+/// Every node of a mesh gets a copy. To change keys without an interruption: add the new file's key
+/// line at the end of every node's file, restart all nodes, move the line to the front, restart all
+/// nodes, and remove the old line.
 #[derive(Debug, Args)]
 pub(crate) struct Key {
-    /// The file to make; none is written over
+    /// File to make; an existing file is never overwritten
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

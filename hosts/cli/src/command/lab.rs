@@ -1,7 +1,7 @@
-//! `selvedge check` and `selvedge claims`: what `selvedge-lab` does.
+//! `selvedge check` and `selvedge claims`: start `selvedge-lab`.
 //!
-//! The laboratory is a program of its own, because it takes longer to build than all the rest: a
-//! node and the demo do not wait for it.
+//! The laboratory is a separate program, because it takes longer to build than everything else:
+//! users of a node or of the demo do not wait for it.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use clap::Args;
 
 use super::Failure;
 
-/// What is handed over as it is.
+/// Arguments that are passed on unchanged.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Lab {
@@ -25,7 +25,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Its exit status is that of the laboratory, which has said why.
+    /// The exit status is the one of the laboratory, which has reported the reason.
     pub(crate) fn run(self, command: &str) -> Result<ExitCode, Failure> {
         let here = env::current_exe().map_err(Failure::NoLab)?;
         let mut lab = match cargo() {
@@ -42,7 +42,7 @@ impl Lab {
     }
 }
 
-/// The cargo that runs this command, if it does.
+/// The cargo that runs this command; `None` if it was started in another way.
 pub(super) fn cargo() -> Option<OsString> {
     // Another package's build or test may have started this command, and then cargo would look for
     // the other program there.
@@ -50,7 +50,7 @@ pub(super) fn cargo() -> Option<OsString> {
     env::var_os("CARGO").filter(|_| is_ours)
 }
 
-/// A program beside this one.
+/// The path of a program in the same directory.
 pub(super) fn sibling(here: &Path, name: &str) -> PathBuf {
     here.with_file_name(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
@@ -64,7 +64,8 @@ pub(super) fn profile(here: &Path) -> Vec<OsString> {
     }
 }
 
-/// Under `cargo run` the laboratory is built when it is asked for, in the same profile.
+/// The cargo command that builds and runs the laboratory, in the same profile; under `cargo run`
+/// only.
 fn built_by(cargo: &OsString, here: &Path) -> Command {
     let mut command = Command::new(cargo);
     command.args(["run", "--quiet", "--package", "selvedge-lab"]);

@@ -1,4 +1,4 @@
-//! The subcommands. Each runs to its end and says whether all that it checked held.
+//! The subcommands. Each runs to its end and returns true if all its checks held.
 
 pub(crate) mod demo;
 pub(crate) mod home;
@@ -15,7 +15,8 @@ use selvedge_seal::KeyFileError;
 use selvedge_udp::HostError;
 use thiserror::Error;
 
-/// What ended a command early. One line says what was asked, what went wrong, and the mend.
+/// A failure that ended a command early. Its one line names the thing asked, the cause, and the
+/// remedy.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     /// A node did not start.
@@ -24,9 +25,9 @@ pub(crate) enum Failure {
     /// The key file cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),
-    /// A node would have sent in the clear without being asked to.
+    /// A node would send in the clear without `--plain`.
     #[error(
-        "no key: give --key FILE (`selvedge key FILE` makes one), or --plain to send in the clear"
+        "no key: give --key FILE (`selvedge key FILE` makes the file), or --plain to send in the clear"
     )]
     NoKey,
     /// A flag means nothing to a node that sends in the clear.
@@ -35,25 +36,23 @@ pub(crate) enum Failure {
          sender: give --key FILE, or leave {flag} out and give each mesh a port of its own"
     )]
     NeedsKey { flag: &'static str },
-    /// A node did not do as it was told.
+    /// A node refused a command.
     #[error(transparent)]
     Node(#[from] selvedge_udp::Error),
     /// A node stopped by itself.
     #[error("the node has stopped by itself, which is a defect: start it again")]
     Stopped,
     /// The ledger has no sockets.
-    #[error(
-        "cannot open sockets on this machine: {0}: see whether this process may open more files"
-    )]
+    #[error("cannot open sockets on this machine: {0}: check the limit on open files")]
     Sockets(io::Error),
     /// The asynchronous runtime did not start.
-    #[error("cannot start the runtime: {0}: see whether this process may open more files")]
+    #[error("cannot start the runtime: {0}: check the limit on open files")]
     Runtime(io::Error),
     /// A file cannot be written.
     #[error("cannot write {}: {source}: choose another place with --out", path.display())]
     Write { path: PathBuf, source: io::Error },
-    /// The terminal is gone.
-    #[error("cannot write to the standard output: {0}: run it with an open one")]
+    /// The standard output is closed.
+    #[error("cannot write to the standard output: {0}: run the command with an open one")]
     Output(io::Error),
     /// A name does not resolve.
     #[error("cannot find {name}: {source}: check the name, or give an address like 192.0.2.1:7001")]
@@ -68,11 +67,11 @@ pub(crate) enum Failure {
         why: Box<selvedge_routine::file::FileError>,
     },
     /// No device has that name.
-    #[error("there is no device {0:?}: take one of the DevIDs of the routines")]
+    #[error("the home has no device {0:?}: give a DevID that the routines use")]
     NoDevice(String),
-    #[error("the home has no routine {0:?}: see its names in the file")]
+    #[error("the home has no routine {0:?}: give a name from the file")]
     NoRoutine(String),
-    /// The hub refused what it was given.
+    /// The hub refused a routine or a setting.
     #[error("the hub refuses: {why}")]
     Hub { why: String },
     /// The laboratory did not start.
@@ -91,7 +90,7 @@ pub(crate) enum Failure {
         source: io::Error,
     },
     /// Signals cannot be waited for.
-    #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
+    #[error("cannot wait for Ctrl-C: {0}: run the command in another environment")]
     Signal(io::Error),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}: give --seed (demo, home) or --id (node)")]
@@ -99,7 +98,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
+    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for a later failure.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
             Self::NoDevice(_) | Self::NoRoutine(_) | Self::NoKey | Self::NeedsKey { .. } => {
@@ -138,7 +137,7 @@ pub(crate) fn seed(given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(entropy()? % 10_000), Ok)
 }
 
-/// A random number of the system.
+/// A random number from the system.
 pub(crate) fn entropy() -> Result<u64, Failure> {
     getrandom::u64().map_err(Failure::Entropy)
 }

@@ -24,21 +24,21 @@ use trouble::Watch;
 
 use super::{Failure, entropy, runtime};
 
-/// After how long without an answer of any seed a line says so.
+/// The time without an answer from any seed after which a line reports it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The time for names to be looked up before the node starts without their addresses.
 const LOOKUP: Duration = Duration::from_secs(5);
 
-/// How often the counters are looked at for what may be wrong.
+/// The interval at which the counters are checked for signs of trouble.
 const LOOKS: Duration = Duration::from_secs(5);
-/// How often a node that writes JSON says what it sent.
+/// The interval at which a node that writes JSON reports its traffic.
 const REPORTS: Duration = Duration::from_secs(1);
 
 /// Run one real node; several of them, in terminals or on hosts, form a mesh with a leader
 ///
-/// The first node needs no --join; every other one names one or more that run already. The nodes
-/// elect a leader by themselves, and another one when it fails or leaves. Ctrl-C (SIGINT) or SIGTERM
+/// The first node needs no --join; every other node names one or more running nodes. The nodes
+/// elect a leader, and another leader when that one fails or leaves. Ctrl-C (SIGINT) or SIGTERM
 /// lets the node leave. SIGHUP, SIGUSR1 and SIGUSR2 do nothing: a node has no file to reopen.
 #[derive(Debug, Args)]
 #[command(after_help = "Try it in two terminals:
@@ -46,22 +46,22 @@ const REPORTS: Duration = Duration::from_secs(1);
   selvedge node --key mesh.key --listen 127.0.0.1:7001
   selvedge node --key mesh.key --listen 127.0.0.1:7002 --join 127.0.0.1:7001")]
 pub(crate) struct Node {
-    /// Where to listen: an address and a UDP port of this host (port 0 takes any free one);
-    /// 0.0.0.0 is all of IPv4, and the IPv6 address :: all of both. A link-local address names its
-    /// interface: [fe80::1%eth0]:7001
+    /// Address and UDP port of this host to listen at (port 0 takes any free port); 0.0.0.0 is all
+    /// of IPv4, and the IPv6 address :: all of both. A link-local address names its interface:
+    /// [fe80::1%eth0]:7001
     #[arg(long, value_name = "ADDR", value_parser = address::parse)]
     listen: SocketAddr,
-    /// Nodes that run already, as ADDRESS:PORT or NAME:PORT. A name that has no address, or does not
-    /// answer, is looked up again
+    /// Running nodes to join through, as ADDRESS:PORT or NAME:PORT. A name that has no address, or
+    /// whose node does not answer, is looked up again
     #[arg(long, value_name = "ADDR", num_args = 1..)]
     join: Vec<String>,
-    /// The keys of the mesh, as `selvedge key` makes them: the first one seals, all open
+    /// File with the keys of the mesh, from `selvedge key`: the first key seals, all keys open
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Take a key file that its group may read, too (mode 0440 or 0640)
+    /// Accept a key file that its group may read (mode 0440 or 0640)
     #[arg(long)]
     group_reads_key: bool,
-    /// Send in the clear, and listen to anyone
+    /// Send in the clear, and accept datagrams from anyone
     #[arg(long, conflicts_with = "key")]
     plain: bool,
     /// Name of the mesh: meshes with equal keys and different names stay apart. Default "selvedge".
@@ -77,28 +77,30 @@ pub(crate) struct Node {
     /// it is behind a NAT
     #[arg(long, value_name = "ADDR", num_args = 1.., value_parser = address::parse)]
     advertise: Vec<SocketAddr>,
-    /// The node's id; random without it. No two nodes may share one
+    /// Id of the node; random by default. No two nodes may share one
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_NODE_ID.0))]
     id: Option<u64>,
-    /// The protocol period in milliseconds; share one in the mesh
+    /// Protocol period in milliseconds, equal at all nodes of a mesh
     #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(50..=60_000))]
     period: u64,
-    /// After how many periods a suspected node has failed; 3 ln of the number of nodes without it
+    /// Number of periods after which a suspected node has failed; 3 ln of the number of nodes by
+    /// default
     #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u16).range(1..))]
     suspicion: Option<u16>,
-    /// From how many lists a live node may be missing when a leader is elected
+    /// Number of lists from which a live node may be missing when a leader is elected
     #[arg(long, value_name = "LISTS", default_value_t = 2)]
     c: u16,
-    /// How many nodes may be listed and dead without slowing an election
+    /// Number of dead nodes that may be listed without slowing an election
     #[arg(long, value_name = "NODES", default_value_t = 1)]
     f: u16,
-    /// A leader leads for so many milliseconds unless others renew it; share one in the mesh
+    /// Number of milliseconds for which a leader leads unless others renew it; equal at all nodes
+    /// of a mesh
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(50..))]
     lease: Option<u64>,
-    /// Write a JSON object a line instead of text, and every second what was sent and received
+    /// Write one JSON object a line instead of text, and every second the traffic
     #[arg(long)]
     json: bool,
-    /// Lose so many of 100 packets that arrive, to see what that does
+    /// Percentage of arriving packets to drop, to see the effect
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
     loss: u32,
 }
@@ -113,7 +115,7 @@ impl Node {
         Ok(true)
     }
 
-    /// How packets are sealed; `None` only if that was asked for.
+    /// The seal of the packets; `None` only with `--plain`.
     fn seal(&self) -> Result<Option<Seal>, Failure> {
         let Some(path) = &self.key else {
             let flags = [
@@ -148,11 +150,11 @@ impl Node {
         election
     }
 
-    /// What a node of these flags is.
+    /// The setup of a node with these flags.
     async fn setup(&self) -> Result<Setup, Failure> {
         let id = match self.id {
             Some(id) => NodeId(id),
-            // Half of all numbers are plenty, and keep clear of those that stand in for seeds.
+            // Half of all numbers are plenty, and avoid the numbers that stand in for seeds.
             None => NodeId(entropy()? >> 1),
         };
         let seal = self.seal()?;
@@ -183,7 +185,7 @@ impl Node {
         Ok(setup)
     }
 
-    /// The nodes to join through. A name that has no address now is left to the node.
+    /// The nodes to join through. The node itself looks up a name that has no address now.
     async fn seeds(&self) -> Result<Vec<Seed>, Failure> {
         let mut lookups = Vec::new();
         for name in &self.join {
@@ -209,7 +211,7 @@ impl Node {
 
     async fn serve(self) -> Result<(), Failure> {
         let setup = self.setup().await?;
-        // Once it has started others may hear of this node, so it says good-bye.
+        // Once the node has started, others may know of it, so it leaves properly.
         let mut signals = Signals::listen()?;
         let node = Host::start(setup).await?;
         let mut events = node.events_from_oldest();
@@ -256,14 +258,14 @@ impl Node {
     }
 }
 
-/// Ticks that are not made up for when the process slept through them.
+/// An interval that skips the ticks of a time in which the process was suspended.
 fn every(period: Duration) -> Interval {
     let mut ticks = interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     ticks
 }
 
-/// What to say when no seed has answered for a while: what came instead.
+/// The line when no seed has answered for a while, with what arrived instead.
 fn no_answer(seeds: &str, counted: TrafficReport) -> String {
     let troubles = trouble::troubles(counted);
     let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();
@@ -285,12 +287,12 @@ async fn say_goodbye(
     events: &mut Events,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
-    log.say("saying good-bye; Ctrl-C again to go at once");
+    log.say("leaving the mesh; Ctrl-C again to exit at once");
     tokio::select! {
         left = node.leave() => left?,
         asked = signals.recv() => {
             asked?;
-            log.say("gone; the others will find out");
+            log.say("exited without leaving: the other nodes will detect a failure");
             return Ok(());
         }
     }
@@ -301,18 +303,18 @@ async fn say_goodbye(
     Ok(())
 }
 
-/// By which the user or the system asks the node to go.
+/// Signals with which the user or the system asks the node to leave.
 #[cfg(unix)]
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Signals that would end the process, and do nothing while these are here.
+    /// Signals that would end the process, and do nothing while these streams exist.
     _ignored: [Signal; 3],
 }
 
 #[cfg(unix)]
 impl Signals {
-    /// From now on they do not kill the process.
+    /// Listens for signals. From now on they do not kill the process.
     fn listen() -> Result<Self, Failure> {
         let listen = |kind| signal(kind).map_err(Failure::Signal);
         Ok(Self {
@@ -334,7 +336,7 @@ impl Signals {
     }
 }
 
-/// By which the user asks the node to go.
+/// Signals with which the user asks the node to leave.
 #[cfg(not(unix))]
 struct Signals;
 

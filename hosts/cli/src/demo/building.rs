@@ -1,6 +1,6 @@
-//! The demo of k-groups: a building without a hub. Ten nodes in five power domains look
-//! after six devices, three routines and a map, over sockets that lose packets, while a domain goes
-//! dark and comes back without its memory, and epochs begin.
+//! The demo of k-groups: a building without a hub. Ten nodes in five power domains manage six
+//! devices, three routines and a map, over sockets that lose packets, while a power domain fails
+//! and comes back without its memory, and epochs begin.
 
 mod course;
 mod judge;

@@ -1,4 +1,4 @@
-//! One file, and the nodes that take turns at writing it.
+//! A file, and the nodes that take turns at writing it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -19,12 +19,12 @@ use selvedge_udp::{Clock, Gate};
 
 /// The name of the section.
 pub(crate) const SECTION: &str = "the file";
-/// How long a node writes.
+/// The time for which a node writes.
 pub(crate) const WRITING: Span = Span::millis(10);
-/// How long it does something else between two turns, in milliseconds: from the one to the other.
+/// The shortest and the longest pause of a node between two turns, in milliseconds.
 const THINKING: (u64, u64) = (100, 300);
 
-/// The file, in a directory of its own for temporary things. Every write opens it anew.
+/// The file, in a temporary directory of its own. Every write opens it again.
 #[derive(Debug)]
 pub(crate) struct Desk {
     clock: Clock,
@@ -34,9 +34,9 @@ pub(crate) struct Desk {
 
 #[derive(Debug, Default)]
 struct Book {
-    /// The highest token that the file has seen: it refuses lower ones.
+    /// The highest token that a write had: lower ones are refused.
     highest: Token,
-    /// The nodes that wait, since when.
+    /// The nodes that wait, with the time when each began.
     waiting: BTreeMap<NodeId, Time>,
     waits: Vec<Span>,
     refused: usize,
@@ -46,7 +46,7 @@ struct Book {
 }
 
 impl Desk {
-    /// An empty file. Should there be none, no write succeeds, and that is counted.
+    /// An empty file. If it cannot be created, every write fails, and that is counted.
     pub(crate) fn new(clock: Clock, seed: u64) -> Self {
         let name = format!("selvedge-turns-{}-{seed}", std::process::id());
         let place = std::env::temp_dir().join(name);
@@ -85,12 +85,12 @@ impl Desk {
         }
     }
 
-    /// A node is gone, and waits no more.
+    /// Removes a failed node from the nodes that wait.
     pub(crate) fn forget(&self, node: NodeId) {
         self.book().waiting.remove(&node);
     }
 
-    /// No node begins to write any more. Those that wait still have waited until now.
+    /// Ends the writing: no node begins to write any more, and the waiting times end now.
     pub(crate) fn close(&self) {
         let now = self.clock.now();
         let mut book = self.book();
@@ -100,7 +100,7 @@ impl Desk {
         }
     }
 
-    /// What the file says.
+    /// The contents of the file, with the counters.
     pub(crate) fn turns(&self) -> Turns {
         let text = fs::read_to_string(file(&self.place));
         let mut turns = Turns::read(text.as_deref().unwrap_or_default());
@@ -111,7 +111,7 @@ impl Desk {
         turns
     }
 
-    /// Says whether the desk is closed.
+    /// Notes that a node waits. Returns true if the desk is closed.
     fn begin_to_wait(&self, node: NodeId) -> bool {
         let now = self.clock.now();
         let mut book = self.book();
@@ -128,7 +128,7 @@ impl Desk {
         book.is_closed
     }
 
-    /// Writes a line: its beginning, and when that is done its end.
+    /// Writes the beginning of a line, waits for [`WRITING`], and writes its end.
     async fn write(&self, node: NodeId, token: Token) -> io::Result<()> {
         {
             let mut book = self.book();
@@ -150,7 +150,7 @@ impl Desk {
             .open(file(&self.place))?;
         let mut beginning = write.beginning();
         if !ends_with_a_line(&mut file)? {
-            // The node that wrote before did not get to its end.
+            // The node that wrote before did not finish its line.
             beginning.insert(0, '\n');
         }
         file.write_all(beginning.as_bytes())?;
@@ -159,14 +159,14 @@ impl Desk {
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        // Nothing panics while it is held, and counters are right at any moment.
+        // Nothing panics while the lock is held, and the counters are valid at any moment.
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        // In a directory for temporary things it may stay as well.
+        // A file that stays is harmless in a temporary directory.
         let _removed = fs::remove_dir_all(&self.place).is_ok();
     }
 }

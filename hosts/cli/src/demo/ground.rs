@@ -1,4 +1,4 @@
-//! Where the nodes of a demo have their sockets, and what comes between them.
+//! The network between the nodes of a demo.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -10,24 +10,24 @@ use selvedge_udp::Faults;
 
 /// A network for a demo.
 pub trait Ground: core::fmt::Debug {
-    /// Where it is, as in "16 nodes start on 127.0.0.1".
+    /// The name of the place, as in "16 nodes start on 127.0.0.1".
     fn name(&self) -> String;
 
-    /// The faults of the nodes' transports, where the network itself has none.
+    /// The faults of the nodes' transports, if the network itself has none.
     fn faults(&self) -> Faults;
 
     /// A socket for a node, at the address of its former life if it had one.
     ///
     /// # Errors
-    /// When the system has none.
+    /// If the system provides no socket.
     fn socket(&mut self, node: NodeId, former: Option<SocketAddr>) -> io::Result<UdpSocket>;
 
-    /// Cuts these nodes off from the others, instead of those that were; none to heal. Says whether
-    /// the network does that; if not, the nodes' transports do.
+    /// Cuts exactly these nodes off from the others; an empty list heals. Returns false if the
+    /// network cannot do it, and the nodes' transports have to.
     fn cut_off(&mut self, nodes: &[u64]) -> bool;
 }
 
-/// Ports of this machine; the nodes' transports lose what is to be lost.
+/// Ports of this machine; the nodes' transports lose packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loopback;
 

@@ -1,26 +1,26 @@
-//! What the others thought of each node, over time.
+//! The statuses that other nodes gave each node, over time.
 
 use selvedge_core::{NodeId, Time};
 
 use super::trace::{Belief, Mark, Trace, Views};
 
-/// How many of the other nodes think what of one node, in one stretch of time.
+/// The numbers of other nodes that give one node each status, in one stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opinion {
-    /// It is here.
+    /// Nodes that list it as alive.
     pub alive: usize,
-    /// It may have failed.
+    /// Nodes that suspect it.
     pub suspect: usize,
-    /// It has failed.
+    /// Nodes that list it as failed.
     pub failed: usize,
-    /// It has left.
+    /// Nodes that list it as left.
     pub left: usize,
-    /// They never heard of it, or of no life that is not over.
+    /// Nodes that list no life of it, or one that has ended.
     pub unaware: usize,
 }
 
 impl Opinion {
-    /// How many others there are.
+    /// The number of other nodes.
     #[must_use]
     pub const fn others(&self) -> usize {
         self.alive + self.suspect + self.failed + self.left + self.unaware
@@ -41,17 +41,17 @@ impl Opinion {
 /// A stretch of time in which nothing changed for one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// From when.
+    /// The beginning.
     pub from: Time,
-    /// Until when.
+    /// The end.
     pub until: Time,
-    /// What the others thought.
+    /// The statuses that the other nodes gave it.
     pub opinion: Opinion,
-    /// Whether the node was up.
+    /// True if the node was up.
     pub up: bool,
 }
 
-/// The history of one node from the start to `end`, in steps of `grain`.
+/// The history of each node from the start to `end`, in `steps` steps.
 #[must_use]
 pub fn histories(trace: &Trace, nodes: u64, end: Time, steps: u64) -> Vec<Vec<Stretch>> {
     let mut histories: Vec<Vec<Stretch>> = (0..nodes).map(|_| Vec::new()).collect();

@@ -9,7 +9,7 @@ use selvedge_membership::Event;
 use super::trace::{Fact, Mark, Views};
 use selvedge_udp::NodeEvent;
 
-/// Everyone's leader, and what can never be.
+/// The leader of each node, and violations of the promises about leaders.
 #[derive(Clone, Debug, Default)]
 pub struct Leaders {
     follows: BTreeMap<NodeId, (Member, Ballot)>,
@@ -21,16 +21,16 @@ pub struct Leaders {
     reigns: Vec<Reign>,
 }
 
-/// The time in which a node led, by its own word.
+/// The time in which a node led, according to its own events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reign {
     /// The node.
     pub node: NodeId,
-    /// By which ballot.
+    /// The ballot by which it led.
     pub ballot: Ballot,
-    /// From when.
+    /// The beginning.
     pub from: Time,
-    /// Until when; still, where there is none.
+    /// The end; `None` if it leads still.
     pub until: Option<Time>,
 }
 
@@ -53,8 +53,8 @@ impl Leaders {
         }
     }
 
-    /// The leader that all of these nodes follow, if it is one, and is up in the life that they
-    /// mean.
+    /// The leader that all of these nodes follow, if it is the same and is up in the life that they
+    /// follow.
     pub fn agreed(
         &self,
         views: &Views,
@@ -67,20 +67,20 @@ impl Leaders {
         (all.all(is_first) && views.life(first.0.id) == Some(first.0)).then_some(first)
     }
 
-    /// How many ballots there were, and under how many of them two nodes led.
+    /// The number of ballots, and of ballots under which two nodes led.
     #[must_use]
     pub fn ballots(&self) -> (usize, usize) {
         (self.by_ballot.len(), self.clashing.len())
     }
 
-    /// How often a life that followed a ballot followed a smaller one, or another leader under the
-    /// same.
+    /// The number of times a life followed a smaller ballot than before, or another leader under
+    /// the same ballot.
     #[must_use]
     pub const fn falls(&self) -> usize {
         self.falls
     }
 
-    /// Which node led when.
+    /// All reigns, in the order of their beginnings.
     #[must_use]
     pub fn reigns(&self) -> &[Reign] {
         &self.reigns
@@ -199,7 +199,7 @@ mod tests {
             ballot: ballot(1),
         };
         assert_eq!(go(told(5, 1, regained)), Some((two, ballot(1))));
-        // No node follows the dead.
+        // No node follows a failed one.
         assert_eq!(go(Mark::Fact(Time(6), Fact::Crashed(two.id))), None);
         assert_eq!(go(told(7, 1, elected(2, one))), Some((one, ballot(2))));
         let joined = NodeEvent::Membership(Event::Membership(Delta::Joined(two)));
@@ -220,7 +220,7 @@ mod tests {
             [reign(two.id, 1, 2, Some(6)), reign(one.id, 2, 7, None)]
         );
         assert_eq!((leaders.ballots(), leaders.falls()), ((2, 0), 0));
-        // What can never be.
+        // Events that break the promises.
         leaders.apply(&told(9, 1, elected(1, one)));
         assert_eq!((leaders.ballots(), leaders.falls()), ((2, 1), 1));
         leaders.apply(&told(10, 1, elected(1, one)));

@@ -1,5 +1,5 @@
-//! The demo of a state that a quorum holds: five members keep a ledger, over sockets that
-//! lose packets, while members are killed and come back with what they stored.
+//! The demo of a state that a quorum holds: five members keep a ledger, over sockets that lose
+//! packets, while members are killed and restart with the state that they stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -38,19 +38,19 @@ type Node = Replica<Lines>;
 type Disk = Arc<Mutex<Vec<Fact<Lines>>>>;
 
 const MEMBERS: u64 = 5;
-/// Of 100 packets so many are lost.
+/// The percentage of packets lost.
 const LOST: u64 = 5;
 
-/// What a member is asked.
+/// An order to a member.
 enum Order {
     Write(u32),
     Read(u64),
     Learn(Delta),
 }
 
-/// What a member says.
+/// A report of a member.
 enum Said {
-    /// It took a line, under this number of its own.
+    /// It accepted a line, under this number of its own.
     Took(Member, u64, u32),
     Applied(Member, u64),
     Readable(u64, usize),
@@ -70,7 +70,7 @@ struct Host {
 }
 
 impl Host {
-    /// Runs until it is killed, which is when there is nobody any more that could give orders.
+    /// Runs until it is killed, or until no sender of orders is left.
     fn run(mut self) -> Node {
         let mut frame = [0; 1_500];
         loop {
@@ -81,7 +81,7 @@ impl Host {
                     Err(mpsc::TryRecvError::Disconnected) => return self.driver.into_machine(),
                 }
             }
-            // The socket waits for a millisecond at most, so that orders are seen.
+            // The socket waits for a millisecond at most, so that the member reads its orders.
             if let Ok((len, _)) = self.socket.recv_from(&mut frame)
                 && let Some(envelope) = frame.get(..len).and_then(decode)
             {
@@ -102,7 +102,7 @@ impl Host {
                     self.driver.machine().me(),
                     self.driver.machine().next_number(),
                 );
-                // Said first: the answer may come in the same step.
+                // Reported first: the answer may come in the same step.
                 self.say(Said::Took(me, number, line));
                 self.step(Input::Command(Command::Propose(line)));
             }
@@ -111,7 +111,8 @@ impl Host {
         }
     }
 
-    /// What a member refuses is not answered: the clerk asks another one.
+    /// Steps the machine. An input that the member refuses is not answered: the clerk asks another
+    /// member.
     fn step(&mut self, input: Input<Node>) {
         let mut effects = Vec::new();
         let now = self.clock.now();
@@ -127,7 +128,7 @@ impl Host {
                 Effect::Send { to, message } => self.send(to, message),
                 Effect::Multicast { .. } => debug_assert!(false, "a member sends to members"),
                 Effect::Event(Event::Fact(fact)) => {
-                    // Stored before what comes behind it is done.
+                    // Stored before the effects after it are performed.
                     let mut disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
                     disk.push(fact);
                 }
@@ -156,12 +157,12 @@ impl Host {
             .and_then(|at| self.places.get(at));
         let frame = postcard::to_extend(&Envelope { from, message }, vec![VERSION, KIND]);
         if let (Some(place), Ok(frame)) = (place, frame) {
-            // A packet that the system does not take is one more that is lost.
+            // A packet that the system refuses is one more lost packet.
             let _lost = self.socket.send_to(&frame, place).is_err();
         }
     }
 
-    /// Nobody listens when the demo is over.
+    /// Sends a report; the receiver is dropped when the demo ends.
     fn say(&self, said: Said) {
         let _over = self.said.send(said).is_err();
     }
@@ -172,7 +173,7 @@ fn decode(frame: &[u8]) -> Option<Envelope<selvedge_replica::Message<u32>>> {
     postcard::from_bytes(body).ok()
 }
 
-/// The place of a member: its socket and its disk outlive it.
+/// The seat of a member: its socket and its disk outlive it.
 struct Seat {
     socket: UdpSocket,
     disk: Disk,
@@ -180,13 +181,13 @@ struct Seat {
     running: Option<(Sender<Order>, JoinHandle<Node>)>,
 }
 
-/// The clerk that has lines written, and knows which ones were confirmed.
+/// The clerk that orders lines, and records which were confirmed.
 #[derive(Default)]
 struct Clerk {
     next: u32,
     taken: BTreeMap<(Member, u64), u32>,
     confirmed: BTreeSet<u32>,
-    /// How many lines were confirmed when a read was asked.
+    /// The number of lines confirmed when each read was ordered.
     reads: BTreeMap<u64, usize>,
     answered: usize,
     behind: usize,
@@ -220,7 +221,7 @@ impl Clerk {
     }
 }
 
-/// The whole part: takes 60 periods, and up to 20 more until all is answered.
+/// The whole script: takes 60 periods, and up to 20 more until every order is answered.
 struct Ledger {
     clock: Clock,
     period: Span,
@@ -258,7 +259,7 @@ impl Ledger {
         })
     }
 
-    /// A member begins a life, with what its seat has stored.
+    /// Starts a life of a member, with the state that its seat has stored.
     fn start(&mut self, at: usize) -> Option<()> {
         let period = self.period;
         let seat = self.seats.get_mut(at)?;
@@ -297,7 +298,7 @@ impl Ledger {
         Some(())
     }
 
-    /// The member stops as it is, whatever it was about to do; its disk stays.
+    /// Stops the member in the middle of its work; its disk stays.
     fn kill(&mut self, at: usize) -> Option<Node> {
         let (orders, thread) = self.seats.get_mut(at)?.running.take()?;
         drop(orders);
@@ -309,7 +310,7 @@ impl Ledger {
         running.is_some_and(|(orders, _)| orders.send(order).is_ok())
     }
 
-    /// What a membership service would tell.
+    /// Sends the members a change, as a membership service would.
     fn tell(&self, delta: Delta) {
         for at in 0..self.seats.len() {
             if delta.member().id != NodeId(at as u64 + 1) {
@@ -318,7 +319,7 @@ impl Ledger {
         }
     }
 
-    /// The life that the member at this seat is in.
+    /// The present life of the member at this seat.
     fn member(&self, at: usize) -> Member {
         let life = self.seats.get(at).map_or(0, |it| it.life.saturating_sub(1));
         Member::new(at as u64 + 1, life)
@@ -329,7 +330,7 @@ impl Ledger {
         usize::try_from(id - 1).unwrap_or_default()
     }
 
-    /// Has lines written and read for so many periods.
+    /// Orders lines and reads for this number of periods.
     fn work(&mut self, periods: u64) {
         let until = self.clock.now() + self.period * periods;
         let mut turn = 0;
@@ -362,7 +363,7 @@ impl Ledger {
         }
     }
 
-    /// The script: the leader is killed, twice, the second time with another member.
+    /// Plays the script: the leader is killed, twice, the second time with another member.
     fn play<W: Write>(&mut self, narrator: &mut Narrator<W>) -> Option<Vec<Lines>> {
         let clock = self.clock;
         let mut say = |line: &str| narrator.say(clock.now(), line);
@@ -398,7 +399,7 @@ impl Ledger {
                 self.tell(Delta::Joined(self.member(at)));
             }
             say(&format!(
-                "started again with what they stored: {names}; meanwhile {} leads, and {} lines are confirmed",
+                "restarted with the state that they stored: {names}; meanwhile {} leads, and {} lines are confirmed",
                 self.leader() + 1,
                 self.clerk.confirmed.len()
             ));
@@ -450,7 +451,7 @@ impl Ledger {
             ),
             none(
                 "ledger-once",
-                "lines that stand twice",
+                "lines that were written twice",
                 "lines",
                 ledgers.iter().map(twice).sum(),
                 any,
@@ -479,18 +480,18 @@ impl Ledger {
                 held: any && clerk.longest <= limit,
                 timed: true,
                 judged: true,
-                why: "10 periods: 2 until the failure of the leader is told, a round trip for \
-                      promises, and what is lost is sent again after half a period"
+                why: "10 periods: 2 until the members learn of the leader's failure, a round trip for \
+                      promises, and lost messages are sent again after half a period"
                     .to_owned(),
             },
         ]
     }
 }
 
-/// Has five members keep a ledger for 60 periods. Returns the rows of the table.
+/// Runs a ledger on five members for 60 periods. Returns the rows of the table.
 ///
 /// # Errors
-/// When there are no sockets.
+/// If the system provides no sockets.
 pub fn ledger<W: Write>(
     seed: u64,
     period: Span,

@@ -1,6 +1,6 @@
-//! `selvedge demo`: a live mesh on loopback, in real time, that is put through a script of
-//! misfortunes and judged by what it promised. `selvedge demo building` does the same to routines
-//! without a hub, and `selvedge demo ledger` to a replicated state.
+//! `selvedge demo`: a live mesh on loopback, in real time, that runs a script of faults and is
+//! judged by its promises. `selvedge demo building` does the same to routines without a hub, and
+//! `selvedge demo ledger` to a replicated state.
 
 mod building;
 mod desk;

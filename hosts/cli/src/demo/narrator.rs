@@ -1,4 +1,4 @@
-//! Tells what happens as it happens, in few lines.
+//! A narrator of the demo: writes few lines, as things happen.
 
 use std::io::Write;
 
@@ -12,20 +12,20 @@ use super::trace::{Belief, Fact, Mark, Views};
 use selvedge_home::term::Colour;
 use selvedge_udp::NodeEvent;
 
-/// Writes a line for every turn of events, not for every event.
+/// Writes a line for every change that a reader cares about, not for every event.
 pub struct Narrator<W> {
     out: W,
     colour: Colour,
-    /// What is awaited: to be announced once it is true for all.
+    /// Changes that are announced once they are true for all nodes.
     awaited: Vec<Awaited>,
     progress: Option<(usize, usize)>,
     phase: Phase,
-    /// The leader that all follow, or each side of a cut, as it was said.
+    /// The announced leader of all nodes, or of each side of a cut.
     led: [Option<Ballot>; 2],
     leaderless: Option<Leaderless>,
 }
 
-/// The mesh has lost its leader.
+/// A mesh that has lost its leader.
 #[derive(Clone, Copy, Debug)]
 struct Leaderless {
     node: NodeId,
@@ -70,7 +70,7 @@ impl<W: Write> Narrator<W> {
         }
     }
 
-    /// Writes one line. A terminal that is gone is no reason to stop.
+    /// Writes one line. A closed terminal is no reason to stop.
     pub fn say(&mut self, at: Time, line: &str) {
         let time = self.colour.dim(&format!("+{:05.2}s", seconds(at)));
         let _written = writeln!(self.out, "{time}  {line}").is_ok();
@@ -92,7 +92,7 @@ impl<W: Write> Narrator<W> {
         }
     }
 
-    /// Says which leader all follow, or each side of a cut, when that has changed.
+    /// Announces the leader that all nodes follow, or each side of a cut, when it has changed.
     fn follow(&mut self, plan: &Plan, views: &Views, leaders: &Leaders, at: Time) {
         let is_cut = self.phase == Phase::Cut;
         let everybody = views.up().count() as u64 == plan.nodes;
@@ -131,7 +131,7 @@ impl<W: Write> Narrator<W> {
         }
     }
 
-    /// Says how far things have come, if they have moved. To be called now and then.
+    /// Announces progress, if there is some. Called periodically.
     pub fn progress(&mut self, plan: &Plan, views: &Views, at: Time) {
         let (right, up) = views.right();
         match self.phase {
@@ -157,7 +157,7 @@ impl<W: Write> Narrator<W> {
     fn happened(&mut self, plan: &Plan, views: &Views, at: Time, fact: Fact) {
         match fact {
             Fact::Started(node) if node.0 == plan.restarting && self.phase != Phase::Joining => {
-                self.say(at, &format!("node {node} is back and remembers nothing"));
+                self.say(at, &format!("node {node} restarts without its memory"));
                 self.wait(What::Return, node, at);
             }
             Fact::Started(_) => {}
@@ -181,7 +181,7 @@ impl<W: Write> Narrator<W> {
                 self.wait(What::Failure, node, at);
             }
             Fact::Leaving(node) => {
-                self.say(at, &format!("node {node} says good-bye"));
+                self.say(at, &format!("node {node} leaves"));
                 self.wait(What::Farewell, node, at);
             }
             Fact::Cut => {
@@ -189,7 +189,7 @@ impl<W: Write> Narrator<W> {
                 let line = self.colour.bad(&line);
                 self.say(at, &line);
                 self.turn_to(Phase::Cut);
-                // What all follow, both sides follow until one of them elects.
+                // At the beginning of a cut, both sides follow the leader of all.
                 self.led = [self.led[0]; 2];
             }
             Fact::Healed => {
@@ -246,7 +246,7 @@ impl<W: Write> Narrator<W> {
         }
     }
 
-    /// Announces what has become true for all.
+    /// Announces changes that have become true for all nodes.
     fn settle(&mut self, plan: &Plan, views: &Views, at: Time) {
         let (done, waiting): (Vec<_>, Vec<_>) = self
             .awaited
@@ -316,7 +316,8 @@ fn others(views: &Views, node: NodeId) -> impl Iterator<Item = NodeId> {
         .map(|(other, _)| other)
 }
 
-/// How many ordered pairs across the cut there are, and in how many one thinks the other dead.
+/// The number of ordered pairs of nodes across the cut in which the first lists the second as dead,
+/// and the number of all pairs.
 fn across(plan: &Plan, views: &Views) -> (usize, usize) {
     let (mut gone, mut pairs) = (0, 0);
     for (observer, _) in views.up() {
@@ -331,7 +332,7 @@ fn across(plan: &Plan, views: &Views) -> (usize, usize) {
     (gone, pairs)
 }
 
-/// "nodes 3, 5 and 7", or how many where that would be long.
+/// Text such as "nodes 3, 5 and 7", or their number if that would be long.
 pub(crate) fn list(nodes: &[u64]) -> String {
     if nodes.len() > 8 {
         return format!("{} nodes", nodes.len());

@@ -22,13 +22,13 @@ pub fn page(outcome: &Outcome, table: &[Promise], seed: u64) -> String {
     let legend = legend([
         (sample("alive", 14), "others list it as alive"),
         (sample("suspect", 14), "suspect it"),
-        (sample("failed", 14), "take it for failed"),
+        (sample("failed", 14), "list it as failed"),
         (sample("left", 14), "know that it left"),
         (sample("up", 3), "it is really up"),
-        (sample("leads", 3), "it leads, by its own word"),
+        (sample("leads", 3), "it leads, by its own events"),
         (Shape::Up.sample(""), "joined"),
         (Shape::Cross.sample(""), "down"),
-        (Shape::Down.sample(""), "good-bye"),
+        (Shape::Down.sample(""), "leaves"),
         (Shape::Hollow.sample(""), "the first notices"),
         (Shape::Diamond.sample(""), "all know"),
     ]);
@@ -36,7 +36,7 @@ pub fn page(outcome: &Outcome, table: &[Promise], seed: u64) -> String {
     sheet(&title, &story, STYLE, &legend, &timeline(outcome), table)
 }
 
-/// The whole page.
+/// A complete page.
 pub(super) fn sheet(
     title: &str,
     story: &str,
@@ -76,7 +76,7 @@ fn row(it: &Promise) -> Markup {
     }
 }
 
-/// Whether the promises of a table held, in words.
+/// The verdict on a table, in words.
 pub(super) fn verdict(table: &[Promise]) -> &'static str {
     let is_broken = table.iter().any(Promise::is_broken);
     match (is_broken, table.iter().all(|it| it.judged)) {

@@ -1,7 +1,7 @@
-//! Which node does what and when, and how long everything may take.
+//! The script of a demo, and the limits of the times that everything may take.
 //!
 //! The bounds follow from the settings alone. Where chance decides (which member is probed next,
-//! which packet gets lost) a bound leaves out what happens less than once in a million times.
+//! which packet is lost) a bound ignores cases that are rarer than one in a million.
 
 use core::time::Duration;
 
@@ -14,12 +14,12 @@ use selvedge_membership::{Config, SuspicionLength};
 use super::desk::WRITING;
 use selvedge::Election;
 
-/// How many packets get lost, from start to end.
+/// The share of packets that are lost, from start to end.
 pub const LOSS: Ratio = Ratio::new(5, 100);
-/// What is less likely than this counts as impossible.
+/// The probability below which a case counts as impossible.
 const RISK: f64 = 1e-6;
-/// Within so many periods news reaches everyone: it rides on 3 ceil(ln(N + 1)) messages of
-/// every node that has it, and a node that it misses all the same finds another digest on its
+/// The number of periods within which news reaches every node: it rides on 3 ceil(ln(N + 1))
+/// messages of every node that has it, and a node that it misses finds another digest on its
 /// probes.
 const SPREAD_PERIODS: u64 = 15;
 
@@ -33,38 +33,38 @@ pub const fn tolerated(period: Span) -> Span {
 /// The whole course of a demo.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many nodes; they are numbered from 1, and 1 and 2 are the seeds.
+    /// The number of nodes; they are numbered from 1, and 1 and 2 are the seeds.
     pub nodes: u64,
     /// The settings of every node.
     pub config: Config,
-    /// How every node takes part in the section in which one file is written.
+    /// The settings of every node for the section in which the file is written.
     pub sections: sections::Config,
-    /// How every node takes part in elections.
+    /// The settings of every node for elections.
     pub election: Election,
-    /// The nodes that crash, both at once. The first one is the lowest of all, and so leads.
+    /// The nodes that crash, both at once. The first one is first in the draw, and so leads.
     pub crashing: [u64; 2],
     /// The node that leaves.
     pub leaving: u64,
-    /// The node that restarts and remembers nothing.
+    /// The node that restarts without its memory.
     pub restarting: u64,
     /// The nodes that are cut off.
     pub cut_off: Vec<u64>,
-    /// When.
+    /// The times of the script.
     pub times: Times,
-    /// How long it may take.
+    /// The limits.
     pub bounds: Bounds,
 }
 
-/// When things happen.
+/// The times of the script.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// Between two nodes' starts.
     pub start_gap: Span,
     /// Two nodes crash.
     pub crash: Time,
-    /// One node leaves.
+    /// A node leaves.
     pub leave: Time,
-    /// One node goes down and forgets.
+    /// A node goes down and loses its memory.
     pub down: Time,
     /// It comes back.
     pub back: Time,
@@ -72,26 +72,26 @@ pub struct Times {
     pub cut: Time,
     /// They are connected again.
     pub heal: Time,
-    /// Suspicions of the time of the cut have come to nothing from here on.
+    /// The time from which suspicions of the cut have ended.
     pub settled: Time,
     /// The earliest end.
     pub end: Time,
-    /// The end, should something promised not have come true by then.
+    /// The end, if a promise has not come true by then.
     pub deadline: Time,
 }
 
-/// How long things may take, and why.
+/// Limits of times, with their derivations.
 ///
-/// They count periods with their full jitter. That a node which missed an answer takes longer ones
-/// for a while (`stretch_limit`) is not counted: before a crash no node does, and afterwards the
-/// others are many.
+/// They count periods with their full jitter. A node that missed an answer has longer periods for a
+/// while (`stretch_limit`); that is not counted: no node has them before a crash, and afterwards
+/// there are many other nodes.
 #[derive(Clone, Debug)]
 pub struct Bounds {
     /// From the first start until every node sees all.
     pub join: Bound,
-    /// From a crash until someone declares the node failed.
+    /// From a crash until a node declares the failure.
     pub detect: Bound,
-    /// From there, or from a good-bye, until all know.
+    /// From there, or from a leave, until all know.
     pub spread: Bound,
     /// From a restart until all know the new life.
     pub back: Bound,
@@ -99,30 +99,31 @@ pub struct Bounds {
     pub heal: Bound,
     /// From the first start until all follow one leader.
     pub elect: Bound,
-    /// From when a node has declared the leader failed until all others follow another one.
+    /// From the first node's declaration that the leader has failed until all others follow
+    /// another.
     pub reelect: Bound,
     /// From healing until all follow one leader.
     pub one_leader: Bound,
-    /// From wanting to write until it is one's turn, whatever happens.
+    /// From asking for a turn until the turn, including all faults.
     pub wait: Bound,
 }
 
-/// A bound and where it comes from.
+/// A bound with its derivation.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// How long at most.
+    /// The longest time allowed.
     pub span: Span,
-    /// How it follows from the settings.
+    /// The derivation from the settings.
     pub why: String,
 }
 
 impl Plan {
-    /// The least number of nodes in which all parts can be cast.
+    /// The least number of nodes for which the script has enough parts.
     pub const MIN_NODES: u64 = 8;
-    /// The largest number of nodes that one process is asked to run.
+    /// The largest number of nodes that one process runs.
     pub const MAX_NODES: u64 = 128;
 
-    /// Casts the parts with `rng` and computes times and bounds.
+    /// Draws the parts with `rng` and computes times and bounds.
     pub fn new(nodes: u64, period: Span, rng: &mut impl Rng) -> Self {
         let nodes = nodes.clamp(Self::MIN_NODES, Self::MAX_NODES);
         let config = settings(period);
@@ -154,24 +155,24 @@ impl Plan {
         }
     }
 
-    /// Whether a node is up from start to end, in one life.
+    /// Returns true if a node is up from start to end, in one life.
     #[must_use]
     pub fn stays(&self, node: u64) -> bool {
         !self.crashing.contains(&node) && node != self.leaving && node != self.restarting
     }
 
-    /// Whether a node is cut off for a while.
+    /// Returns true if a node is cut off for a while.
     #[must_use]
     pub fn is_cut_off(&self, node: u64) -> bool {
         self.cut_off.contains(&node)
     }
 }
 
-/// Defaults, but for time. A period of 200 ms makes 15 seconds some 75 periods long. Round trips
-/// on loopback take well below a millisecond, but a busy machine may let a process wait for tens
-/// of them: hence 60 ms before relays are asked, which leaves 140 ms for their way. Suspicions
-/// last 2 instead of 3 ceil(ln(N + 1)) periods, so that detecting, cutting and healing fit, and
-/// the dead are asked every other period, so that healing can be watched.
+/// The defaults, except for times. A period of 200 ms makes 15 seconds some 75 periods long. Round
+/// trips on loopback take well below a millisecond, but a busy machine may let a process wait for
+/// tens of milliseconds: hence 60 ms before relays are asked, which leaves 140 ms for their way.
+/// Suspicions last 2 instead of 3 ceil(ln(N + 1)) periods, so that detecting, cutting and healing
+/// fit, and dead nodes are asked every other period, so that healing can be watched.
 fn settings(period: Span) -> Config {
     Config::default()
         .with_period(period)
@@ -181,10 +182,10 @@ fn settings(period: Span) -> Config {
         .with_reconnect_every(2)
 }
 
-/// Answers take well below a millisecond, and as long as a busy machine lets a process wait; one of
-/// them in ten gets lost on its way there or back. A request stays open over a restart, hence one
-/// life more than there are nodes. No node is passed over: one that crashed is certainly dead when
-/// an operator says so, and one that is cut off comes back.
+/// Settings of the section. Answers take well below a millisecond, or as long as a busy machine
+/// lets a process wait; one answer in ten gets lost on its way there or back. A request stays open
+/// over a restart, hence one life more than there are nodes. No node is passed over: a crashed node
+/// is certainly dead when an operator confirms it, and a node that is cut off comes back.
 const fn turns(nodes: u64, period: Span) -> sections::Config {
     sections::Config::with(
         selvedge_camera::Config::new(nodes as u32 + 1)
@@ -194,9 +195,9 @@ const fn turns(nodes: u64, period: Span) -> sections::Config {
     )
 }
 
-/// Round trips are as short as for turns; each of six attempts is lost once in ten times. A live
-/// node is on all lists but two at most. The draw is one in which `first` comes first, so that the
-/// leader is among those that crash.
+/// Settings of elections. Round trips are as short as for turns; each of six attempts is lost once
+/// in ten times. A live node is on all lists but two at most. The draw puts `first` first, so that
+/// the leader is among the nodes that crash.
 fn election(nodes: u64, period: Span, first: u64) -> Election {
     let short = Span(period.0 / 4);
     Election {
@@ -220,7 +221,7 @@ fn election(nodes: u64, period: Span, first: u64) -> Election {
     }
 }
 
-/// How long the cut lasts, in periods.
+/// The length of the cut, in periods.
 const CUT_PERIODS: u64 = 15;
 
 impl Times {
@@ -231,7 +232,7 @@ impl Times {
         let crash = (Time::ZERO + period * 25).max(Time::ZERO + all_is_well);
         let cut = crash + period * 15;
         let heal = cut + period * CUT_PERIODS;
-        // A probe that fails at the last moment, its suspicion, and the way of the news.
+        // A probe that fails at the last moment, its suspicion, and the spread of the news.
         let suspicion = u64::from(2 * log(nodes));
         let settled = heal + longest * (1 + suspicion + SPREAD_PERIODS);
         Self {
@@ -287,7 +288,7 @@ impl Bounds {
         let detect = bound(
             first_probe + 1 + suspicion,
             format!(
-                "{first_probe} until someone probes it + 1 until the probe ends + {suspicion} of suspicion (2 ceil(ln {}))",
+                "{first_probe} until a node probes it + 1 until the probe ends + {suspicion} of suspicion (2 ceil(ln {}))",
                 nodes + 1
             ),
         );
@@ -295,7 +296,7 @@ impl Bounds {
         let back = bound(
             2 * asks + SPREAD_PERIODS,
             format!(
-                "{asks} asks until told that its number is taken + {asks} until let in + {SPREAD_PERIODS} to spread"
+                "{asks} asks until it learns that its number is taken + {asks} until it is let in + {SPREAD_PERIODS} to spread"
             ),
         );
 
@@ -308,7 +309,7 @@ impl Bounds {
         let heal = bound(
             first_crossing + SPREAD_PERIODS + meeting + SPREAD_PERIODS,
             format!(
-                "{first_crossing} until one side asks the other + {SPREAD_PERIODS} to spread + {meeting} until everyone met the other side, and denied its death + {SPREAD_PERIODS} to spread"
+                "{first_crossing} until one side asks the other + {SPREAD_PERIODS} to spread + {meeting} until every node met the other side, and denied its death + {SPREAD_PERIODS} to spread"
             ),
         );
         let noticed = detect.span + spread.span;
@@ -328,9 +329,9 @@ impl Bounds {
     }
 }
 
-/// When leaders come. An election asks, appoints and tells, each as often as it takes until one
-/// answer arrives; a dead node that no other knows to be dead is appointed in vain before all are
-/// asked anew.
+/// Bounds of elections. An election asks, appoints and notifies, each repeated until an answer
+/// arrives; a dead node that no other node knows to be dead is appointed in vain before all are
+/// asked again.
 fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound; 3] {
     let celect::Config {
         timeout,
@@ -340,7 +341,7 @@ fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound
     } = election.config;
     let run = |dead: u64| spread + timeout * (3 * asks + dead * (u64::from(attempts) + asks));
     let steps = format!(
-        "{spread:?} until one begins + 3 steps of {asks} attempts of {timeout:?} (ask, appoint, tell)"
+        "{spread:?} until one begins + 3 steps of {asks} attempts of {timeout:?} (ask, appoint, notify)"
     );
     let begun = join.span.max(election.patience * 2);
     let elect = Bound {
@@ -353,7 +354,7 @@ fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound
     let reelect = Bound {
         span: run(2),
         why: format!(
-            "{steps} + 2 dead nodes that may be appointed, {attempts} times each, before all are asked anew"
+            "{steps} + 2 dead nodes that may be appointed, {attempts} times each, before all are asked again"
         ),
     };
     let one_leader = Bound {
@@ -367,8 +368,8 @@ fn leading(election: &Election, asks: u64, join: &Bound, heal: &Bound) -> [Bound
     [elect, reelect, one_leader]
 }
 
-/// The longest wait is one that begins with the crash of the node that had the file: until all know
-/// of it and an operator has confirmed it, and then, should the cut have come meanwhile, until it
+/// The bound of a wait. The longest wait begins with the crash of the node that had the file: until
+/// all know of it and an operator has confirmed it, and then, if the cut began meanwhile, until it
 /// heals, all lists are right, and all others had a turn, each with a message lost.
 fn wait(
     nodes: u64,
@@ -388,7 +389,7 @@ fn wait(
     }
 }
 
-/// How many attempts it takes until all have failed with less than the accepted risk.
+/// The number of attempts of which all fail with less than the accepted risk.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -398,7 +399,7 @@ fn attempts(failure: f64) -> u64 {
     (RISK.ln() / failure.ln()).ceil() as u64
 }
 
-/// ceil(ln(N + 1)), as the protocol counts it.
+/// ceil(ln(N + 1)), as the protocol computes it.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What was promised, and what was seen.
+//! The judge of the demo: promises, and the measured values.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use super::trace::{Fact, Mark, Trace, Views};
 use super::turns::Turns;
 use selvedge_udp::{FaultCounts, NodeEvent, TrafficReport};
 
-/// One row of the table.
+/// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Promise {
     /// A short name for programs.
     pub id: String,
-    /// What is promised.
+    /// The promise, in words.
     pub promise: String,
-    /// In which unit.
+    /// The unit of the limit and the measured value.
     pub unit: &'static str,
-    /// How much is allowed at most.
+    /// The largest value allowed.
     pub limit: f64,
-    /// How much was seen; nothing when it never came true.
+    /// The measured value; `None` if it never came true.
     pub seen: Option<f64>,
-    /// Whether it came true within the limit.
+    /// True if it came true within the limit.
     pub held: bool,
     /// True if it depends on the speed of the machine: it has a time limit.
     pub timed: bool,
     /// False if it did not hold and the machine was too slow for it.
     pub judged: bool,
-    /// Where the limit comes from, and what is worth knowing about the figure.
+    /// The derivation of the limit, and remarks on the measured value.
     pub why: String,
 }
 
@@ -52,22 +52,22 @@ impl Promise {
     }
 }
 
-/// What the judge looks at.
+/// The material for the judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What was to happen.
+    /// The script.
     pub plan: &'a Plan,
-    /// What happened.
+    /// The events.
     pub trace: &'a Trace,
-    /// What all hosts counted.
+    /// The traffic of all hosts.
     pub traffic: TrafficReport,
-    /// How many datagrams met a fault on purpose.
+    /// The number of datagrams that a fault hit on purpose.
     pub met: FaultCounts,
-    /// How many events were lost between the nodes and this judge.
+    /// The number of events lost between the nodes and this judge.
     pub missed: u64,
-    /// How many of the nodes that are up in the end have a list that differs from their events.
+    /// The number of nodes, up at the end, whose list differs from their events.
     pub odd_lists: usize,
-    /// What the file says that the nodes wrote in turns.
+    /// The turns that the file records.
     pub turns: &'a Turns,
 }
 
@@ -92,30 +92,30 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Promise> {
     table
 }
 
-/// When which node learned what.
+/// The times at which nodes learned of each event.
 #[derive(Debug, Default)]
 struct Facts {
     complete: Option<Time>,
     down: BTreeMap<NodeId, Time>,
-    /// The life that the node which restarts had before.
+    /// The former life of the node that restarts.
     former: Option<Member>,
     left: Option<Time>,
     back: Option<Time>,
     healed: Option<Time>,
     right_since: Option<Time>,
-    /// Which node learned when that a life is over (crash), gone (leave) or here (restart).
+    /// The time at which each node learned that a life crashed, left or began (restart).
     ends: BTreeMap<NodeId, BTreeMap<NodeId, Time>>,
     farewells: BTreeMap<NodeId, Time>,
     returns: BTreeMap<NodeId, Time>,
     leaver_failed: usize,
     leaders: Leaders,
-    /// When all followed one for the first time.
+    /// The time when all nodes first followed one leader.
     led: Option<Time>,
-    /// The leader that all followed when the leader was to crash.
+    /// The leader that all nodes followed when the leader was about to crash.
     before_crash: Option<(Member, Ballot)>,
-    /// When all followed another one, after its failure was declared.
+    /// The time when all nodes followed another leader, after the failure was declared.
     led_again: Option<Time>,
-    /// Since when all follow one, after healing.
+    /// The time from which all nodes follow one leader, after healing.
     one_leader_since: Option<Time>,
     false_removals: usize,
     excused_removals: usize,
@@ -165,7 +165,7 @@ impl Facts {
         }
     }
 
-    /// `lives` are the last known lives, of nodes that are down as well.
+    /// `lives` are the last known lives, including those of nodes that are down.
     fn told(
         &mut self,
         plan: &Plan,
@@ -235,7 +235,7 @@ impl Facts {
         }
     }
 
-    /// When a node first declared the leader failed.
+    /// The time when a node first declared the leader failed.
     fn detected(&self, plan: &Plan) -> Option<Time> {
         let ends = self.ends.get(&NodeId(plan.crashing[0]))?;
         ends.values().min().copied()
@@ -319,12 +319,12 @@ impl Facts {
                 "ballots",
                 clashing,
                 format!(
-                    "from what every node was told, the dead and the cut-off included: {all} ballots"
+                    "from the events of every node, dead and cut-off nodes included: {all} ballots"
                 ),
             ),
             none(
                 "fencing",
-                "nodes told to follow a ballot that is not above the one before",
+                "nodes notified of a ballot that is not above the one before",
                 "times",
                 falls,
                 "a resource that refuses smaller ballots is safe from former leaders".to_owned(),
@@ -405,8 +405,7 @@ impl Facts {
                     (1..=plan.nodes).filter(|&node| plan.stays(node)),
                     self.healed.unwrap_or_default(),
                 ),
-                "from the lines of the file: whatever happened before, everyone gets in again"
-                    .to_owned(),
+                "from the lines of the file: every node gets in again, after all faults".to_owned(),
             )
             .timed(),
             Promise {
@@ -485,7 +484,7 @@ fn wire(evidence: &Evidence<'_>) -> [Promise; 2] {
     ]
 }
 
-/// What must never be seen.
+/// A promise about an event that must never happen.
 pub(crate) fn none(
     id: &str,
     promise: &str,
@@ -527,8 +526,8 @@ fn timed(
     }
 }
 
-/// The time until the last of those that stay up learned something. A node that is cut off
-/// meanwhile has until the lists are right again, and does not count for the figure.
+/// A promise about the time until all nodes that stay up have learned something. A node that is cut
+/// off meanwhile has time until the lists are right again, and does not count for the figure.
 fn spread(
     id: &str,
     promise: String,

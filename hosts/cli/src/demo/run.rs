@@ -20,37 +20,37 @@ use super::stage::Stage;
 use super::trace::{Fact, Mark, Trace, Views};
 use selvedge_udp::{FaultCounts, HostError, Observed, TrafficReport};
 
-/// How often progress is looked at.
+/// The interval at which progress is checked.
 const GLANCE: Duration = Duration::from_millis(400);
-/// How long an event of a node takes at most to get here, on a machine that is not busy.
+/// The longest delay of a node's event, on a machine that is not busy.
 const ON_ITS_WAY: Duration = Duration::from_millis(20);
 
-/// What can be chosen.
+/// Options of a demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// What parts, losses and the nodes' choices are drawn from. Two runs with one seed are alike
-    /// but not the same: sockets and time are real.
+    /// The seed of parts, losses and the nodes' choices. Two runs with one seed are similar but not
+    /// the same: sockets and time are real.
     pub seed: u64,
-    /// The protocol period; everything else is in proportion.
+    /// The protocol period; all other times are in proportion.
     pub period: Span,
 }
 
-/// How it went.
+/// The outcome of a demo.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was to happen.
+    /// The script.
     pub plan: Plan,
-    /// What happened.
+    /// The events.
     pub trace: Trace,
-    /// Promised and seen.
+    /// The promises with the measured values.
     pub table: Vec<Promise>,
-    /// What all hosts counted.
+    /// The traffic of all hosts.
     pub traffic: TrafficReport,
-    /// How many datagrams met a fault on purpose.
+    /// The number of datagrams that a fault hit on purpose.
     pub met: FaultCounts,
-    /// When it ended.
+    /// The end.
     pub end: Time,
 }
 
@@ -66,7 +66,7 @@ impl Outcome {
         )
     }
 
-    /// How many frames got into the network: those that met the cut did not.
+    /// The number of frames that got into the network: frames that the cut stopped did not.
     #[must_use]
     pub const fn frames(&self) -> u64 {
         self.traffic.sent.saturating_sub(self.met.held_back)
@@ -82,18 +82,18 @@ impl Outcome {
     }
 }
 
-/// Runs a demo and tells about it.
+/// Runs a demo and narrates it.
 ///
 /// # Errors
-/// When a node cannot be started.
+/// If a node cannot be started.
 pub async fn run<W: Write>(options: Options, narrator: Narrator<W>) -> Result<Outcome, HostError> {
     run_on(Box::new(Loopback), options, narrator).await
 }
 
-/// Runs a demo on some network and tells about it.
+/// Runs a demo on some network and narrates it.
 ///
 /// # Errors
-/// When a node cannot be started.
+/// If a node cannot be started.
 pub async fn run_on<W: Write>(
     ground: Box<dyn Ground>,
     options: Options,
@@ -133,7 +133,7 @@ struct Play<W> {
     trace: Trace,
     views: Views,
     leaders: Leaders,
-    /// The crashed nodes of which an operator has said that they are dead.
+    /// The crashed nodes whose death an operator has confirmed.
     confirmed: BTreeSet<NodeId>,
 }
 
@@ -205,7 +205,7 @@ impl<W: Write> Play<W> {
         Ok(())
     }
 
-    /// Takes in what the nodes tell, until `time`.
+    /// Collects the nodes' events until `time`.
     async fn watch_until(&mut self, time: Time) {
         let end = sleep_until(self.stage.clock().instant(time));
         tokio::pin!(end);
@@ -226,8 +226,8 @@ impl<W: Write> Play<W> {
         }
     }
 
-    /// Where all know that a node has failed, an operator says that it is dead: what it held or
-    /// waited for is free.
+    /// Confirms as an operator that a node is dead, once all nodes know of its failure: the section
+    /// that it held or waited for becomes free.
     async fn confirm_the_dead(&mut self) {
         for node in self.plan.crashing.map(NodeId) {
             if self.confirmed.contains(&node) {
@@ -243,13 +243,13 @@ impl<W: Write> Play<W> {
         }
     }
 
-    /// How many nodes have a list that differs from their events. Lists may change while they are
-    /// asked, so a difference has to stay.
+    /// The number of nodes whose list differs from their events. Lists may change while they are
+    /// read, so only a difference that stays counts.
     async fn compare_lists(&mut self) -> usize {
         let mut odd = 0;
         for _ in 0..5 {
             let lists = self.stage.lists();
-            // What the nodes emitted before is on its way to us.
+            // Events that the nodes emitted before are still under way.
             sleep(ON_ITS_WAY).await;
             while let Ok(seen) = self.events.try_recv() {
                 self.take(Mark::Observed(seen));

@@ -24,29 +24,29 @@ use selvedge_udp::{
     Traffic, TrafficReport, Udp, new_life,
 };
 
-/// How many events may wait for the narrator: all of a long demo.
+/// The number of events that may wait for the narrator: all of a long demo.
 const EVENTS: usize = 1 << 16;
-/// How many events one node keeps for the demo.
+/// The number of events that one node keeps for the demo.
 const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add((1 << 12) - 1);
 
 /// All nodes, and the faults between them.
 #[derive(Debug)]
 pub struct Stage {
     clock: Clock,
-    /// The first life of each node: none had one before. Drawn once, since that takes time.
+    /// The first life of every node. Drawn once, since that takes time.
     first_life: Incarnation,
     seed: u64,
-    /// One key, made for this run and kept nowhere.
+    /// A key that is made for this run and stored nowhere.
     keyring: Keyring,
     nodes: BTreeMap<NodeId, Handle>,
     desk: Arc<Desk>,
-    /// What each node does with its turns.
+    /// The task that takes turns at each node.
     writers: BTreeMap<NodeId, JoinHandle<()>>,
     addresses: BTreeMap<NodeId, SocketAddr>,
     traffic: Vec<Arc<Traffic>>,
     faults: FaultControl,
     events: mpsc::Sender<Observed>,
-    /// How many events were lost between the nodes and the narrator.
+    /// The number of events lost between the nodes and the narrator.
     missed: Arc<AtomicU64>,
     ground: Box<dyn Ground>,
 }
@@ -55,7 +55,7 @@ impl Stage {
     /// An empty stage, and the events of the nodes that will be on it.
     ///
     /// # Errors
-    /// When the system gives no random numbers for a key.
+    /// If the system gives no random numbers for a key.
     pub async fn new(
         seed: u64,
         ground: Box<dyn Ground>,
@@ -81,7 +81,7 @@ impl Stage {
         Ok((stage, seen))
     }
 
-    /// Where the nodes are.
+    /// The network of the nodes.
     #[must_use]
     pub fn ground(&self) -> &dyn Ground {
         &*self.ground
@@ -93,16 +93,16 @@ impl Stage {
         self.clock
     }
 
-    /// How late it is.
+    /// The present time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// Starts a node that remembers nothing; a former life's address is used again.
+    /// Starts a node without memory; a former life's address is used again.
     ///
     /// # Errors
-    /// When there is no socket for it.
+    /// If the system provides no socket for it.
     pub async fn start(&mut self, plan: &Plan, node: NodeId) -> Result<(), HostError> {
         let former = self.addresses.get(&node).copied();
         let incarnation = match former {
@@ -116,7 +116,7 @@ impl Stage {
             address: listen,
             source,
         })?;
-        // The first node begins the mesh; the others ask those seeds that are there already.
+        // The first node begins the mesh; the others ask the seeds that have started.
         let seeds = [NodeId(1), NodeId(2)].map(|seed| self.addresses.get(&seed).copied());
         self.seed = self.seed.wrapping_add(1);
         let setup = Setup::new(node, listen)
@@ -157,7 +157,7 @@ impl Stage {
         if let Some(handle) = self.nodes.remove(&node) {
             handle.kill().await;
         }
-        // After the node: a writer that goes first would give the file back.
+        // After the node: a writer that ends first would release the file.
         if let Some(writer) = self.writers.remove(&node) {
             writer.abort();
             let _cancelled = writer.await.is_err();
@@ -165,18 +165,18 @@ impl Stage {
         self.desk.forget(node);
     }
 
-    /// Lets the nodes that write get to their end, and says what the file holds then.
+    /// Lets nodes finish their writes, and returns the contents of the file.
     pub async fn turns(&mut self) -> Turns {
         self.desk.close();
         let writers = core::mem::take(&mut self.writers);
-        // Ten times as long as it takes to write.
+        // Ten times the time of a write.
         tokio::time::sleep((WRITING * 10).into()).await;
         writers.into_values().for_each(|writer| writer.abort());
         self.desk.turns()
     }
 
-    /// An operator knows that this life is over, and confirms that to every node: a node that is
-    /// cut off just then would hear of it from no other. Says whether one took that in.
+    /// Confirms at every node, as an operator, that this life has ended: a node that is cut off
+    /// just then would learn of it from no other. Returns true if a node accepted it.
     pub async fn confirm(&self, member: Member) -> bool {
         let mut is_taken = false;
         for handle in self.nodes.values() {
@@ -185,15 +185,15 @@ impl Stage {
         is_taken
     }
 
-    /// Lets a node say good-bye, and does not wait for it.
+    /// Lets a node leave, and does not wait for it.
     pub fn leave(&mut self, node: NodeId) {
         if let Some(handle) = self.nodes.remove(&node) {
-            // Should the machine refuse, the table shows it: no node hears that it left.
+            // If the machine refuses, the table shows it: no node learns that it left.
             tokio::spawn(async move { handle.leave().await.is_ok() });
         }
     }
 
-    /// Cuts these nodes off from the others; none to heal.
+    /// Cuts exactly these nodes off from the others; an empty list heals.
     pub fn cut_off(&mut self, nodes: &[u64]) {
         if self.ground.cut_off(nodes) {
             return;
@@ -203,27 +203,27 @@ impl Stage {
         self.faults.change(|faults| faults.cut_off = cut_off);
     }
 
-    /// What all nodes counted together, the dead included.
+    /// The traffic of all nodes together, including dead ones.
     #[must_use]
     pub fn traffic(&self) -> TrafficReport {
         let reports = self.traffic.iter().map(|traffic| traffic.report());
         reports.fold(TrafficReport::default(), |sum, report| sum + report)
     }
 
-    /// How many datagrams met a fault on purpose.
+    /// The number of datagrams that a fault hit on purpose.
     #[must_use]
     pub fn met(&self) -> FaultCounts {
         self.faults.counts()
     }
 
-    /// How many events were lost between the nodes and the narrator.
+    /// The number of events lost between the nodes and the narrator.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// The lists of all nodes that are up and stay: the nodes that each takes for alive, itself not
-    /// included.
+    /// The lists of all nodes that are up and stay: the nodes that each lists as alive, except
+    /// itself.
     #[must_use]
     pub fn lists(&self) -> BTreeMap<NodeId, BTreeMap<NodeId, Member>> {
         let mut lists = BTreeMap::new();
@@ -237,7 +237,7 @@ impl Stage {
     }
 }
 
-/// Passes the events of a node on to the narrator, and counts those that get lost.
+/// Passes the events of a node on to the narrator, and counts lost ones.
 async fn pass_on(mut events: Events, narrator: mpsc::Sender<Observed>, missed: Arc<AtomicU64>) {
     loop {
         let lost = match events.recv().await {

@@ -15,14 +15,14 @@ use super::trace::{Fact, Mark};
 
 /// The height of a bar that all others agree on.
 const BAR: f64 = 14.0;
-/// Time is drawn in so many steps: two pixels each.
+/// The number of steps in which time is drawn: two pixels each.
 const STEPS: u64 = 500;
 
 /// Draws the run. Colours come from the page's style sheet.
 #[must_use]
 pub fn timeline(outcome: &Outcome) -> String {
     let plan = &outcome.plan;
-    // Nodes with many events stand together.
+    // Nodes with many events are next to each other.
     let mut order: Vec<u64> = (1..=plan.nodes).collect();
     order.sort_by_key(|&node| (plan.is_cut_off(node), !plan.stays(node), node));
     let time = Timeline {
@@ -54,7 +54,7 @@ pub fn timeline(outcome: &Outcome) -> String {
 
 struct Sketch<'a> {
     plan: &'a Plan,
-    /// Which node is in which row.
+    /// The order of the nodes' rows.
     order: Vec<u64>,
     time: Timeline,
 }
@@ -124,7 +124,7 @@ impl Sketch<'_> {
         }
     }
 
-    /// When a node led, by its own word.
+    /// A reign of a node, according to its own events.
     fn reign(&self, reign: &Reign, end: Time) -> Markup {
         let until = reign.until.unwrap_or(end);
         let (x, ballot) = (self.x(reign.from), &reign.ballot);
@@ -139,11 +139,11 @@ impl Sketch<'_> {
         }
     }
 
-    /// What happened to a node, where it happened.
+    /// A sign for an event of a node.
     fn happened(&self, mark: &Mark) -> Markup {
         let (node, shape, what) = match mark {
             Mark::Fact(_, Fact::Crashed(node)) => (*node, Shape::Cross, "goes down"),
-            Mark::Fact(_, Fact::Leaving(node)) => (*node, Shape::Down, "says good-bye"),
+            Mark::Fact(_, Fact::Leaving(node)) => (*node, Shape::Down, "leaves"),
             Mark::Observed(seen)
                 if matches!(seen.event, NodeEvent::Membership(Event::Identity(_))) =>
             {
@@ -156,20 +156,20 @@ impl Sketch<'_> {
         self.sign(node.0, mark.at(), shape, what)
     }
 
-    /// When the others noticed that a node is gone: the first, and the last.
+    /// Signs for the first and the last node to notice that a node has failed or left.
     fn noticed(&self, node: u64, history: &[Stretch]) -> Markup {
         let gone = |it: &&Stretch| it.opinion.failed + it.opinion.left > 0;
         let by_all = |it: &&Stretch| {
             let opinion = it.opinion;
             opinion.failed + opinion.left > 0 && opinion.alive + opinion.suspect == 0
         };
-        // A good-bye is heard at once.
+        // All nodes learn of a leave at once.
         let first = history.iter().find(gone);
         let first = first.filter(|it| it.opinion.failed > 0);
         html! {
-            @if let Some(it) = first { (self.sign(node, it.from, Shape::Hollow, "is noticed by the first")) }
+            @if let Some(it) = first { (self.sign(node, it.from, Shape::Hollow, "is first noticed to be down")) }
             @if let Some(it) = history.iter().find(by_all) {
-                (self.sign(node, it.from, Shape::Diamond, "is known by all to be gone"))
+                (self.sign(node, it.from, Shape::Diamond, "is known by all to be down"))
             }
         }
     }
@@ -192,11 +192,11 @@ fn title(node: u64, it: &Stretch) -> String {
     } = it.opinion;
     let (from, until, others) = (seconds(it.from), seconds(it.until), it.opinion.others());
     format!(
-        "node {node}, {from:.2} s to {until:.2} s: {alive} of {others} others think it alive, {suspect} suspect it, {failed} failed, {left} left"
+        "node {node}, {from:.2} s to {until:.2} s: {alive} of {others} others list it as alive, {suspect} suspect it, {failed} list it as failed, {left} as left"
     )
 }
 
-/// What the others believe of a node, as bars on each other.
+/// The statuses that other nodes give a node, as stacked bars.
 fn bars(opinion: Opinion, x: f64, width: f64, base: f64) -> Markup {
     let others = opinion.others() as f64;
     let mut y = base;

@@ -1,4 +1,4 @@
-//! The table promised / seen, for the terminal and for programs.
+//! The table of promises and measured values, for the terminal and for programs.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ pub(crate) fn limit(promise: &Promise) -> String {
     number(promise, promise.limit)
 }
 
-/// What was seen, for people.
+/// The measured value, for people.
 #[must_use]
 pub(crate) fn seen(promise: &Promise) -> String {
     promise
@@ -33,7 +33,7 @@ fn number(promise: &Promise, number: f64) -> String {
 /// Writes the table.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// If writing to `out` fails.
 pub fn write_table(out: &mut impl Write, colour: Colour, table: &[Promise]) -> io::Result<()> {
     let width = |text: fn(&Promise) -> String| {
         let lengths = table.iter().map(|it| text(it).chars().count());

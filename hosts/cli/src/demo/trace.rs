@@ -1,4 +1,4 @@
-//! What happened, what the nodes were told, and what follows about their lists.
+//! The events of a demo, and the nodes' lists that follow from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use selvedge_membership::Event;
 
 use selvedge_udp::{NodeEvent, Observed};
 
-/// What really happened to the nodes.
+/// An event of the script that nodes do not report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A node started, for the first time or after a crash.
     Started(NodeId),
-    /// A node went down without a word.
+    /// A node crashed.
     Crashed(NodeId),
-    /// A node began to say good-bye.
+    /// A node began to leave.
     Leaving(NodeId),
     /// Some nodes were cut off.
     Cut,
@@ -22,17 +22,17 @@ pub enum Fact {
     Healed,
 }
 
-/// One entry of a [`Trace`].
+/// An entry of a [`Trace`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Something happened.
+    /// An event of the script.
     Fact(Time, Fact),
-    /// A node was told something.
+    /// An event that a node reported.
     Observed(Observed),
 }
 
 impl Mark {
-    /// When.
+    /// The time of the entry.
     #[must_use]
     pub const fn at(&self) -> Time {
         match self {
@@ -42,14 +42,14 @@ impl Mark {
     }
 }
 
-/// All that happened, in the order of time.
+/// All events, in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     marks: Vec<Mark>,
 }
 
 impl Trace {
-    /// Adds what happened. Nodes tell in turn, so an entry may be a little older than the last.
+    /// Adds an entry. Nodes report in turn, so an entry may be a little older than the last.
     pub fn push(&mut self, mark: Mark) {
         let at = mark.at();
         let behind = self.marks.iter().rev().take_while(|old| old.at() > at);
@@ -63,26 +63,26 @@ impl Trace {
     }
 }
 
-/// What one node thinks of another.
+/// The status that one node gives another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Belief {
-    /// It is here.
+    /// It is listed as alive.
     Alive,
-    /// It may have failed.
+    /// It is suspected.
     Suspect,
-    /// It has failed.
+    /// It is listed as failed.
     Failed,
-    /// It has left.
+    /// It is listed as left.
     Left,
 }
 
-/// Everyone's list and the truth, at one moment of a trace.
+/// The lists of all nodes and the truth, at one moment of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Views {
     up: BTreeMap<NodeId, Option<Member>>,
     lists: BTreeMap<NodeId, BTreeMap<NodeId, (Member, Belief)>>,
     departing: BTreeSet<NodeId>,
-    /// The nodes with a right list: kept, for it is asked after every event.
+    /// The nodes with a right list: cached, because it is needed after every event.
     right: BTreeSet<NodeId>,
 }
 
@@ -110,7 +110,7 @@ impl Views {
             {
                 Some(seen.node)
             }
-            // It is about leaders, not about lists.
+            // Elections change no lists.
             Mark::Observed(seen) if matches!(seen.event, NodeEvent::Election(_)) => return,
             Mark::Observed(_) | Mark::Fact(..) => None,
         };
@@ -139,7 +139,7 @@ impl Views {
             return;
         };
         match event {
-            // A crashed node's last words may come late.
+            // The last events of a crashed node may come late.
             Event::Identity(me) if self.up.contains_key(&node) => {
                 self.up.insert(node, Some(*me));
             }
@@ -158,13 +158,13 @@ impl Views {
         }
     }
 
-    /// The nodes that are up, with their present life if they are in the mesh. One that says
-    /// good-bye is up until it is gone.
+    /// The nodes that are up, with their present life if they are in the mesh. A node that leaves
+    /// is up until it has left.
     pub fn up(&self) -> impl Iterator<Item = (NodeId, Option<Member>)> {
         self.up.iter().map(|(&node, &life)| (node, life))
     }
 
-    /// The present life of a node that is up and in the mesh and wants to stay there.
+    /// The present life of a node that is up and in the mesh and does not leave.
     #[must_use]
     pub fn life(&self, node: NodeId) -> Option<Member> {
         if self.departing.contains(&node) {
@@ -173,13 +173,13 @@ impl Views {
         *self.up.get(&node)?
     }
 
-    /// Whether a node is up and does not say good-bye.
+    /// Returns true if a node is up and does not leave.
     #[must_use]
     pub fn is_staying(&self, node: NodeId) -> bool {
         self.up.contains_key(&node) && !self.departing.contains(&node)
     }
 
-    /// The life of a node that is down, when all others that are in the mesh take it for failed.
+    /// The life of a node that is down, if all others in the mesh list it as failed.
     #[must_use]
     pub fn known_dead(&self, node: NodeId) -> Option<Member> {
         if self.up.contains_key(&node) {
@@ -190,33 +190,34 @@ impl Views {
             match self.belief(observer, node) {
                 Some((member, Belief::Failed)) => dead = Some(member),
                 Some(_) => return None,
-                // It came later, and never heard of it.
+                // It joined later, and never learned of that life.
                 None => {}
             }
         }
         dead
     }
 
-    /// What `observer` thinks of `subject`, and of which of its lives.
+    /// The status that `observer` gives `subject`, with the life that it knows.
     #[must_use]
     pub fn belief(&self, observer: NodeId, subject: NodeId) -> Option<(Member, Belief)> {
         self.lists.get(&observer)?.get(&subject).copied()
     }
 
-    /// The nodes that `observer` lists as alive or suspect, itself not included.
+    /// The nodes that `observer` lists as alive or suspect, except itself.
     #[must_use]
     pub fn live_list(&self, observer: NodeId) -> BTreeMap<NodeId, Member> {
         let list = self.lists.get(&observer);
         list.map(|list| live(list).collect()).unwrap_or_default()
     }
 
-    /// How many of the nodes that are up (and stay) have a right list, and how many there are.
+    /// The number of nodes that are up (and stay) with a right list, and the number of all of them.
     #[must_use]
     pub fn right(&self) -> (usize, usize) {
         (self.right.len(), self.staying().count())
     }
 
-    /// Whether `observer` stays and lists exactly the nodes that are up, each in its present life.
+    /// Returns true if `observer` stays and lists exactly the nodes that are up, each in its
+    /// present life.
     fn is_right(&self, observer: NodeId) -> bool {
         let Some(list) = self.lists.get(&observer) else {
             return false;

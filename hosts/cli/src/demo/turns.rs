@@ -1,4 +1,4 @@
-//! What one file says about the nodes that wrote it in turns, and what they said about waiting.
+//! The contents of the file that nodes wrote in turns, with the counters of the writers.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -6,31 +6,31 @@ use std::collections::BTreeMap;
 use selvedge_camera::Token;
 use selvedge_core::{Member, NodeId, Span, Time};
 
-/// One write: a line of the file.
+/// A write: a line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
     /// The node that wrote.
     pub node: NodeId,
-    /// With which token.
+    /// Its token.
     pub token: Token,
-    /// When it began, by the common clock.
+    /// The beginning, by the common clock.
     pub start: Time,
-    /// When it ended; nothing when the line breaks off.
+    /// The end; `None` if the line is incomplete.
     pub end: Option<Time>,
 }
 
-/// The whole file, and what the writers counted.
+/// The whole file, and the counters of the writers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Turns {
     /// The lines, in the order of the file.
     pub writes: Vec<Write>,
-    /// Lines that are none: two wrote at once, or the file could not be written.
+    /// Lines that cannot be read: two nodes wrote at once, or the file could not be written.
     pub garbled: usize,
-    /// How long nodes waited for their turns, those included that waited still in the end.
+    /// The waiting times of nodes, including the nodes that still waited at the end.
     pub waits: Vec<Span>,
-    /// How often too few nodes could be reached to get a turn.
+    /// The number of times too few nodes could be reached to get a turn.
     pub refused: usize,
-    /// Writes that the file refused, because it had seen a higher token.
+    /// Writes that were refused, because the file had seen a higher token.
     pub stale: usize,
 }
 
@@ -46,7 +46,7 @@ impl Write {
         )
     }
 
-    /// The rest of it.
+    /// The rest of the line.
     #[must_use]
     pub fn ending(end: Time) -> String {
         format!(" end {}\n", end.0)
@@ -94,9 +94,9 @@ impl Turns {
         turns
     }
 
-    /// How many writes were under way when another one began, lines that nobody can read included.
-    /// `down`: when nodes crashed, which ends what they wrote. A line of another node that breaks
-    /// off counts, too.
+    /// The number of writes that were under way when another write began, including unreadable
+    /// lines. `down`: the times of crashes, which end a node's write. An incomplete line of another
+    /// node counts, too.
     #[must_use]
     pub fn overlaps(&self, down: &BTreeMap<NodeId, Time>) -> usize {
         let end = |write: &Write| write.end.or_else(|| down.get(&write.node).copied());
@@ -110,14 +110,14 @@ impl Turns {
         self.garbled + bad.count()
     }
 
-    /// How many writes have a token that is not above that of the line before.
+    /// The number of writes whose token is not above the token of the line before.
     #[must_use]
     pub fn falls(&self) -> usize {
         let pairs = self.writes.iter().zip(self.writes.iter().skip(1));
         pairs.filter(|(one, next)| next.token <= one.token).count()
     }
 
-    /// How many of these nodes did not begin to write from `since` on.
+    /// The number of these nodes that began no write from `since` on.
     #[must_use]
     pub fn missing(&self, nodes: impl Iterator<Item = u64>, since: Time) -> usize {
         let writes = self.writes.iter().filter(|write| write.start >= since);
@@ -125,7 +125,7 @@ impl Turns {
         nodes.filter(|&node| !wrote(node)).count()
     }
 
-    /// How long nodes waited; `None` when nobody ever got a turn or waited for one.
+    /// The waiting times of nodes; `None` if no node had or wanted a turn.
     #[must_use]
     pub fn waiting(&self) -> Option<Waiting> {
         let mut waits = self.waits.clone();
@@ -138,12 +138,12 @@ impl Turns {
     }
 }
 
-/// The shortest wait, the usual one, and the longest.
+/// The shortest, the median and the longest wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The shortest.
     pub min: Span,
-    /// As many were longer as shorter.
+    /// The median.
     pub median: Span,
     /// The longest.
     pub max: Span,
@@ -184,7 +184,7 @@ mod tests {
         let writes = [write(3, 1, 10, Some(20)), write(4, 2, 30, None)];
         let turns = Turns::read(&file(&writes));
         assert_eq!((&turns.writes[..], turns.garbled), (&writes[..], 0));
-        // Two that write at once leave lines that are none.
+        // Two nodes that write at once leave unreadable lines.
         let both = writes[0].beginning() + &writes[1].beginning() + &Write::ending(Time(9));
         assert_eq!(Turns::read(&both).garbled, 1);
         assert_eq!(Turns::read(" end 20\n").garbled, 1);
@@ -202,8 +202,8 @@ mod tests {
         assert_eq!((turns.overlaps(&down), turns.falls()), (0, 0));
         assert_eq!(turns.missing(3..=5, Time(10)), 1);
         assert_eq!(turns.missing(3..=5, Time(21)), 2);
-        // A node that crashes later was still writing; one that never crashed breaks off for no
-        // reason.
+        // A node that crashes later was still writing; a line of a node that never crashed is
+        // incomplete for no reason.
         let late = BTreeMap::from([(NodeId(4), Time(41))]);
         assert_eq!(turns.overlaps(&late), 1);
         assert_eq!(turns.overlaps(&BTreeMap::new()), 1);

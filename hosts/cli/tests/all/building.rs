@@ -1,4 +1,5 @@
-//! The judge of the demo's building, and its picture: made-up courses in which one thing goes wrong.
+//! The judge of the demo's building, and its picture: made-up histories in which one thing goes
+//! wrong.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
@@ -41,7 +42,7 @@ fn told(routine: Which, event: RoutineEvent) -> Event {
     }
 }
 
-/// A run that a node tells of, with all its commands.
+/// A run that a node reports, with all its commands.
 fn run(course: &mut Course, millis: u64, node: u64, routine: Which, instance: u64) {
     let begun = RoutineEvent::Triggered { instance };
     course.note(&seen(millis, node, told(routine, begun)));
@@ -65,7 +66,7 @@ fn run(course: &mut Course, millis: u64, node: u64, routine: Which, instance: u6
     course.note(&seen(millis + 50, node, told(routine, over)));
 }
 
-/// Three rounds of all routines: before the darkness, in it, and after it.
+/// Three rounds of all routines: before the power failure, during it, and after it.
 fn smooth() -> Course {
     let mut course = Course {
         opened: Some(at(1_000)),
@@ -138,7 +139,7 @@ fn a_building_in_which_nothing_happens_keeps_no_promise() {
     assert_eq!(broken(|it| *it = Course::default()), all);
 }
 
-/// A command of one routine between two of another one that shares a device, not necessarily that one.
+/// A command of one routine between two commands of another routine that shares some device.
 #[test]
 fn a_command_amid_a_run_of_another_routine_breaks_the_order() {
     let place = |course: &mut Course, routine: Which, step, before: usize| {
@@ -151,10 +152,10 @@ fn a_command_amid_a_run_of_another_routine_breaks_the_order() {
     assert_eq!(broken(|it| place(it, EVENING, 0, 2)), ["order"]);
     // The airing shares nothing with it.
     assert_eq!(broken(|it| place(it, AIRING, 0, 2)), Vec::<String>::new());
-    // Between two runs a run may begin, and not go on.
+    // Between two runs another run may begin, but not continue.
     assert_eq!(broken(|it| place(it, EVENING, 0, 4)), Vec::<String>::new());
     assert_eq!(broken(|it| place(it, EVENING, 2, 4)), ["order"]);
-    // What a device passes over has done nothing.
+    // A command that a device ignores has no effect.
     let passed_over = |it: &mut Course| {
         place(it, EVENING, 0, 2);
         it.arrivals[2].is_done = false;
@@ -199,7 +200,7 @@ fn a_run_that_does_not_end_breaks_a_promise() {
         course.asked.insert(AIRING, 4);
     };
     assert_eq!(broken(unheard), ["ends"]);
-    // The leader of one was killed before it told the end: the next one shows it.
+    // The leader of a run was killed before it reported the end: the next run shows it.
     let untold = |course: &mut Course| {
         let runs = course.runs.get_mut(&EVENING).unwrap();
         runs.get_mut(&1).unwrap().ended = None;
@@ -252,7 +253,7 @@ fn an_epoch_that_moves_no_group_or_does_not_come_breaks_a_promise() {
     };
     assert_eq!(broken(before), ["epoch"]);
     assert_eq!(broken(|it| it.epochs.truncate(1)), ["epoch"]);
-    // One that begins at the very end has no time for it.
+    // An epoch that begins at the very end has no time for it.
     assert_eq!(broken(|it| it.epochs.push(at(9_900))), Vec::<String>::new());
 }
 
@@ -265,7 +266,7 @@ fn a_count_that_differs_breaks_a_promise() {
         assert_eq!(broken(count), ["count"]);
     }
     assert_eq!(broken(|it| it.counted = None), ["count"]);
-    // One too many here and one too few there.
+    // One run too many here and one too few there.
     let both = |it: &mut Course| {
         it.counted = Some([(VISITOR, 2), (EVENING, 4), (AIRING, 3)].into());
     };

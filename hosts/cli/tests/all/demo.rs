@@ -1,5 +1,5 @@
-//! Small, fast demos from end to end. Whether a hurried run on a busy machine keeps its promises
-//! in time is not asked here; that it judges them, and what cannot depend on time, is.
+//! Small, fast demos from end to end. They check that a demo judges itself, and the promises that
+//! do not depend on time; a hurried run on a busy machine may break the others.
 
 #![allow(
     clippy::unwrap_used,
@@ -69,7 +69,7 @@ impl Ended {
         }
     }
 
-    /// Held, unless the machine was too slow for it.
+    /// Asserts that a promise held, unless the machine was too slow for it.
     fn unbroken(&self, id: &str) {
         let row = self.row(id);
         assert!(!is_broken(row), "{row:#?}");
@@ -102,7 +102,7 @@ fn the_building_judges_itself_and_draws_its_page() {
     let ring = demo.row("building-once");
     assert_eq!(ring["seen"].as_f64(), Some(0.0), "{ring:#?}");
     demo.page_needs_nothing_else();
-    assert!(demo.told.contains("goes dark") && demo.told.contains("have power again"));
+    assert!(demo.told.contains("goes dark") && demo.told.contains("restart without their memory"));
     assert!(demo.page.contains("A building without a hub") && demo.page.contains("class=\"band"));
 }
 

@@ -1,5 +1,6 @@
-//! The demo over eight network namespaces: own stacks, a bridge between them, and a firewall that
-//! loses packets and cuts nodes off. Needs Linux, root, `ip` and `nft`; else it says so and ends.
+//! The demo over eight network namespaces: separate stacks, a bridge between them, and a firewall
+//! that loses packets and cuts nodes off. Needs Linux, root, `ip` and `nft`; else it prints a line
+//! and ends.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -24,7 +25,7 @@ use selvedge_udp::{FaultCounts, Faults};
 const NODES: u64 = 8;
 const PORT: u16 = 7_001;
 
-/// Namespaces with a firewall each, gone when this is dropped.
+/// Namespaces with a firewall each, removed on drop.
 #[derive(Debug)]
 struct Namespaces {
     tag: String,
@@ -48,7 +49,7 @@ fn address(node: u64) -> Ipv4Addr {
 }
 
 impl Namespaces {
-    /// Lays everything out; `Err` says what this machine lacks.
+    /// Creates everything; `Err` names the tool or right that this machine lacks.
     fn lay_out() -> Result<Self, String> {
         let tag = format!("sv{}", std::process::id() % 100_000);
         let namespaces = Self { tag };
@@ -91,7 +92,7 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // Whatever was made goes; the rest was not made.
+        // Removes everything that was created; the rest fails.
         for node in 1..=NODES {
             let _gone = call(&format!("ip netns del {}", self.name(node))).is_ok();
         }
@@ -112,7 +113,7 @@ impl Ground for Namespaces {
         let here = SocketAddr::from((address(node.0), PORT));
         assert!(former.is_none_or(|former| former == here));
         let path = format!("/var/run/netns/{}", self.name(node.0));
-        // A socket stays in the namespace in which it was made; only this thread goes there.
+        // A socket stays in the namespace in which it was created; only this thread enters it.
         let made = std::thread::spawn(move || {
             let namespace = File::open(path)?;
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;

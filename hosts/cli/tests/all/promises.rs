@@ -1,4 +1,4 @@
-//! The demo's judge: made-up courses of events in which one thing goes wrong.
+//! The judge of the demo: made-up sequences of events in which one thing goes wrong.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
@@ -22,7 +22,7 @@ struct Course {
 }
 
 impl Course {
-    /// Everything happens as planned, and everyone learns of it soon.
+    /// A course in which everything happens as planned, and every node learns of it soon.
     fn smooth() -> Self {
         let plan = Plan::new(16, Span::millis(200), &mut ChaCha12Rng::seed_from_u64(3));
         let times = plan.times;
@@ -121,7 +121,7 @@ impl Course {
         }
     }
 
-    /// These nodes follow `leader` by a ballot of this epoch.
+    /// Adds events by which these nodes follow `leader`, with a ballot of this epoch.
     fn elected(&mut self, at: Time, nodes: &[u64], leader: u64, epoch: u64) {
         for &node in nodes {
             let ballot = Ballot {
@@ -137,7 +137,7 @@ impl Course {
         }
     }
 
-    /// Takes back what one node was told of leaders.
+    /// Removes events about leaders at one node.
     fn unelect(&mut self, observer: u64, wanted: impl Fn(Time) -> bool) {
         self.marks.retain(|mark| match mark {
             Mark::Observed(seen) => {
@@ -148,7 +148,7 @@ impl Course {
         });
     }
 
-    /// Takes back what one node was told.
+    /// Removes an event about a member at one node.
     fn untell(&mut self, observer: u64, delta: Delta) {
         let told = NodeEvent::Membership(Event::Membership(delta));
         self.marks.retain(|mark| match mark {
@@ -157,7 +157,7 @@ impl Course {
         });
     }
 
-    /// Someone who stays up and is not cut off.
+    /// A node that stays up and is not cut off.
     fn bystander(&self) -> u64 {
         (3..=16)
             .find(|&node| self.plan.stays(node) && !self.plan.is_cut_off(node))
@@ -283,13 +283,13 @@ fn one_who_does_not_follow_breaks_a_promise() {
     let crash = course.plan.times.crash;
     course.unelect(course.bystander(), |at| at > crash);
     assert_eq!(course.broken(), ["reelect", "leaderless", "one-leader"]);
-    // In time for the last of them.
+    // In time for the last node.
     let heal = course.plan.times.heal;
     course.elected(heal + MS, &[course.bystander()], 1, 2);
     assert_eq!(course.broken(), ["reelect"]);
 }
 
-/// What comes of the crash of somebody else shows nothing.
+/// The consequences of another node's crash are no evidence.
 #[test]
 fn the_one_who_crashes_must_have_led() {
     let mut course = Course::smooth();
@@ -305,7 +305,7 @@ fn the_one_who_crashes_must_have_led() {
 fn two_leaders_under_one_ballot_and_ballots_that_fall_break_promises() {
     let mut course = Course::smooth();
     let end = course.plan.times.end;
-    // A node that came later would not notice, but for the others.
+    // A node that came later would notice nothing, but the others do.
     let restarting = course.plan.restarting;
     let back = course.plan.times.back;
     course.elected(back + MS * 50, &[restarting], 2, 1);
@@ -345,7 +345,7 @@ fn turns_that_overlap_or_fall_or_never_come_break_a_promise() {
     assert_eq!(course.broken(), ["wait"]);
 }
 
-/// Who dies while it writes has written until then.
+/// A node that crashes while it writes has written until then.
 #[test]
 fn a_write_that_breaks_off_lasts_until_the_crash() {
     let mut course = Course::smooth();
@@ -379,7 +379,7 @@ fn a_write_that_breaks_off_lasts_until_the_crash() {
     course.turns.writes.extend([broken_off, next(crash)]);
     let is_overlap = |course: &Course| course.broken().contains(&"overlap".to_owned());
     assert!(!is_overlap(&course));
-    // Somebody who did not crash has no reason to break off.
+    // A node that did not crash has no reason for an incomplete line.
     course.turns.writes[16].node = NodeId(1);
     assert!(is_overlap(&course));
 }

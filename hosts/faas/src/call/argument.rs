@@ -1,4 +1,4 @@
-//! What a function is called with, and its text.
+//! Arguments of functions, and their text.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,12 +11,12 @@ use selvedge_core::wire::items;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What bytes in hexadecimal begin with.
+/// The prefix of bytes in hexadecimal.
 const HEX: &str = "hex:";
 
-/// What a function is called with.
+/// An argument of a function.
 ///
-/// As text, in both directions:
+/// Its text, in both directions:
 ///
 /// | argument | text | also read |
 /// |---|---|---|
@@ -26,9 +26,9 @@ const HEX: &str = "hex:";
 /// | `F32` | `1.5f32`, `NaNf32` | `2f32` |
 /// | `Bytes` | `hex:00ff` | `text:abc` |
 ///
-/// A number without a suffix is an `I32` where it has digits only, and an `F64` elsewhere.
+/// A number without a suffix is an `I32` if it has only digits, and an `F64` otherwise.
 ///
-/// Two arguments are equal where their bits are: a NaN equals itself, and 0.0 is not -0.0.
+/// Two arguments are equal if their bits are: a NaN equals itself, and 0.0 is not -0.0.
 ///
 /// ```
 /// use selvedge_faas::Argument;
@@ -39,7 +39,7 @@ const HEX: &str = "hex:";
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Argument {
-    /// A whole number of 32 bits; WebAssembly does not say whether it has a sign.
+    /// A whole number of 32 bits; WebAssembly does not define whether it has a sign.
     I32(i32),
     /// A whole number of 64 bits.
     I64(i64),
@@ -64,7 +64,7 @@ impl Argument {
         }
     }
 
-    /// What says whether two are equal.
+    /// The parts that two equal arguments share.
     fn bits(&self) -> (u8, u64, &[u8]) {
         match self {
             Self::I32(number) => (0, u64::from(number.cast_unsigned()), &[]),
@@ -92,7 +92,8 @@ impl Hash for Argument {
 
 impl fmt::Display for Argument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `{:?}` of a number with a fraction reads as such: 2.0, not 2. All NaNs read the same.
+        // `{:?}` of a number with a fraction parses as such: 2.0, not 2. All NaNs have the same
+        // text.
         match self {
             Self::I32(number) => write!(f, "{number}"),
             Self::I64(number) => write!(f, "{number}i64"),
@@ -135,7 +136,7 @@ impl FromStr for Argument {
         }
         if let Some(digits) = text.strip_suffix("f32") {
             let number = digits.parse().map_err(|_| ArgumentError::Syntax)?;
-            // All NaNs are shown alike, so all are read as one.
+            // All NaNs have the same text, so all are parsed as the same NaN.
             return Ok(Self::F32(if f32::is_nan(number) {
                 f32::NAN
             } else {
@@ -190,9 +191,9 @@ pub(super) fn from_hex(digits: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// A result as text for people: as it is, where it is text without control characters, without those that
-/// change the order in which text is shown, and does not begin with `hex:`; in hexadecimal, after
-/// `hex:`, elsewhere. Line feeds and tabs are let through. Two results have two texts.
+/// A result as text for people: unchanged if it is text without control characters, without
+/// characters that change the direction of text, and without `hex:` at its beginning; otherwise in
+/// hexadecimal after `hex:`. Line feeds and tabs are allowed. Two results have two texts.
 #[must_use]
 pub fn text_of(result: &[u8]) -> String {
     let is_let_through = |it: char| is_plain(it) || matches!(it, '\n' | '\t');
@@ -203,7 +204,7 @@ pub fn text_of(result: &[u8]) -> String {
         _ => {
             let mut text = String::from(HEX);
             for byte in result {
-                // A string takes all that is written.
+                // Writing to a string does not fail.
                 if write!(text, "{byte:02x}").is_err() {
                     break;
                 }
@@ -213,24 +214,24 @@ pub fn text_of(result: &[u8]) -> String {
     }
 }
 
-/// Whether a character is shown as itself, where it stands: neither a control character, nor the end of a line
-/// or a paragraph, nor one that says in which direction others are shown.
+/// Returns true if a character is shown as itself, in its place: it is no control character, no end
+/// of a line or a paragraph, and does not change the direction of text.
 pub(crate) fn is_plain(it: char) -> bool {
     !it.is_control()
         && !matches!(it, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Why a text is no argument.
+/// An error about an argument's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ArgumentError {
     /// It is no number, and has no prefix.
-    #[error("no number: write 7, 7i64, 1.5, 1.5f32, hex:00ff or text:abc")]
+    #[error("not an argument: write 7, 7i64, 1.5, 1.5f32, hex:00ff or text:abc")]
     Syntax,
     /// A number does not fit.
     #[error("the number does not fit: 7i64 has 64 bits, 7 and 7i32 have 32")]
     TooLarge,
-    /// What follows `hex:` is not pairs of hexadecimal digits.
-    #[error("hex: wants pairs of hexadecimal digits, as in hex:00ff")]
+    /// `hex:` is not followed by pairs of hexadecimal digits.
+    #[error("hex: needs pairs of hexadecimal digits, as in hex:00ff")]
     Hex,
 }

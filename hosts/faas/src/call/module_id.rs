@@ -19,7 +19,7 @@ impl ModuleId {
         Self(Sha256::digest(module).into())
     }
 
-    /// The library of PCM that this module is: the first 64 bits.
+    /// The library of PCM for this module: the first 64 bits.
     #[must_use]
     pub const fn library(&self) -> Library {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
@@ -49,7 +49,7 @@ impl FromStr for ModuleId {
     }
 }
 
-/// A text that names no module.
+/// An error about a text that is no module's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "a module's name has 64 hexadecimal digits: take what `sha256sum` prints for the .wasm file"

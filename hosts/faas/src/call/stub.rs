@@ -1,4 +1,4 @@
-//! What is done where a module imports what there is not.
+//! Stubs for imports that the host does not have.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,31 +7,31 @@ use core::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What ends the text of a stub that returns.
+/// The end of the text of a stub that returns.
 const RETURNS: &str = "=0";
 
-/// An import that a module declares and the host has not, and what it does when it is called. As text
-/// `MODULE.NAME`, or `MODULE.NAME=0` for one that returns; the last dot counts.
+/// A stub for an import that a module declares and the host does not have. Its text is
+/// `MODULE.NAME`, or `MODULE.NAME=0` if it returns; the last dot separates.
 ///
-/// Stubs are part of the [`Call`](super::Call), so all followers do the same.
+/// Stubs are part of the [`Call`](super::Call), so all followers use the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stub {
-    /// Of what the module imports it: up to [`MAX_EXPORT`](super::MAX_EXPORT) bytes.
+    /// The module part of the import: up to [`MAX_EXPORT`](super::MAX_EXPORT) bytes.
     pub module: String,
-    /// As what: up to [`MAX_EXPORT`](super::MAX_EXPORT) bytes.
+    /// The name part of the import: up to [`MAX_EXPORT`](super::MAX_EXPORT) bytes.
     pub name: String,
-    /// What it does.
+    /// Its effect when it is called.
     pub does: Does,
 }
 
-/// What a stub does when it is called.
+/// The effect of a stub when it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Does {
-    /// It ends the call, by [`Trap::Stub`](crate::Trap::Stub). So a wrong guess fails, and is not a wrong
-    /// result.
+    /// It ends the call, by [`Trap::Stub`](crate::Trap::Stub). So a wrong guess fails, and does not
+    /// give a wrong result.
     Traps,
-    /// It does nothing, and returns zero where it returns something: for notices, as
-    /// `emscripten_notify_memory_growth` is. It is a wrong result where more is expected of it.
+    /// It does nothing, and returns zero if the import has a result: for notices such as
+    /// `emscripten_notify_memory_growth`. For any other import the result of the call is wrong.
     ReturnsZero,
 }
 
@@ -62,7 +62,7 @@ impl FromStr for Stub {
     }
 }
 
-/// A text that is no stub.
+/// An error about a text that is no stub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "a stub is MODULE.NAME, which traps, or MODULE.NAME=0, which returns zero: as in env.abort"

@@ -1,4 +1,4 @@
-//! The loop of a client: what is asked, what links bring, and what is due.
+//! The loop of a client: requests, link events, and timers.
 
 #[cfg(test)]
 mod tests;
@@ -22,16 +22,16 @@ use crate::notice::Notice;
 use crate::shelf;
 use crate::topic::Topic;
 
-/// How long to wait where nothing is due.
+/// The wait when no timer is due.
 const IDLE: Span = Span::secs(60);
-/// How long to wait for a gateway to keep a module before it, or the next one, is asked again.
+/// The wait for a gateway to keep a module before it, or the next one, is asked again.
 const PATIENCE: Span = Span::secs(3);
-/// How often a module is put.
+/// The number of times a module is sent.
 const TRIES: u8 = 6;
 
-/// What the loop goes on for.
+/// An input of the loop.
 pub(super) enum Wake {
-    /// Of the link with this number.
+    /// An event of the link with this number.
     Link(u64, LinkEvent),
     Submit(u64, Function),
     Cancel(u64),
@@ -39,7 +39,7 @@ pub(super) enum Wake {
     Close,
 }
 
-/// When a gateway said something last.
+/// The time of the last message of a gateway.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard(Arc<AtomicU64>);
 
@@ -76,11 +76,11 @@ pub(super) struct Host {
     wake: SyncSender<Wake>,
     tell: mpsc::Sender<Told>,
     stay: Option<Stay>,
-    /// How many links there were.
+    /// The number of links opened until now.
     links: u64,
-    /// At which of the gateways modules are put.
+    /// The index of the gateway at which modules are put.
     at: usize,
-    /// By the machine's number of the task.
+    /// Tokens by the machine's number of the task.
     tokens: BTreeMap<u64, u64>,
     units: BTreeMap<u64, (u16, Vec<Member>)>,
     puts: BTreeMap<Library, Put>,
@@ -88,7 +88,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// A host that hears `wakes`, and has its links wake it there.
+    /// A host that receives `wakes`, and gives its links a sender for them.
     pub(super) fn new(
         options: Options,
         machine: Machine,
@@ -145,7 +145,7 @@ impl Host {
             self.driver.machine().me(),
             self.driver.machine().next_number(),
         );
-        // The machine would ask again without end for what no frame holds.
+        // The machine would repeat a request that fits no frame without end.
         let function = match fits(me, number, function) {
             Ok(function) => function,
             Err(why) => return self.tell(Told::Refused { token, why }),
@@ -160,7 +160,7 @@ impl Host {
     fn cancel(&mut self, token: u64) {
         let number = self.tokens.iter().find(|it| *it.1 == token);
         let Some(number) = number.map(|it| *it.0) else {
-            return; // It is answered.
+            return; // It has been answered.
         };
         if let Err(why) = self.step(Input::Command(Command::Cancel(number))) {
             self.tell(Told::Rejected { token, why });
@@ -225,7 +225,7 @@ impl Host {
     }
 
     fn tell(&self, told: Told) {
-        // A client that is dropped ends with its next wake.
+        // After a client is dropped, its host ends with the next wake.
         let _told = self.tell.send(told);
     }
 
@@ -240,7 +240,7 @@ impl Host {
         }
     }
 
-    /// Sees to it that the link is one to this gateway.
+    /// Ensures that the link leads to this gateway.
     fn go_to(&mut self, gateway: NodeId) {
         if self.stay.as_ref().is_some_and(|it| it.gateway == gateway) {
             return;
@@ -281,9 +281,9 @@ impl Host {
             LinkEvent::Down(_) => {
                 self.counters.lost_links += 1;
                 self.stay = None;
-                // Modules may be put at another gateway than the one that functions are asked for at.
+                // Modules may be put at another gateway than the one that runs functions.
                 if self.driver.machine().speaks_to() == gateway {
-                    // The machine takes it at any time.
+                    // The machine accepts it at any time.
                     let _taken = self.step(Input::Command(Command::Unreachable));
                 }
             }
@@ -350,7 +350,7 @@ impl Host {
         }
     }
 
-    /// Puts modules that are due, every second time at the next gateway.
+    /// Sends modules that are due, every second time to the next gateway.
     fn look_at_puts(&mut self) {
         let now = self.clock.now();
         let due = self.puts.iter().filter(|it| it.1.due <= now);

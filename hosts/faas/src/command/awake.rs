@@ -1,4 +1,4 @@
-//! For how long followers are awake, as they say themselves.
+//! The time for which followers are awake, according to their logs.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -7,20 +7,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// For how long each follower was awake so far.
+/// The time for which each follower was awake until now.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Awake(Arc<Mutex<BTreeMap<u64, Sum>>>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     before: Duration,
-    /// Since when it is awake.
+    /// The time at which it woke; `None` while it sleeps.
     since: Option<Instant>,
 }
 
 impl Sum {
     fn hear(&mut self, line: &str, now: Instant) {
-        // What it has counted stands behind it.
+        // Its counters follow after a semicolon.
         let line = line.split(';').next().unwrap_or_default();
         if line.ends_with(" is Asleep") {
             let since = self.since.take();
@@ -37,7 +37,7 @@ impl Sum {
 }
 
 impl Awake {
-    /// Hears a follower to its end, on a thread of its own.
+    /// Reads the log of a follower to its end, on a separate thread.
     pub(crate) fn listen(&self, id: u64, said: ChildStderr) {
         let all = self.clone();
         thread::spawn(move || {
@@ -53,7 +53,7 @@ impl Awake {
         all.entry(id).or_default().hear(line, Instant::now());
     }
 
-    /// For how long each was awake until now.
+    /// The time for which each was awake until now.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub(crate) fn now(&self) -> BTreeMap<u64, Duration> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,36 +14,37 @@ use selvedge_pcm::follower::Config;
 
 use super::{ChildArgs, Failure, FindArgs};
 
-/// Run a follower: it sleeps most of the time, and runs functions while it does not
+/// Run a follower: it sleeps most of the time, and runs functions while it is awake
 #[derive(Debug, Args)]
 pub(crate) struct Follower {
-    /// The id of this follower; each node has its own
+    /// Id of this follower; each node has its own
     #[arg(long)]
     id: u64,
     #[command(flatten)]
     find: FindArgs,
-    /// For how long it can be used, in each period: 500ms, 1s
+    /// Time in each period for which it can be used: 500ms, 1s
     #[arg(long, value_parser = milliseconds, default_value = "1s")]
     active: u32,
-    /// For how long it does work of its own
+    /// Time in each period for which it does other work
     #[arg(long, value_parser = milliseconds, default_value = "0s")]
     busy: u32,
-    /// For how long it sleeps
+    /// Time in each period for which it sleeps
     #[arg(long, value_parser = milliseconds, default_value = "9s")]
     asleep: u32,
-    /// For how long a function may run
+    /// Longest time of a function
     #[arg(long, value_parser = milliseconds, default_value = "5s")]
     time: u32,
-    /// How many bytes of memory a function may take; all followers need the same
+    /// Bytes of memory that a function may take; equal at all followers
     #[arg(long, default_value = "2097152")]
     memory: u32,
-    /// How much fuel a function may take, about one for each instruction; all followers need the same
+    /// Fuel that a function may take, about one for each instruction; equal at all followers
     #[arg(long, default_value = "100000000")]
     fuel: u64,
-    /// The directory for modules, which stay there for the follower's next start. It is this follower's alone: two would remove each other's files
+    /// Directory for modules, which the follower uses again after a restart. Each follower needs
+    /// its own: two would remove each other's files
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// How many bytes of modules stay there; the oldest go
+    /// Bytes of modules that stay there; the oldest are removed first
     #[arg(
         long,
         value_name = "BYTES",
@@ -51,10 +52,11 @@ pub(crate) struct Follower {
         requires = "state"
     )]
     state_bytes: u64,
-    /// What runs functions
+    /// Executor of functions
     #[arg(long, value_enum, default_value = "wasm")]
     executor: ExecutorArg,
-    /// Say on the standard error when a phase begins, where modules come from, and what was counted until then
+    /// Log to the standard error when a phase begins, where modules come from, and the counters
+    /// until then
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -113,7 +115,7 @@ fn milliseconds(text: &str) -> Result<u32, &'static str> {
         .find_map(|it| Some((text.strip_suffix(it.0)?, it.1)));
     let number = unit.and_then(|it| Some((it.0.parse::<u32>().ok()?, it.1)));
     let time = number.and_then(|it| it.0.checked_mul(it.1));
-    time.ok_or("say a whole number and ms, s or min, as in 500ms")
+    time.ok_or("give a whole number and ms, s or min, as in 500ms")
 }
 
 #[cfg(test)]
@@ -128,7 +130,7 @@ mod tests {
         follower: Follower,
     }
 
-    /// A client compiles a module within those, to see whether followers would run it.
+    /// A client compiles a module within those limits, to see whether followers would run it.
     #[test]
     fn a_follower_that_says_nothing_has_the_limits_of_the_library() {
         let flags = "x --id 101 --gateway 1=127.0.0.1:1883";

@@ -15,51 +15,52 @@ use selvedge_pcm::gateway::{Config, Voting};
 
 use super::{AccessArgs, ChildArgs, Failure};
 
-/// Run a gateway: it is always on, keeps mailboxes, and decides with the others
+/// Run a gateway: it is always on, keeps mailboxes, and decides with the other gateways
 #[derive(Debug, Args)]
 pub(crate) struct Gateway {
-    /// The id of this gateway; each node has its own
+    /// Id of this gateway; each node has its own
     #[arg(long)]
     id: u64,
-    /// Where the broker inside listens
+    /// Address at which the broker inside listens
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1883")]
     listen: SocketAddr,
-    /// A broker that is there, instead of the one inside
+    /// A separate broker, instead of the one inside
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "listen")]
     broker: Option<Address>,
-    /// Where others find this gateway's broker; needed if it listens at all addresses (0.0.0.0 or [::])
+    /// Address of this gateway's broker for other nodes; needed if it listens at all addresses
+    /// (0.0.0.0 or [::])
     #[arg(long, value_name = "HOST:PORT")]
     advertise: Option<Address>,
-    /// Another gateway and its broker; once for each
+    /// Another gateway and its broker; may be repeated
     #[arg(long = "peer", value_name = "ID=HOST:PORT")]
     peers: Vec<Named>,
-    /// The directory of its memory, which it has alone
+    /// Directory for its state; each gateway needs its own
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// This gateway was never started before
     #[arg(long, conflicts_with = "forgot")]
     first: bool,
-    /// Its memory is lost. Never say --first then: a gateway that decides again what it has forgotten
-    /// breaks what it promised
+    /// Its state is lost. Do not use --first then: a gateway that votes again on something that it
+    /// has forgotten breaks its promises
     #[arg(long)]
     forgot: bool,
-    /// Which gateways decide
+    /// Gateways that decide
     #[arg(long, value_enum, default_value = "static")]
     voting: VotingArg,
-    /// For how many seconds a function may run at any follower
+    /// Seconds for which a function may run at any follower
     #[arg(long, value_name = "SECONDS", default_value = "5")]
     function_time: u64,
-    /// After how many seconds a gateway that says nothing counts as failed: from 3
+    /// Seconds after which a silent gateway counts as failed: from 3
     #[arg(long, value_name = "SECONDS", default_value = "5")]
     timeout: u64,
-    /// How many followers a unit should have; equal at all gateways from their first start on
+    /// Number of followers that a unit should have; equal at all gateways from their first start on
     #[arg(long, default_value = "5")]
     unit: u16,
-    /// Gateways count the votes themselves, at an update for each vote; equal at all gateways from their
+    /// Count votes at the gateways, at an update for each vote; equal at all gateways from their
     /// first start on
     #[arg(long)]
     counts_votes: bool,
-    /// Who may come to the broker inside, beside --user: a file with NAME:PASSWORD in each line
+    /// File with further users of the broker inside, besides --user: NAME:PASSWORD in each line
     #[arg(
         long,
         value_name = "FILE",
@@ -67,15 +68,15 @@ pub(crate) struct Gateway {
         requires = "user"
     )]
     users: Option<PathBuf>,
-    /// How many modules are kept
+    /// Number of modules to keep
     #[arg(long, default_value = "256")]
     modules: u32,
-    /// Serve a page for a browser here that shows gateways, followers and tasks as they change
+    /// Serve a page for a browser here, which shows gateways, followers and tasks live
     #[cfg(feature = "page")]
     #[arg(long, value_name = "ADDRESS:PORT")]
     page: Option<SocketAddr>,
-    /// What readers of the page have to know, as `?token=` or as a bearer: 16 to 128 letters, digits and
-    /// -._~. Needed where the page is at no loopback address
+    /// Token that readers of the page need, as `?token=` or as a bearer token: 16 to 128 letters,
+    /// digits and -._~. Required unless the page is at a loopback address
     #[cfg(feature = "page")]
     #[arg(
         long,
@@ -85,7 +86,7 @@ pub(crate) struct Gateway {
         hide_env_values = true
     )]
     page_token: Option<selvedge_faas::page::Token>,
-    /// Say on the standard error what changes
+    /// Log changes to the standard error
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]
@@ -98,7 +99,7 @@ pub(crate) struct Gateway {
 enum VotingArg {
     /// More than half of all gateways
     Static,
-    /// More than half of those that are connected
+    /// More than half of the connected gateways
     Dynamic,
 }
 
@@ -107,13 +108,13 @@ impl Gateway {
         self.child.obey();
         let mut peers = Vec::new();
         for Named { id, address } in self.peers.iter().cloned() {
-            let id = id.ok_or(Failure::Usage("a peer has an id: say --peer ID=HOST:PORT"))?;
+            let id = id.ok_or(Failure::Usage("--peer has no id: give --peer ID=HOST:PORT"))?;
             if id.0 == self.id {
-                let why = "a peer has the id of this gateway: name each other gateway once";
+                let why = "a --peer has the id of this gateway: give each other gateway once";
                 return Err(Failure::Usage(why));
             }
             if peers.iter().any(|it: &(NodeId, Address)| it.0 == id) {
-                let why = "a --peer is named twice: each other gateway has an id of its own";
+                let why = "a --peer id is given twice: give each other gateway its own id";
                 return Err(Failure::Usage(why));
             }
             peers.push((id, address));
@@ -132,7 +133,7 @@ impl Gateway {
             VotingArg::Static => Voting::Static,
             VotingArg::Dynamic => Voting::Dynamic,
         };
-        // A gateway that leads tells at once what is decided: here a message costs less than a wait.
+        // A gateway that leads announces decisions at once: here a message costs less than a wait.
         let replica = Config::new().replica.with_commit_delay(Span::millis(5));
         let config = Config::new()
             .with_replica(replica)
@@ -172,28 +173,29 @@ impl Gateway {
         Ok(gateway::run(options)?)
     }
 
-    /// Whether others are told an address at which the broker inside is.
+    /// Checks that other nodes can be given an address of the broker inside.
     fn check_addresses(&self) -> Result<(), Failure> {
         let why = match self.broker {
             None if self.listen.port() == 0 => {
-                "--listen has port 0, so nobody could be told where that is: choose a port"
+                "--listen has port 0, so no other node could find the broker: choose a port"
             }
             None if self.listen.ip().is_unspecified() && self.advertise.is_none() => {
-                "--listen is for all addresses, so others need one at which they find it: say --advertise HOST:PORT"
+                "--listen is for all addresses, so other nodes need one at which they find it: give --advertise HOST:PORT"
             }
             None | Some(_) => return Ok(()),
         };
         Err(Failure::Usage(why))
     }
 
-    /// Those of the file. What both the file and the flags name has one password.
+    /// The users of the file. A name in both the file and the flags needs the same password in
+    /// both.
     fn users(&self) -> Result<Option<Users>, Failure> {
         let users = self.users.as_deref().map(Users::open).transpose()?;
         let access = self.access.access()?;
         let user = access.user.as_deref().unwrap_or_default();
         let known = users.as_ref().and_then(|it| it.password(user));
         if known.is_some_and(|it| it != access.password) {
-            let why = "--users has another password for --user than SELVEDGE_FAAS_PASSWORD: make them equal";
+            let why = "--users gives --user another password than SELVEDGE_FAAS_PASSWORD does: make them equal";
             return Err(Failure::Usage(why));
         }
         Ok(users)

@@ -1,4 +1,4 @@
-//! Ctrl-C, and what else asks a process to end.
+//! Ctrl-C, and other signals that ask a process to end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -6,17 +6,17 @@ use std::{io, thread};
 
 use super::Failure;
 
-/// How often the process was asked to end since this was made. It does not end by itself then.
+/// The number of requests to end since this was made. The process does not end by itself then.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupts(Arc<AtomicU32>);
 
 impl Interrupts {
-    /// Ctrl-C.
+    /// Counts Ctrl-C.
     pub(crate) fn by_ctrl_c() -> Result<Self, Failure> {
         Self::count(false).map_err(Failure::Signal)
     }
 
-    /// Ctrl-C, and SIGTERM, with which services and containers are ended.
+    /// Counts Ctrl-C, and SIGTERM, with which services and containers are ended.
     pub(crate) fn by_all() -> Result<Self, Failure> {
         Self::count(true).map_err(Failure::Signal)
     }

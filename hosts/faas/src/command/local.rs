@@ -1,4 +1,4 @@
-//! `selvedge-faas local`: gateways and followers on this machine, to try functions with.
+//! `selvedge-faas local`: gateways and followers on this machine, for trying functions.
 
 use core::time::Duration;
 use std::process::ExitCode;
@@ -10,36 +10,36 @@ use super::Failure;
 use super::interrupts::Interrupts;
 use super::world::{Setting, World};
 
-/// How long the processes may take to come up.
+/// The longest time for the processes to start.
 const BEGINNING: Duration = Duration::from_secs(60);
-/// How often to look whether it is to end.
+/// The interval at which requests to end are checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Run gateways and followers as processes on this machine, until Ctrl-C or SIGTERM, to try functions
-/// with
+/// Run gateways and followers as processes on this machine, until Ctrl-C or SIGTERM, to try
+/// functions
 ///
-/// What they hold goes with them.
+/// All their state is removed at the end.
 #[derive(Debug, Args)]
 pub(crate) struct Local {
-    /// How many gateways
+    /// Number of gateways
     #[arg(long, default_value = "3")]
     gateways: u16,
-    /// How many followers, in units of up to seven
+    /// Number of followers, in units of up to seven
     #[arg(long, default_value = "5")]
     followers: u64,
-    /// Where the first gateway listens, at 127.0.0.1; the others listen at the ports that follow
+    /// Port of the first gateway, at 127.0.0.1; the others listen at the ports that follow
     #[arg(long, default_value = "1883")]
     port: u16,
-    /// For how many milliseconds a follower is awake in each period
+    /// Milliseconds for which a follower is awake in each period
     #[arg(long, default_value = "500")]
     active: u64,
-    /// For how many milliseconds it sleeps
+    /// Milliseconds for which it sleeps
     #[arg(long, default_value = "1500")]
     asleep: u64,
-    /// How many bytes of memory a function may take
+    /// Bytes of memory that a function may take
     #[arg(long, default_value = "2097152")]
     memory: u32,
-    /// Show what the processes say
+    /// Show the logs of the processes
     #[arg(long, short)]
     verbose: bool,
 }
@@ -47,12 +47,12 @@ pub(crate) struct Local {
 impl Local {
     pub(crate) fn run(self) -> Result<ExitCode, Failure> {
         if self.port.checked_add(self.gateways).is_none() {
-            return Err(Failure::Usage("too few ports: say a lower --port"));
+            return Err(Failure::Usage("too few ports: give a lower --port"));
         }
-        // Before there is a directory that would be left.
+        // Created before the directory, so that no signal leaves it behind.
         let interrupts = Interrupts::by_all()?;
         match self.serve(self.setting(&interrupts), &interrupts) {
-            // All is gone by now.
+            // Everything has been removed by now.
             Ok(()) | Err(Failure::Interrupted) => Ok(ExitCode::SUCCESS),
             Err(why) => Err(why),
         }
@@ -88,7 +88,7 @@ impl Local {
     }
 }
 
-/// Whether all followers are there, and a function could run.
+/// Returns true if all followers are in units, and a function could run.
 const fn is_up(followers: u32, units: u32, all: u32) -> bool {
     followers >= all && units > 0
 }

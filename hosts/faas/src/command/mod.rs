@@ -25,7 +25,7 @@ use selvedge_faas::find::{self, FindError, Gateways, Named};
 use selvedge_faas::tls::{Identity, Trust};
 use thiserror::Error;
 
-/// What ended a command early. One line says what went wrong, and the mend.
+/// A failure that ended a command early. Its one line names the cause and the remedy.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
@@ -40,17 +40,19 @@ pub(crate) enum Failure {
     Chance(#[from] selvedge_faas::NoChance),
     #[error("cannot read {}: {source}: check the name", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("cannot wait for Ctrl-C: {0}: run it in another environment")]
+    #[error("cannot wait for Ctrl-C: {0}: run the command in another environment")]
     Signal(io::Error),
-    #[error("cannot write to the standard output: {0}: run it with an open one")]
+    #[error("cannot write to the standard output: {0}: run the command with an open one")]
     Output(io::Error),
-    #[error("cannot start a process of this demo or measurement: {0}: see how many there may be")]
+    #[error(
+        "cannot start a process of this demo or measurement: {0}: check the limit on processes"
+    )]
     Process(io::Error),
-    #[error("the directory of its data: {0}: set TMPDIR to one that can be written")]
+    #[error("cannot create a directory for data: {0}: set TMPDIR to one that can be written")]
     Directory(io::Error),
     #[error(transparent)]
     Limits(#[from] selvedge_core::settings::OutOfRange),
-    #[error("{} is no module that followers run: {why}", path.display())]
+    #[error("followers cannot run the module {}: {why}", path.display())]
     Module {
         path: PathBuf,
         why: selvedge_faas::ModuleError,
@@ -65,20 +67,20 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Users(#[from] selvedge_faas::users::UsersError),
     #[error(
-        "no gateway has answered for {0} s: see whether they run, and whether --gateway says where; or wait \
-         longer with --timeout"
+        "no gateway has answered for {0} s: check that they run and that --gateway has their addresses, or \
+         wait longer with --timeout"
     )]
     Silent(u32),
-    #[error("the gateways do not keep the module: see on their standard errors why not")]
+    #[error("the gateways do not keep the module: their standard errors have the reason")]
     NotKept,
-    #[error("it was asked to end")]
+    #[error("interrupted")]
     Interrupted,
     #[error("{0}")]
     Usage(&'static str),
 }
 
 impl Failure {
-    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
+    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for a later failure.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
             Self::Usage(_)
@@ -107,29 +109,29 @@ impl Failure {
     }
 }
 
-/// With which name and password to go to brokers.
+/// The name, the password and the certificates for connections to brokers.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AccessArgs {
-    /// The name that all brokers ask for, and the one inside of a gateway, too
+    /// User name at all brokers, including the broker inside a gateway
     #[arg(long, env = "SELVEDGE_FAAS_USER")]
     pub(crate) user: Option<String>,
-    /// Go to brokers by TLS, and believe those with a certificate that one in this file vouches for (PEM)
+    /// Connect to brokers by TLS, and trust certificates signed by one in this file (PEM)
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE", env = "SELVEDGE_FAAS_TLS_CA")]
     tls_ca: Option<PathBuf>,
-    /// The certificate of this node, with those that vouch for it (PEM): what the broker inside of a gateway
-    /// shows, and what brokers are shown that ask for one
+    /// Certificate of this node, with the chain of its signers (PEM): the broker inside a gateway
+    /// presents it, and so does this node to a broker that asks for a certificate
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate (PEM)
+    /// Key of that certificate (PEM)
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 }
 
 impl AccessArgs {
-    /// The password is in no command line, where all processes can read it.
+    /// Reads the password from the environment, because all processes can read a command line.
     pub(crate) fn access(&self) -> Result<Access, Failure> {
         #[cfg(feature = "tls")]
         let tls = match &self.tls_ca {
@@ -144,38 +146,39 @@ impl AccessArgs {
         })
     }
 
-    /// One without the other would leave a broker open that its user holds for closed.
+    /// The password for `--user`. A user without a password would leave a broker open that its
+    /// operator believes closed.
     fn password(&self) -> Result<String, Failure> {
         let said = match env::var("SELVEDGE_FAAS_PASSWORD") {
             Ok(password) => password,
             Err(VarError::NotPresent) => String::new(),
             Err(VarError::NotUnicode(_)) => {
-                let why = "SELVEDGE_FAAS_PASSWORD is no UTF-8: choose a password that is";
+                let why = "SELVEDGE_FAAS_PASSWORD is not UTF-8: choose a password that is";
                 return Err(Failure::Usage(why));
             }
         };
         let why = match self.user.as_deref() {
-            Some("") => "--user has no name: say one, or leave it out",
+            Some("") => "--user has no name: give one, or leave it out",
             Some(_) if said.is_empty() => {
-                "--user has no password: say it in the environment, as SELVEDGE_FAAS_PASSWORD"
+                "--user has no password: set SELVEDGE_FAAS_PASSWORD in the environment"
             }
             None if !said.is_empty() => {
-                "SELVEDGE_FAAS_PASSWORD is the password of nobody: say --user NAME, or unset it"
+                "SELVEDGE_FAAS_PASSWORD is set without --user: give --user NAME, or unset it"
             }
             _ => return Ok(said),
         };
         Err(Failure::Usage(why))
     }
 
-    /// Whether all brokers of a gateway have TLS, or none.
+    /// Checks that all brokers of a gateway have TLS, or none.
     #[cfg(feature = "tls")]
     pub(crate) fn check(&self, has_broker: bool, has_peers: bool) -> Result<(), Failure> {
         let why = match (&self.tls_ca, &self.tls_cert) {
             (Some(_), None) if has_broker => {
-                "with --tls-ca others come to the broker inside by TLS, too: say --tls-cert and --tls-key"
+                "with --tls-ca the broker inside needs TLS, too: give --tls-cert and --tls-key"
             }
             (None, Some(_)) if has_peers => {
-                "with --tls-cert the brokers of other gateways have TLS, too: say --tls-ca"
+                "with --tls-cert the brokers of other gateways need TLS, too: give --tls-ca"
             }
             _ => return Ok(()),
         };
@@ -189,11 +192,11 @@ impl AccessArgs {
     }
 }
 
-/// How to find gateways.
+/// The gateways to connect to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FindArgs {
-    /// The broker of a gateway, the first one first: HOST:PORT, or ID=HOST:PORT. The gateways that are
-    /// not named are asked for
+    /// Broker of a gateway, the preferred one first: HOST:PORT, or ID=HOST:PORT. Ids that are not
+    /// given are asked for
     #[arg(long = "gateway", required = true, value_name = "[ID=]HOST:PORT")]
     pub(crate) gateways: Vec<Named>,
     #[command(flatten)]
@@ -206,10 +209,10 @@ impl FindArgs {
     }
 }
 
-/// What a process that another one started adds.
+/// The flag for a process that another one started.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct ChildArgs {
-    /// End when the process ends that started this one (Linux)
+    /// End together with the process that started this one (Linux)
     #[arg(long, hide = true)]
     is_child: bool,
 }
@@ -219,7 +222,7 @@ impl ChildArgs {
         #[cfg(target_os = "linux")]
         if self.is_child {
             use rustix::process::{Signal, set_parent_process_death_signal};
-            // A process that cannot is ended by its handle.
+            // Where it fails, the parent's handle ends the process.
             let _set = set_parent_process_death_signal(Some(Signal::KILL));
         }
     }

@@ -15,27 +15,27 @@ use selvedge_pcm::{Answer, Function};
 use super::interrupts::Interrupts;
 use super::{Failure, FindArgs};
 
-/// How often to look whether Ctrl-C was pressed.
+/// The interval at which Ctrl-C is checked.
 const LOOK: Span = Span::millis(50);
-/// After how long without a word of a gateway this is said.
+/// The time without an answer from a gateway after which a line reports it.
 const QUIET: Span = Span::secs(5);
 
-/// Have a function run, and print what it came to
+/// Run a function, and print its result
 ///
-/// It waits as long as a gateway is there, also for followers.
+/// It waits as long as a gateway answers, also for followers.
 ///
-/// Exit status: 0 with a value; 1 if no gateway answers (--timeout) or something else is wrong; 2 for a wrong call; 3 if
-/// the function failed; 4 if its unit did not agree; 5 if no unit answered; 6 if the gateways refuse it; 130
-/// if it was cancelled.
+/// Exit status: 0 with a value; 1 if no gateway answers (--timeout) or another error occurs; 2 for
+/// a wrong call; 3 if the function failed; 4 if its unit did not agree; 5 if no unit answered; 6 if
+/// the gateways refuse it; 130 if it was cancelled.
 #[derive(Debug, Args)]
 pub(crate) struct Submit {
-    /// A module in WebAssembly, which gateways keep
+    /// Module in WebAssembly, which gateways store
     #[arg(value_name = "FILE")]
     module: Option<PathBuf>,
-    /// Which of the module's exports is called
+    /// Export of the module to call
     #[arg(long, value_name = "EXPORT", requires = "module")]
     call: Option<String>,
-    /// With what it is called, once for each argument: 7, 7i64, 1.5, 1.5f32, hex:00ff, text:abc
+    /// Argument of the call, may be repeated: 7, 7i64, 1.5, 1.5f32, hex:00ff, text:abc
     #[arg(
         long = "arg",
         value_name = "ARGUMENT",
@@ -43,19 +43,19 @@ pub(crate) struct Submit {
         allow_hyphen_values = true
     )]
     arguments: Vec<Argument>,
-    /// What the module imports and nobody has, once for each: MODULE.NAME, which fails where it is called,
-    /// or MODULE.NAME=0, which does nothing and returns zero
+    /// Import of the module that the host does not have, may be repeated: MODULE.NAME, a stub that
+    /// fails when it is called, or MODULE.NAME=0, a stub that does nothing and returns zero
     #[arg(long = "stub", value_name = "MODULE.NAME[=0]", requires = "call")]
     stubs: Vec<Stub>,
-    /// A code that is no call, for followers with another executor
+    /// Code that is not a call, for followers with another executor
     #[arg(long, default_value = "", conflicts_with = "call")]
     code: String,
     #[command(flatten)]
     find: FindArgs,
-    /// After how many seconds in which no gateway said anything it gives up
+    /// Seconds without a message from any gateway after which it gives up
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(1..))]
     timeout: u32,
-    /// The id of this client, for one that lives long; no two have the same at a time
+    /// Id of this client, for a long-lived client; unique at any time
     #[arg(long)]
     id: Option<u64>,
 }
@@ -83,12 +83,12 @@ impl Submit {
         loop {
             let pressed = interrupts.count_so_far();
             if pressed > 0 && !is_put {
-                return Ok(ExitCode::from(130)); // Nothing was asked for yet.
+                return Ok(ExitCode::from(130)); // Nothing is submitted yet.
             }
             if pressed > 0 && !cancels {
                 cancels = true;
                 client.cancel(0);
-                eprintln!("cancels it; Ctrl-C again does not wait for that");
+                eprintln!("cancelling; Ctrl-C again to exit at once");
             }
             if pressed > 1 {
                 return Ok(ExitCode::from(130));
@@ -99,7 +99,9 @@ impl Submit {
             }
             if silence >= QUIET && !is_quiet {
                 let seconds = self.timeout;
-                eprintln!("no gateway has answered for 5 s; gives up after {seconds} (--timeout)");
+                eprintln!(
+                    "no gateway has answered for 5 s; giving up after {seconds} s (--timeout)"
+                );
             }
             is_quiet = silence >= QUIET;
             match client.wait(LOOK) {
@@ -116,7 +118,7 @@ impl Submit {
 }
 
 impl Submit {
-    /// What is to be run, and the module that it needs.
+    /// The function to run, and the module that it needs.
     fn function(&self) -> Result<(Function, Option<Vec<u8>>), Failure> {
         let code = Function::new(self.code.as_bytes());
         let Some(path) = self.module.clone() else {
@@ -130,7 +132,7 @@ impl Submit {
             let libraries = [selvedge_faas::library(&module)].into_iter().collect();
             return Ok((Function { libraries, ..code }, Some(module)));
         };
-        // What no follower could run is not sent.
+        // A module that no follower could run is not sent.
         let compiled = Module::compile(&module, &Limits::new());
         let compiled = compiled.map_err(|why| Failure::Module { path, why })?;
         let call = Call::new(compiled.id(), export, self.arguments.iter().cloned())?;
@@ -169,10 +171,10 @@ fn end(told: Told) -> Result<ExitCode, Failure> {
         Told::Rejected { why, .. } => (why.to_string(), 1),
         Told::NotKept { why: Some(why), .. } => (why.to_string(), 6),
         Told::NotKept { why: None, .. } => {
-            let line = "no majority of gateways keeps the module: see whether they run";
+            let line = "no majority of gateways keeps the module: check that they run";
             (line.into(), 1)
         }
-        // It is waited for before.
+        // The loop waits for it before it submits.
         Told::Kept { .. } => return Ok(ExitCode::FAILURE),
     };
     eprintln!("selvedge-faas: {line}");

@@ -14,20 +14,20 @@ use selvedge_faas::watch::Watch;
 
 use super::{Failure, FindArgs};
 
-/// How long a single picture waits for what gateways say.
+/// The time for which `--once` collects the gateways' statuses.
 const ONCE: Duration = Duration::from_secs(2);
-/// To the upper left corner, and erase all.
+/// The escape sequence that moves to the upper left corner and erases everything.
 const HOME: &str = "\x1b[H\x1b[2J";
 
-/// Look on: gateways, units, duty cycles and tasks, each second, until Ctrl-C
+/// Show gateways, units, duty cycles and tasks, each second, until Ctrl-C
 #[derive(Debug, Args)]
 pub(crate) struct Top {
     #[command(flatten)]
     find: FindArgs,
-    /// Print one picture, after two seconds, and end
+    /// Print one picture after two seconds, and exit
     #[arg(long)]
     once: bool,
-    /// Show what each gateway has counted, too
+    /// Show the counters of each gateway, too
     #[arg(long)]
     counters: bool,
 }
@@ -65,7 +65,7 @@ impl Top {
     }
 }
 
-/// All that is known, as text.
+/// The whole view, as text.
 fn picture(view: &View) -> String {
     let mut text = String::from(
         "gateway    role       version  received      sent    relayed  refused  write ms\n",
@@ -80,7 +80,7 @@ fn picture(view: &View) -> String {
     text
 }
 
-/// What each gateway has counted, with the names of the fields.
+/// The counters of each gateway, with the names of the fields.
 fn counters(view: &View) -> String {
     let said = view.gateways.iter().filter(|it| it.life.is_some());
     let line = |it: &GatewayView| {
@@ -98,7 +98,7 @@ fn name(it: &GatewayView) -> String {
 fn gateway(it: &GatewayView) -> String {
     let (name, counters) = (name(it), &it.counters);
     let role = match it.role {
-        Role::Unknown => return format!("{name:<10} has said nothing yet"),
+        Role::Unknown => return format!("{name:<10} has sent nothing yet"),
         Role::Silent => {
             let seconds = it.said_ms.unwrap_or(0) / 1_000;
             return format!("{name:<10} silent for {seconds} s");
@@ -133,7 +133,7 @@ fn tables(view: &View) -> String {
     for (unit, followers) in units {
         let name = unit.map_or_else(|| "no unit".into(), |it| format!("unit {it}"));
         let followers: Vec<String> = followers.into_iter().map(show).collect();
-        // A string takes all that is written.
+        // Writing to a string does not fail.
         let _written = writeln!(text, "{name:<8} {}", followers.join("  "));
     }
     for task in &view.some_tasks {
@@ -148,7 +148,7 @@ fn tables(view: &View) -> String {
     text
 }
 
-/// A follower, its gateway, how much of its time it can be used, and what it does now.
+/// A follower, its gateway, the share of its time in which it can be used, and its phase.
 fn show(it: &FollowerView) -> String {
     let percent = it.duty.availability() / 10_000;
     let phase = match it.phase {
@@ -223,7 +223,7 @@ mod tests {
             lines[1].starts_with("1#4        manager          7"),
             "{picture}"
         );
-        assert_eq!(lines[2], "2          has said nothing yet");
+        assert_eq!(lines[2], "2          has sent nothing yet");
         assert_eq!(lines[3], "3#1        silent for 4 s");
         assert_eq!(lines[5], "2 followers in 1 units, 0 tasks open, 0 modules");
         assert_eq!(lines[6], "no unit  102@2 10%");

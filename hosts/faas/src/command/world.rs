@@ -1,4 +1,4 @@
-//! Gateways and followers as processes of this one.
+//! Gateways and followers as child processes.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -20,54 +20,55 @@ use super::Failure;
 use super::awake::Awake;
 use super::interrupts::Interrupts;
 
-/// The ids of followers begin here.
+/// The first id of followers.
 pub(crate) const FOLLOWERS: u64 = 101;
-/// The port of the first world of a process; the next ones have the next ports.
+/// The port of the first world of a process; the next worlds have the next ports.
 const PORT: u16 = 18_830;
 /// A process. It is killed when this is dropped.
 struct Node(Child);
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // One that has ended is waited for all the same.
+        // A process that has ended is waited for all the same.
         self.0.kill().ok();
         self.0.wait().ok();
     }
 }
 
-/// Which processes there are.
+/// The processes of a world.
 #[derive(Debug, Default)]
 pub(crate) struct Setting {
     pub(crate) gateways: u64,
     pub(crate) followers: u64,
-    /// For how many milliseconds a follower is awake in each period.
+    /// The number of milliseconds for which a follower is awake in each period.
     pub(crate) active: u64,
-    /// For how many milliseconds it sleeps.
+    /// The number of milliseconds for which it sleeps.
     pub(crate) asleep: u64,
-    /// How long after the gateways each follower starts; those without a time at once.
+    /// The delay of each follower's start after the gateways'; followers without one start at once.
     pub(crate) begins: Vec<Duration>,
-    /// The port of the first gateway at 127.0.0.1; else each world has addresses of its own.
+    /// The port of the first gateway at 127.0.0.1; otherwise each world has its own addresses.
     pub(crate) port: Option<u16>,
     /// A mosquitto for each gateway, instead of the broker inside.
     pub(crate) mosquitto: Option<PathBuf>,
-    /// What each gateway and each follower is told besides.
+    /// Further flags of each gateway and of each follower.
     pub(crate) gateway_flags: Vec<String>,
     pub(crate) follower_flags: Vec<String>,
-    /// What hears when followers are awake; they say it on their standard error then.
+    /// A reader of the followers' logs that measures when they are awake; they log it if this is
+    /// set.
     pub(crate) awake: Option<Awake>,
-    /// What ends the waiting for it.
+    /// Requests to end, which stop the waiting.
     pub(crate) interrupts: Interrupts,
-    /// Whether what the processes say is shown.
+    /// True if the logs of the processes are shown.
     pub(crate) is_verbose: bool,
 }
 
-/// The processes, and the directory of their data, which goes with this.
+/// The processes, and the directory of their data, which is removed on drop.
 pub(crate) struct World {
     setting: Setting,
-    /// Which one it is of all worlds of this process.
+    /// The number of this world among all worlds of this process.
     nth: u16,
     nodes: BTreeMap<u64, Node>,
-    /// Of all gateways, and not killed.
+    /// The brokers of all gateways, which are not killed.
     brokers: Vec<Node>,
     data: PathBuf,
     /// The gateways that were started before.
@@ -78,7 +79,7 @@ impl Drop for World {
     fn drop(&mut self) {
         self.nodes.clear();
         self.brokers.clear();
-        fs::remove_dir_all(&self.data).ok(); // The system empties its directory, too.
+        fs::remove_dir_all(&self.data).ok(); // The system cleans temporary directories, too.
     }
 }
 
@@ -148,12 +149,12 @@ impl World {
         Ok(Gateways::new(all)?)
     }
 
-    /// The process of each node that runs.
+    /// The process id of each running node.
     pub(crate) fn processes(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.nodes.iter().map(|(id, node)| (*id, node.0.id()))
     }
 
-    /// Where a gateway listens.
+    /// The address at which a gateway listens.
     pub(crate) fn address(&self, gateway: u64) -> Address {
         if let Some(first) = self.setting.port {
             let more = u16::try_from(gateway.saturating_sub(1)).unwrap_or(u16::MAX);
@@ -162,7 +163,7 @@ impl World {
                 port: first.saturating_add(more),
             };
         }
-        // The processes of another world may be numbered right behind this one.
+        // The processes of another world may have the numbers after this one.
         let process = process::id();
         let (high, low) = (64 + process / 250 % 128, process % 250);
         Address {
@@ -193,7 +194,7 @@ impl World {
             false => self.describe_follower(&mut command, id),
         }
         command.arg("--is-child").stdin(Stdio::null());
-        // They talk with each other alone.
+        // They connect to each other only.
         command.env_remove("SELVEDGE_FAAS_USER");
         command.env_remove("SELVEDGE_FAAS_PASSWORD");
         let awake = self.setting.awake.as_ref();
@@ -233,7 +234,7 @@ impl World {
 
     fn describe_follower(&self, command: &mut Command, id: u64) {
         command.args(["follower", "--id", &id.to_string()]);
-        // Each begins its list at another gateway.
+        // Each follower begins its list at another gateway.
         for at in 0..self.setting.gateways {
             let gateway = 1 + (id + at) % self.setting.gateways;
             let address = self.address(gateway);
@@ -248,12 +249,13 @@ impl World {
         command.args(&self.setting.follower_flags);
     }
 
-    /// As `kill -9` and a power cut do.
+    /// Kills a node, as `kill -9` and a power cut do.
     pub(crate) fn kill(&mut self, id: u64) {
         self.nodes.remove(&id);
     }
 
-    /// Waits until brokers listen, and a gateway manages that says so; how long it took.
+    /// Waits until brokers listen, and a gateway reports that it manages. Returns the time that it
+    /// took.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub(crate) fn wait_until(
         &self,

@@ -10,26 +10,26 @@ use super::{Executor, Job, STEP, Stop};
 use crate::note::note;
 use crate::{Call, Engine, Failure, Limits, Module, ModuleId, Outcome, Run};
 
-/// How much fuel a function takes before it is looked whether it is to stop: some milliseconds of it.
+/// The fuel that a function takes between two checks for a stop: some milliseconds of it.
 const SLICE: u64 = 500_000;
 
-/// Runs the [`Call`](crate::Call)s that the codes of functions are. All followers need the same limits.
+/// Runs the [`Call`](crate::Call)s in the codes of functions. All followers need the same limits.
 ///
-/// A module is compiled when a function calls it, one at a time, and stays compiled; functions of modules that
-/// are compiled do not wait for it. Until its module is compiled a function counts as
-/// [waiting](Stop::set_waiting): it is none that took too long.
+/// A module is compiled when a function first calls it, one at a time, and stays compiled;
+/// functions of compiled modules do not wait for that. Until its module is compiled a function
+/// counts as [waiting](Stop::set_waiting), so it does not fail by its own time.
 #[derive(Debug)]
 pub struct Wasm {
     limits: Limits,
     engine: Mutex<Engine>,
-    /// Held by the function that compiles.
+    /// Locked by the function that compiles.
     compiles: Mutex<()>,
     is_verbose: bool,
 }
 
 impl Wasm {
-    /// Within these limits. With `is_verbose` it says on the standard error why functions failed, and what
-    /// they wrote into their log.
+    /// An executor with these limits. With `is_verbose` it logs to the standard error why functions
+    /// failed, and the functions' own logs.
     ///
     /// # Errors
     /// A limit that is out of its range.
@@ -57,13 +57,13 @@ impl Wasm {
         };
         let mut run = Run::new(&module, &call, &self.limits);
         let Some(ran) = run.finish_unless(stop.flag(), SLICE) else {
-            return Outcome::Failed(Failure::Host); // It was stopped: nobody asks.
+            return Outcome::Failed(Failure::Host); // It was stopped: the outcome is ignored.
         };
         self.note(&ran.outcome, &ran.log);
         ran.outcome
     }
 
-    /// The module that is called, compiled.
+    /// The called module, compiled.
     fn module(&self, id: ModuleId, job: &Job, stop: &Stop) -> Result<Module, Failure> {
         if let Some(module) = self.engine().module(id) {
             return Ok(module);
@@ -72,7 +72,7 @@ impl Wasm {
         let bytes = modules.find(|it| ModuleId::of(it) == id);
         let bytes = bytes.ok_or(Failure::NoModule)?;
         let _compiles = self.turn(stop).ok_or(Failure::Host)?;
-        // Another function of it may have had its turn.
+        // Another function may have compiled it meanwhile.
         if let Some(module) = self.engine().module(id) {
             return Ok(module);
         }
@@ -83,14 +83,14 @@ impl Wasm {
             }
             Err(why) => {
                 if self.is_verbose {
-                    note(&format!("a module is refused: {why}"));
+                    note(&format!("refused a module: {why}"));
                 }
                 Err(Failure::NoModule)
             }
         }
     }
 
-    /// Waits until no other function compiles; nothing when it is stopped.
+    /// Waits until no other function compiles; `None` after a stop.
     fn turn(&self, stop: &Stop) -> Option<MutexGuard<'_, ()>> {
         while !stop.is_stopped() {
             match self.compiles.try_lock() {
@@ -102,7 +102,7 @@ impl Wasm {
         None
     }
 
-    /// Held for moments: nothing is compiled and nothing runs meanwhile.
+    /// Locked for moments: neither compiling nor running functions hold it.
     fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,10 +112,10 @@ impl Wasm {
             return;
         }
         if let Outcome::Failed(why) = outcome {
-            note(&format!("a function has failed: {why}"));
+            note(&format!("a function failed: {why}"));
         }
         if !log.is_empty() {
-            note(&format!("a function says: {}", crate::text_of(log)));
+            note(&format!("log of a function: {}", crate::text_of(log)));
         }
     }
 }
@@ -197,7 +197,7 @@ mod tests {
         });
         assert_eq!((waited, stop.is_waiting()), (never_began.clone(), false));
         drop(turn);
-        // It is not begun where nobody compiles, either.
+        // It has not begun, even if no other function compiles.
         assert_eq!(wasm.execute(&job, &stop), never_began);
         assert_eq!(wasm.engine().modules().count(), 0);
         let value = wasm.execute(&job, &Stop::default());

@@ -11,10 +11,10 @@ use crate::link::Address;
 
 const INBOX: &str = "selvedge/faas/1/101";
 const GATEWAY: Member = Member::new(1, 0);
-/// Nothing but its head.
+/// A module with nothing but its head.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
-/// Waits for its host until it is stopped.
+/// An executor that waits for its host until it is stopped.
 struct Waits;
 
 impl Executor for Waits {
@@ -27,7 +27,7 @@ impl Executor for Waits {
     }
 }
 
-/// Gateways 1 and 2 are nowhere.
+/// A follower with gateways 1 and 2, which do not exist.
 fn new() -> Host {
     with(Arc::new(Hash))
 }
@@ -57,7 +57,7 @@ impl Host {
         self.on_published(INBOX, &payload);
     }
 
-    /// Is told to run a function, which begins.
+    /// Assigns a function, which begins.
     fn begin(&mut self) {
         self.command(Command::Start).unwrap();
         let electors = [self.driver.machine().me()].into_iter().collect();
@@ -78,7 +78,7 @@ impl Host {
     }
 }
 
-/// Something that is counted as received.
+/// A message that is counted as received.
 fn published() -> LinkEvent {
     let library = Library(7);
     LinkEvent::Published {
@@ -142,7 +142,7 @@ fn what_a_link_brought_as_it_was_closed_is_taken_when_the_follower_is_back() {
     assert_eq!((host.links, host.late.len()), (2, 2));
     host.on_link(2, up(true));
     assert_eq!((host.late.len(), host.counters.received), (0, 2));
-    // What it still brings comes at once.
+    // A message that the closed link still brings is handled at once.
     host.on_link(1, published());
     assert_eq!(host.counters.received, 3);
     host.on_link(1, up(true));
@@ -181,7 +181,7 @@ fn a_mailbox_is_relied_on_where_the_follower_was_last() {
     assert!(!relies(&host));
     host.on_phase(Phase::Asleep);
     host.go_to(NodeId(1));
-    assert!(!relies(&host), "it was elsewhere");
+    assert!(!relies(&host), "it was at another gateway");
     host.on_link(host.links, LinkEvent::Down(Lost::by(&"it is away")));
     assert!(host.stay.is_none());
     assert_eq!(host.counters.lost_links, 1);
@@ -238,7 +238,10 @@ fn a_module_is_asked_for_by_who_is_awake_and_taken_when_it_was_wanted() {
     host.look_at_shelf();
     assert_eq!(said(&host), 1, "it has asked just now");
     host.hear_notice(&Notice::NoModule(Library(7)));
-    assert!(host.shelf.wait(host.clock.now()).is_some(), "another one");
+    assert!(
+        host.shelf.wait(host.clock.now()).is_some(),
+        "another module"
+    );
     host.hear_notice(&module());
     host.hear_notice(&module());
     assert_eq!(host.counters.fetched_modules, 1);

@@ -1,5 +1,5 @@
-//! What a gateway remembers for those that look on, and for clients: when its followers woke, what tasks
-//! call, which unit has them, whose votes passed by, and the last answers. The machine does not rest on it.
+//! A record for observers and clients: when followers woke, the calls of tasks, their units, the
+//! votes that passed by, and the last answers. The machine does not depend on it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,15 +9,16 @@ use selvedge_pcm::{Answer, Assignment, Bytes, Function, Message, Open, Tables, T
 use crate::notice::{AnswerStatus, Status, TaskStatus};
 use crate::{Call, text_of};
 
-/// Of how many followers it is known when they woke.
+/// The number of followers whose last waking is recorded.
 const FOLLOWERS: usize = 4_096;
-/// Of how many tasks more is known than the tables tell; and of how many besides that clients asked for here.
+/// The number of tasks with more details than the tables have; and of further tasks that clients
+/// asked for here.
 const TASKS: usize = 256;
-/// How many votes of a task are known.
+/// The number of recorded votes of a task.
 const VOTES: usize = 16;
-/// How many bytes the text of a function has at most.
+/// The length of the longest text of a function, in bytes.
 const TEXT: usize = 96;
-/// For how long it is remembered that a node woke that is no follower of this gateway.
+/// The time for which the waking of a node is recorded that is not a follower of this gateway.
 const STRANGE: Span = Span::secs(5);
 
 #[derive(Debug, Default)]
@@ -28,17 +29,17 @@ pub(crate) struct Diary {
     answers: VecDeque<Ended>,
 }
 
-/// What is known of a task.
+/// The record of a task.
 #[derive(Clone, Debug)]
 struct Page {
     since: Time,
     function: Bytes,
-    /// The unit that has it, as it was last seen.
+    /// The last known unit of the task.
     unit: Option<Assignment>,
     votes: BTreeSet<NodeId>,
-    /// Whether a client asked for it here, and waits for what becomes of it.
+    /// True if a client asked for it here, and waits for its answer.
     is_awaited: bool,
-    /// Whether it has ended, so that it is known for its client alone.
+    /// True if it has ended, so that the record is for its client alone.
     has_ended: bool,
 }
 
@@ -51,8 +52,8 @@ struct Ended {
 }
 
 impl Diary {
-    /// A message comes, or passes by.
-    #[allow(clippy::wildcard_enum_match_arm, reason = "the others tell nothing")]
+    /// Records a message that was received or relayed.
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the others have no news")]
     pub(crate) fn on_message(
         &mut self,
         from: Member,
@@ -72,12 +73,12 @@ impl Diary {
         }
     }
 
-    /// A client asks for a task, perhaps again. O(n).
+    /// Records a client's request for a task, perhaps repeated. O(n).
     pub(crate) fn on_asked(&mut self, task: TaskId, function: &Function, now: Time) {
         self.open(task, function, now, true);
     }
 
-    /// A client is told what became of its task; this is the unit that had it. O(n).
+    /// Returns the unit that had a task whose client is notified of the answer. O(n).
     pub(crate) fn on_told(&mut self, task: TaskId) -> Option<Assignment> {
         let page = self.tasks.get(&task).filter(|it| it.is_awaited)?;
         let unit = page.unit.clone();
@@ -85,12 +86,12 @@ impl Diary {
         unit
     }
 
-    /// A client goes to another gateway. O(n).
+    /// Forgets the requests of a client that moved to another gateway. O(n).
     pub(crate) fn on_left(&mut self, client: Member) {
         self.release(|it| it.client == client);
     }
 
-    /// Looks which units have the tasks that clients wait for: one that has ended is with none. O(n).
+    /// Updates the units of the tasks that clients wait for; a task that has ended has none. O(n).
     pub(crate) fn follow(&mut self, tables: &Tables) {
         let awaited = self.tasks.iter_mut().filter(|it| it.1.is_awaited);
         for (task, page) in awaited {
@@ -98,13 +99,13 @@ impl Diary {
         }
     }
 
-    /// Looks which tasks are open, and who has them. O(n) for n tasks.
+    /// Updates the list of open tasks and their units. O(n) for n tasks.
     pub(crate) fn look(&mut self, me: NodeId, tables: &Tables, now: Time) {
         for (task, open) in tables.open().take(Status::SHOWN) {
             let page = self.open(task, &open.function, now, false);
             page.follow(open.assignment.as_ref());
         }
-        // Those that ended unseen: where the tables came whole, or a request was refused.
+        // Removes tasks that ended unseen: the tables came as a whole, or a request was refused.
         self.tasks.retain(|task, page| {
             page.is_awaited || tables.open_task(*task).is_some() || now.since(page.since) < STRANGE
         });
@@ -114,7 +115,7 @@ impl Diary {
         });
     }
 
-    /// A task ended; these are the followers whose votes made the answer.
+    /// Records the end of a task, with the followers whose votes made the answer.
     pub(crate) fn on_ended(
         &mut self,
         task: TaskId,
@@ -143,7 +144,7 @@ impl Diary {
         });
     }
 
-    /// For how long the present period of a follower has lasted.
+    /// The time for which the present period of a follower has lasted.
     pub(crate) fn woke_ms(&self, follower: NodeId, now: Time) -> Option<u32> {
         let woke = self.woke.get(&follower)?;
         Some(millis(*woke, now))
@@ -153,7 +154,7 @@ impl Diary {
     pub(crate) fn task(&self, task: TaskId, open: &Open, now: Time) -> TaskStatus {
         let page = self.tasks.get(&task);
         let unit = open.assignment.as_ref();
-        // What was seen for another attempt is nothing for this one.
+        // Records of another attempt do not count for this one.
         let of_this = page.filter(|it| {
             let seen = it.unit.as_ref().map(|it| it.attempt);
             seen == unit.map(|it| it.attempt)
@@ -204,7 +205,7 @@ impl Diary {
         }
     }
 
-    /// No client waits for these tasks any more.
+    /// Forgets that clients wait for these tasks.
     fn release(&mut self, is_released: impl Fn(TaskId) -> bool) {
         self.tasks
             .retain(|task, page| !(page.has_ended && is_released(*task)));
@@ -225,7 +226,8 @@ impl Diary {
         page
     }
 
-    /// Keeps so many at most of the tasks that clients wait for, or of the others: the oldest go. O(n).
+    /// Keeps at most `most` of the tasks that clients wait for, or of the others, and removes the
+    /// oldest. O(n).
     fn keep(&mut self, awaited: bool, most: usize) {
         loop {
             let alike = self.tasks.iter().filter(|it| it.1.is_awaited == awaited);
@@ -250,7 +252,7 @@ impl Page {
         }
     }
 
-    /// The unit that has the task; votes are for an attempt.
+    /// Sets the unit that has the task; votes belong to an attempt.
     fn follow(&mut self, unit: Option<&Assignment>) {
         let Some(unit) = unit.filter(|it| self.unit.as_ref() != Some(it)) else {
             return;
@@ -266,7 +268,7 @@ impl Page {
     }
 }
 
-/// What a function calls, for a reader: `gcd(84i64, 36i64)`.
+/// The call of a function, for a reader: `gcd(84i64, 36i64)`.
 fn text(function: &Function) -> Bytes {
     let mut text = match Call::from_function(function) {
         Ok(call) => {
@@ -355,7 +357,7 @@ mod tests {
         assert_eq!(*shown.votes, [NodeId(102)]);
         assert_eq!(*shown.electors, *unit.electors);
         assert_eq!(*shown.function, *b"x");
-        // The one that has no vote on its way here is the orchestrator.
+        // The follower without a vote to this gateway is the orchestrator.
         let (answer, voters) = (Answer::Failed(Failure::Trapped), [NodeId(101), NodeId(102)]);
         diary.on_ended(task(1), Some((&answer, &voters)), now);
         let ended = diary.answers(now).next().unwrap();
@@ -364,7 +366,7 @@ mod tests {
         assert!(diary.tasks.is_empty(), "no client waits for it");
     }
 
-    /// What is known of tasks that clients wait for, by number.
+    /// The recorded tasks that clients wait for, by number.
     fn awaited(diary: &Diary) -> Vec<u64> {
         let awaited = diary.tasks.iter().filter(|it| it.1.is_awaited);
         awaited.map(|it| it.0.number).collect()
@@ -422,7 +424,7 @@ mod tests {
         let (function, mut diary) = (Function::new(b"x"), Diary::default());
         let many = TASKS as u64;
         for number in 1..=many {
-            // In the order of their ids, they come the other way round.
+            // The ids are in descending order.
             diary.on_asked(task(many - number), &function, Time(number));
         }
         diary.on_asked(task(many - 1), &function, Time(many + 1));
@@ -463,7 +465,7 @@ mod tests {
         let page = diary.tasks.get_mut(&task).unwrap();
         page.follow(Some(&second));
         assert_eq!((page.unit.as_ref(), page.votes.len()), (Some(&second), 0));
-        // The tables are behind: what is known is of another attempt than theirs.
+        // The tables are behind: the record is of another attempt than theirs.
         page.votes.insert(NodeId(103));
         let shown = diary.task(task, tables.open_task(task).unwrap(), Time::ZERO);
         assert_eq!(*shown.votes, []);
@@ -504,7 +506,7 @@ mod tests {
         diary.look(ME, &tables, at(5_000));
         assert_eq!(known(&diary), (1, 0));
         assert_eq!(diary.woke_ms(NodeId(101), at(5_000)), Some(5_000));
-        // It went to another gateway.
+        // The client moved to another gateway.
         diary.look(NodeId(2), &tables, at(5_000));
         assert_eq!(known(&diary), (0, 0));
     }
@@ -520,7 +522,7 @@ mod tests {
             diary.on_ended(task(number + 5_000), answer, now);
         }
         assert_eq!(diary.tasks.len(), TASKS);
-        // The latest are kept, though ids come the other way round.
+        // The latest are kept, though their ids are in descending order.
         assert!(diary.tasks.contains_key(&task(1_000)));
         assert!(!diary.tasks.contains_key(&task(1_999)));
         assert_eq!(diary.answers.len(), Status::ANSWERS);

@@ -1,4 +1,4 @@
-//! The loop of a gateway: what comes in, what is stored, and what goes out, in this order.
+//! The loop of a gateway: inputs, storage, and outputs, in this order.
 
 #[cfg(test)]
 mod tests;
@@ -27,11 +27,11 @@ use crate::note::note;
 use crate::notice::{Notice, Place};
 use crate::topic::Topic;
 
-/// How many wakes, and how many effects, may wait for one write of the database.
+/// The number of wakes, and of effects, that may wait for one write of the database.
 const WAITING: usize = 1_024;
-/// How often it says how it is.
+/// The interval of its status messages.
 const STATUS: Span = Span::secs(1);
-/// After how long without its own broker a gateway ends whose broker is inside.
+/// The time without its own broker after which a gateway with a broker inside ends.
 const ALONE: Span = Span::secs(10);
 
 enum Wake {
@@ -48,13 +48,13 @@ pub(crate) struct Host {
     clock: Clock,
     wakes: Receiver<Wake>,
     own: Link,
-    /// Since when the own broker is away.
+    /// The time since which its own broker is down.
     alone: Option<Time>,
     peers: BTreeMap<NodeId, Link>,
     modules: Modules,
     puts: Puts,
     diary: Diary,
-    /// Why a broker refused this gateway last.
+    /// The last reason why each broker refused this gateway.
     refused: BTreeMap<NodeId, String>,
     is_available: bool,
     next_status: Time,
@@ -103,7 +103,7 @@ impl Host {
         })
     }
 
-    /// Runs until storage fails, or the broker inside does.
+    /// Runs until the storage or the broker inside fails.
     pub(crate) fn run(&mut self) -> Result<Infallible, GatewayError> {
         self.note(&format!("{} begins", self.driver.machine().me()));
         self.step(Input::Command(Command::Start))?;
@@ -117,7 +117,7 @@ impl Host {
                 false => Span::ZERO,
             };
             let first = self.wakes.recv_timeout(wait.into()).ok();
-            // What has come meanwhile shares a write of the database.
+            // Inputs that have come meanwhile share a write of the database.
             let batch: Vec<Wake> = first
                 .into_iter()
                 .chain(self.wakes.try_iter().take(WAITING))
@@ -142,12 +142,12 @@ impl Host {
                 self.counters.lost_links += 1;
                 self.on_refused(peer, lost);
             }
-            Wake::Peer(..) => {} // Nothing is read there.
+            Wake::Peer(..) => {} // This gateway reads nothing there.
         }
         Ok(())
     }
 
-    /// Steps the machine. Returns whether it took the input.
+    /// Steps the machine. Returns true if it accepted the input.
     fn step(&mut self, input: Input<Gateway>) -> Result<bool, StorageError> {
         if self.barrier.ready().is_err() {
             self.store()?;
@@ -160,7 +160,8 @@ impl Host {
         Ok(done.is_ok())
     }
 
-    /// Ticks the timers that are due. All is stored when a round begins, so the barrier is ready.
+    /// Ticks the timers that are due. Everything is stored when a round begins, so the barrier is
+    /// ready.
     fn expire(&mut self) {
         let (now, barrier, mut out) = (self.clock.now(), &mut self.barrier, Vec::new());
         self.driver.expire(now, &mut self.rng, |effect| {
@@ -169,7 +170,7 @@ impl Host {
         out.into_iter().for_each(|it| self.carry_out(it));
     }
 
-    /// Stores all new facts in one write, and then carries out what waited for them.
+    /// Stores all new facts in one write, and then performs the effects that waited for them.
     fn store(&mut self) -> Result<(), StorageError> {
         let (gateway, mut out) = (self.driver.machine(), Vec::new());
         let begun = self.clock.now();
@@ -200,7 +201,7 @@ impl Host {
         }
     }
 
-    #[allow(clippy::wildcard_enum_match_arm, reason = "the others are not told")]
+    #[allow(clippy::wildcard_enum_match_arm, reason = "the others go to no node")]
     fn on_event(&mut self, event: &Event) {
         match event {
             Event::Ended(task) => {
@@ -217,12 +218,12 @@ impl Host {
         self.note(&format!("{event:?}"));
     }
 
-    /// Says once that a broker is there, and does not want this gateway, or this gateway not the broker.
+    /// Logs once that a broker refuses this gateway, or this gateway the broker.
     fn on_refused(&mut self, by: NodeId, lost: Lost) {
         let id = self.options.id;
         if lost.is_refused && self.refused.get(&by) != Some(&lost.why) {
             note(&format!(
-                "gateway {id} does not reach the broker of gateway {by}: {lost}"
+                "gateway {id} cannot reach the broker of gateway {by}: {lost}"
             ));
             self.refused.insert(by, lost.why);
         }
@@ -234,7 +235,8 @@ impl Host {
         }
     }
 
-    /// Sends to a gateway at its broker; to others at the own one, where their mailboxes are.
+    /// Sends to a gateway at its broker; to other nodes at this gateway's broker, which has their
+    /// mailboxes.
     fn send(&mut self, to: NodeId, payload: Option<Vec<u8>>) {
         let link = self.peers.get(&to).unwrap_or(&self.own);
         let sent = payload.is_some_and(|it| link.publish(&Topic::Inbox(to), it).is_ok());
@@ -271,7 +273,7 @@ impl Host {
         }
     }
 
-    /// Takes what was published. Any bytes may come.
+    /// Handles a published payload. Any bytes may come.
     fn on_published(&mut self, topic: &str, payload: &[u8]) -> Result<(), GatewayError> {
         let me = self.options.id;
         let topic = Topic::parse(topic);
@@ -342,7 +344,7 @@ impl Host {
             .collect()
     }
 
-    /// Forwards what a follower tells another one into its mailbox, as it is.
+    /// Forwards a follower's message to another follower into its mailbox, unchanged.
     fn relay(&mut self, to: NodeId, payload: &[u8]) {
         let tables = self.driver.machine().tables();
         let is_between_followers = match Frame::decode(payload) {
@@ -371,7 +373,7 @@ impl Host {
         }
     }
 
-    /// A client asks: it will want to know which unit had its task.
+    /// Handles a client's request: the client will need the unit of its task.
     fn on_asked(&mut self, client: Member, message: &Message) {
         if let Message::Submit { number, function } = message {
             let number = *number;
@@ -380,7 +382,7 @@ impl Host {
         }
     }
 
-    /// Tells a client which unit had its task.
+    /// Notifies a client of the unit that had its task.
     fn say_unit(&mut self, client: Member, number: u64) {
         let unit = self.diary.on_told(TaskId { client, number });
         if let Some(unit) = unit {
@@ -394,7 +396,7 @@ impl Host {
         }
     }
 
-    /// Says which gateways there are, for followers and clients that begin.
+    /// Publishes the list of gateways, for followers and clients that begin.
     fn say_gateways(&self) {
         let own = self.options.advertise.clone();
         let own = own.unwrap_or_else(|| self.options.own());
@@ -407,13 +409,13 @@ impl Host {
         let notice = Notice::Gateways(places.collect());
         let payload = frame::notice(self.driver.machine().me(), &notice);
         if let Ok(payload) = payload {
-            // It is said when a link is up, whose queue has room.
+            // It is published when a link is up, so the queue has room.
             let topic = Topic::Gateways(self.options.id);
             self.own.retain(&topic, payload).ok();
         }
     }
 
-    /// What is done each second.
+    /// Performs the work of each second.
     fn look_at_time(&mut self) -> Result<(), GatewayError> {
         let now = self.clock.now();
         if self.next_status > now {
@@ -445,7 +447,7 @@ impl Host {
     }
 }
 
-/// The broker inside may have a port of its own for this process.
+/// The broker inside may have a separate port for this process.
 fn open_own(
     options: &Options,
     inside: Option<Address>,
@@ -456,7 +458,7 @@ fn open_own(
         name: format!("selvedge-faas-{me}"),
         address: inside.unwrap_or_else(|| options.own()),
         access: options.own_access(),
-        // A request that lay somewhere while it was away is not carried out: it is asked again.
+        // A request that waited while the gateway was down has no effect: the sender repeats it.
         session: Session::Clean,
         filters: vec![Topic::Inbox(me).to_string(), Topic::relays_of(me)],
         asides: Vec::new(),

@@ -1,5 +1,5 @@
-//! Modules at gateways: a client puts one at any gateway, and hears of it when most gateways have it on
-//! their disks; a gateway that lacks one asks the others.
+//! Modules at gateways: a client puts one at any gateway, and is notified when most gateways have
+//! it on their disks; a gateway that lacks one asks the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,16 @@ use crate::notice::{NotKept, Notice};
 use crate::shelf;
 use crate::wasm::is_module;
 
-/// How long to wait for other gateways before they are told, or asked, again.
+/// The wait for other gateways before a message to them is repeated.
 const PATIENCE: Span = Span::secs(2);
-/// How often they are.
+/// The number of repetitions.
 const TRIES: u8 = 3;
-/// How many modules are on their way at a time, of each direction.
+/// The number of modules in transfer at a time, in each direction.
 const MANY: usize = 16;
-/// How many nodes wait for a module at a time.
+/// The number of nodes that wait for a module at a time.
 const ASKERS: usize = 64;
 
-/// To be sent.
+/// Notices to send.
 pub(crate) type Out = Vec<(NodeId, Notice)>;
 
 /// A module that a client has put here.
@@ -34,7 +34,7 @@ struct Put {
     tries: u8,
 }
 
-/// A module that is asked for, and is not here.
+/// A module that was requested, and is not here.
 #[derive(Debug)]
 struct Want {
     askers: BTreeSet<NodeId>,
@@ -44,7 +44,7 @@ struct Want {
     tries: u8,
 }
 
-/// Which modules are on their way between gateways.
+/// The modules in transfer between gateways.
 #[derive(Debug)]
 pub(crate) struct Modules {
     me: NodeId,
@@ -63,7 +63,8 @@ impl Modules {
         }
     }
 
-    /// A node tells or asks something about modules; those that open tasks need are named. Whether it is something that a gateway is told.
+    /// Handles a node's notice about modules; modules that open tasks need are given. Returns true
+    /// if it is a notice for gateways.
     pub(crate) fn on_notice(
         &mut self,
         from: Member,
@@ -78,7 +79,7 @@ impl Modules {
                 self.on_put(from.id, &module, spreads, (storage, needed), now, out)?;
             }
             Notice::Kept { library, .. } if is_gateway => self.on_kept(from.id, library, out),
-            // A gateway that keeps less than this one counts as one that has not answered.
+            // A gateway that keeps fewer modules than this one counts as one without an answer.
             Notice::NotKept { .. } if is_gateway => {}
             Notice::Get(library) => self.on_get(from.id, library, storage, now, out)?,
             Notice::Module(module) if is_gateway => {
@@ -137,7 +138,7 @@ impl Modules {
         Ok(())
     }
 
-    /// Tells those gateways of which it is not known that they have it.
+    /// Sends the module to gateways that are not known to have it.
     fn spread(&self, library: Library, module: &[u8], out: &mut Out) {
         let Some(put) = self.puts.get(&library) else {
             return;
@@ -156,7 +157,7 @@ impl Modules {
         }
     }
 
-    /// Tells the client, when most gateways have the module.
+    /// Notifies the client when most gateways have the module.
     fn look_at_put(&mut self, library: Library, out: &mut Out) {
         let all = self.others.len() + 1;
         let Some(put) = self.puts.get(&library) else {
@@ -220,7 +221,7 @@ impl Modules {
     ) -> Result<(), StorageError> {
         let library = shelf::library(module);
         if let Some(want) = self.wants.remove(&library) {
-            // Those that ask get it all the same.
+            // The nodes that asked get it all the same.
             let _kept = storage.keep(module, needed)?;
             let askers = want.askers.into_iter();
             out.extend(askers.map(|it| (it, Notice::Module(module.iter().copied().collect()))));
@@ -243,7 +244,7 @@ impl Modules {
         out.extend(askers.map(|it| (it, Notice::NoModule(library))));
     }
 
-    /// Tells and asks again what was not answered, and gives up what never is.
+    /// Repeats messages without an answer, and gives up after [`TRIES`].
     pub(crate) fn expire(
         &mut self,
         storage: &mut Storage,
@@ -261,7 +262,7 @@ impl Modules {
                     put.due = now + PATIENCE;
                     self.spread(library, &module, out);
                 }
-                // Those that lack it ask for it when they need it.
+                // Gateways that lack it request it when they need it.
                 _ => drop(self.puts.remove(&library)),
             }
         }

@@ -1,5 +1,5 @@
-//! Modules that were put, and wait to be kept: so many at a time, for each is written to the disk before the
-//! next, and a gateway does other work between.
+//! A queue of modules that were put: a few are kept at a time, because each is written to the disk
+//! before the next, and a gateway does other work between.
 
 use std::collections::VecDeque;
 
@@ -7,17 +7,17 @@ use selvedge_core::Member;
 
 use crate::notice::Notice;
 
-/// How many modules are kept in one round.
+/// The number of modules kept in one round.
 const ROUND: usize = 16;
-/// How many wait.
+/// The number of modules that may wait.
 const WAITING: usize = 64;
 
-/// Modules that wait, with those that put them.
+/// Waiting modules, each with the node that put it.
 #[derive(Debug, Default)]
 pub(super) struct Puts(VecDeque<(Member, Notice)>);
 
 impl Puts {
-    /// Whether there is room for it; else it is put again.
+    /// Adds a module. Returns false if the queue is full; the node puts it again.
     pub(super) fn add(&mut self, from: Member, put: Notice) -> bool {
         let has_room = self.0.len() < WAITING;
         if has_room {
@@ -26,7 +26,7 @@ impl Puts {
         has_room
     }
 
-    /// Those of one round, in the order of their coming.
+    /// The modules of one round, in order of arrival.
     pub(super) fn round(&mut self) -> Vec<(Member, Notice)> {
         let count = ROUND.min(self.0.len());
         self.0.drain(..count).collect()

@@ -1,4 +1,4 @@
-//! How a gateway is, for those that look on.
+//! The status of a gateway, for observers.
 
 use selvedge_core::{NodeId, Time};
 use selvedge_pcm::gateway::Gateway;
@@ -7,7 +7,7 @@ use super::diary::Diary;
 use crate::counters::Counters;
 use crate::notice::{FollowerStatus, Status};
 
-/// How the gateway is now. O(n) for n followers and tasks.
+/// The present status of the gateway. O(n) for n followers and tasks.
 pub(crate) fn of(
     gateway: &Gateway,
     diary: &Diary,

@@ -24,15 +24,15 @@ const SCHEMA: Schema = Schema {
     base: "selvedge faas: base",
     facts: "selvedge faas: facts",
     format: 1,
-    // Fewer in tests.
+    // Lower in tests.
     limit: if cfg!(test) { 20 } else { 1_000 },
 };
-/// By the number of their coming.
+/// Modules by their order of arrival.
 const MODULES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("selvedge faas: modules");
 const NUMBERS: TableDefinition<'_, u64, u64> =
     TableDefinition::new("selvedge faas: numbers of modules");
 
-/// Why a gateway cannot go on with what is stored.
+/// An error that prevents a gateway from continuing with the stored data.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StorageError {
@@ -41,12 +41,12 @@ pub enum StorageError {
         "{0} (--data names the folder; --first: the gateway was never started; --forgot: its data is lost)"
     )]
     Store(#[from] StoreError),
-    /// The machine does not take it.
+    /// The machine refuses the data.
     #[error(transparent)]
     Machine(#[from] Reject),
 }
 
-/// With what a gateway begins that remembers nothing.
+/// The beginning of a gateway without stored data.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginning {
     pub(crate) id: NodeId,
@@ -56,12 +56,12 @@ pub(crate) struct Beginning {
     pub(crate) memory: Memory,
 }
 
-/// How many modules are kept, and how many bytes of them.
+/// The number of modules that are kept, and their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// How many modules: from 1.
+    /// The number of modules: from 1.
     pub modules: u32,
-    /// How many bytes altogether: at least as many as one module has.
+    /// The number of bytes altogether: at least the length of one module.
     pub bytes: u64,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Storage {
     store: Store,
     kept: Kept,
     room: Room,
-    /// How many modules were not what their names say. They are gone.
+    /// The number of modules that did not match their names. They were removed.
     pub(crate) damaged: u64,
 }
 
@@ -80,8 +80,8 @@ fn base(gateway: &Gateway) -> (Member, Stored<Tables>) {
 }
 
 impl Storage {
-    /// Opens the directory and begins a life that this gateway never had before. The life is stored when
-    /// this returns, so before any peer hears of it.
+    /// Opens the directory and begins a life that this gateway never had before. The life is stored
+    /// when this returns, so before any peer learns of it.
     pub(crate) fn open(
         dir: &Path,
         room: Room,
@@ -100,7 +100,8 @@ impl Storage {
         Ok((storage, gateway))
     }
 
-    /// Stores the facts in the barrier, and lets out the effects behind them. Returns whether there were any.
+    /// Stores the facts in the barrier, and releases the effects behind them. Returns true if there
+    /// were any.
     pub(crate) fn store(
         &mut self,
         barrier: &mut Barrier<Effect<Gateway>>,
@@ -110,8 +111,8 @@ impl Storage {
         Ok(self.store.store(barrier, || base(gateway), out)?)
     }
 
-    /// Keeps a module, but those that are needed, the oldest make room. It is on the disk when this returns;
-    /// unless it says that the needed ones leave no room.
+    /// Keeps a module; the oldest modules that are not needed make room. It is on the disk when
+    /// this returns true; false means that the needed ones leave no room.
     pub(crate) fn keep(
         &mut self,
         module: &[u8],
@@ -176,7 +177,7 @@ impl Storage {
         Ok(())
     }
 
-    /// How many modules are kept.
+    /// The number of kept modules.
     pub(crate) fn modules(&self) -> u64 {
         self.kept.len()
     }
@@ -205,7 +206,7 @@ fn begin(
     let ids = beginning.first.members().map(|it| it.member.id);
     let others: Vec<NodeId> = ids.filter(|it| *it != id).collect();
     match life {
-        // As `first` names it.
+        // The life is the one that `first` names.
         Life::First(me) => Ok(Gateway::new(
             me,
             config,

@@ -1,4 +1,4 @@
-//! Tests of what a gateway stores, and of modules between gateways.
+//! Tests of the storage of a gateway, and of modules between gateways.
 
 mod modules;
 
@@ -44,7 +44,7 @@ fn beginning(id: u64, memory: Memory) -> Beginning {
     Beginning {
         id: NodeId(id),
         config: Config::new(),
-        // Alone, it decides alone.
+        // A single gateway decides alone.
         first: Configuration::of([Member::new(id, 0)]),
         limits: Limits::new(),
         memory,
@@ -138,7 +138,7 @@ fn what_was_decided_is_there_after_each_start() {
     let dir = Dir::new("decided");
     let (mut storage, gateway) = dir.open(1, Memory::None).unwrap();
     assert_eq!(gateway.me(), Member::new(1, 0));
-    // More facts than are stored before a base takes their place.
+    // More facts than the limit at which a base replaces them.
     let gateway = work(&mut storage, gateway, 40);
     assert_eq!(gateway.tables().unwrap().open().count(), 40);
     let before = gateway.replica().version();
@@ -180,7 +180,7 @@ fn a_gateway_begins_as_its_user_says_or_not_at_all() {
 fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
     let dir = Dir::new("foreign");
     fs::create_dir_all(&dir.0).unwrap();
-    fs::write(dir.file(), "a text that somebody needs").unwrap();
+    fs::write(dir.file(), "a text that a user needs").unwrap();
     assert!(matches!(
         error(dir.open(1, Memory::Kept)),
         StoreError::Damage(Damage::Foreign(_))
@@ -203,7 +203,7 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
         StoreError::Damage(Damage::Foreign(_))
     ));
     fs::remove_file(dir.file()).unwrap();
-    // What the disk cannot do is no file of another program.
+    // An error of the disk is not reported as a file of another program.
     fs::create_dir(dir.file()).unwrap();
     assert!(matches!(
         error(dir.open(1, Memory::Kept)),
@@ -227,7 +227,7 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
         StoreError::Damage(Damage::Newer { found: 7, .. })
     ));
 
-    // What was read before is overwritten.
+    // Data that was read before is overwritten.
     let mut damaged = whole;
     damaged.iter_mut().skip(4_096).for_each(|it| *it ^= 0x55);
     fs::write(dir.file(), damaged).unwrap();
@@ -260,7 +260,7 @@ fn the_oldest_modules_make_room_and_the_others_stay_over_a_start() {
     };
     assert!(!kept(&mut storage, 0, 100));
     assert!((1..4).all(|it| kept(&mut storage, it, 100)));
-    // Beside it there is room for one more.
+    // Beside it there is room for another module.
     storage.keep(&module(9, 850), &none).unwrap();
     assert!(kept(&mut storage, 9, 850) && kept(&mut storage, 3, 100));
     assert!(!kept(&mut storage, 2, 100));
@@ -292,7 +292,7 @@ fn modules_that_are_put_again_or_needed_stay() {
         assert_eq!(storage.module(name(fill)).unwrap(), Some(module(fill)));
     }
     assert_eq!(storage.modules(), 3);
-    // The bytes of those that went are free.
+    // The bytes of removed modules are free.
     assert!(storage.keep(&vec![9; 1_000], &none).unwrap());
     assert_eq!(storage.modules(), 1);
 }
@@ -326,16 +326,16 @@ fn a_module_that_is_not_what_its_name_says_is_counted_and_can_be_kept_again() {
     assert_eq!(storage.damaged, 1);
 }
 
-/// Gateways with modules, and what is on its way between them.
+/// Gateways with modules, and the messages between them.
 struct Net {
     dirs: Vec<Dir>,
     gateways: Vec<(Modules, Storage)>,
-    /// That say nothing.
+    /// Gateways that do not answer.
     away: Vec<u64>,
-    /// By open tasks.
+    /// Modules that open tasks need.
     needed: BTreeSet<Library>,
     now: Time,
-    /// What nodes that are no gateways were told.
+    /// Notices to nodes that are no gateways.
     told: Vec<(NodeId, Notice)>,
 }
 
@@ -399,7 +399,7 @@ impl Net {
     }
 }
 
-/// Nothing but a custom section.
+/// A module with nothing but a custom section.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0\0\x0d\x03all the rest";
 
 #[test]
@@ -433,7 +433,7 @@ fn a_gateway_that_lacks_a_module_asks_the_others() {
     let other = shelf::library(b"another one");
     net.say(101, 3, Notice::Get(other));
     assert_eq!(net.told, [(NodeId(101), Notice::NoModule(other))]);
-    // Gateways that say nothing are not waited for without end.
+    // The wait for silent gateways ends.
     net.told.clear();
     net.away = vec![1, 2];
     net.say(101, 3, Notice::Get(other));
@@ -452,7 +452,7 @@ fn what_is_no_module_is_not_kept() {
     let why = NotKept::NoModule;
     assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
     net.told.clear();
-    // A wrong version, a section that is cut short, and code that is none.
+    // A wrong version, an incomplete section, and invalid code.
     for wrong in [
         b"\0asm\x02\0\0\0".as_slice(),
         b"\0asm\x01\0\0\0\x01\x05\0",
@@ -470,7 +470,7 @@ fn what_is_no_module_is_not_kept() {
     let why = NotKept::TooLong { len, limit };
     assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
     assert_eq!(net.gateways[0].1.modules(), 0);
-    // A follower can not make a gateway keep what it did not ask for.
+    // A follower cannot make a gateway keep an unrequested module.
     let (modules, storage) = &mut net.gateways[0];
     let notice = Notice::Module(MODULE.iter().copied().collect());
     let taken = modules.on_notice(

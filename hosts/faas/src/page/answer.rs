@@ -1,4 +1,4 @@
-//! What requests are answered.
+//! Answers to requests.
 
 use axum::Router;
 use axum::extract::State;
@@ -21,12 +21,12 @@ struct Shared {
 /// The page.
 ///
 /// # Errors
-/// When the system gives no random numbers.
+/// If the system gives no random numbers.
 pub(crate) fn page() -> Result<Page, NoChance> {
     Page::new(PAGE)
 }
 
-/// Answers all requests that a door lets in.
+/// A router that answers all accepted requests.
 pub(crate) fn router(told: watch::Receiver<Json>, page: Page) -> Router {
     let shared = Shared {
         events: Events::new(told),
@@ -55,11 +55,11 @@ async fn events(State(shared): State<Shared>) -> Response {
 }
 
 async fn nothing() -> impl IntoResponse {
-    let why = "there is nothing here; there are /, /api/status and /api/events\n";
+    let why = "not found: there are /, /api/status and /api/events\n";
     (StatusCode::NOT_FOUND, why)
 }
 
 async fn not_so() -> impl IntoResponse {
-    let why = "this page can be read and not written: ask with GET\n";
+    let why = "this page is read-only: ask with GET\n";
     (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], why)
 }

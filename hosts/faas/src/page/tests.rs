@@ -1,4 +1,4 @@
-//! Tests of requests, without a gateway: what is told is set here.
+//! Tests of requests, without a gateway: the tests set the view.
 
 use core::time::Duration;
 
@@ -27,13 +27,13 @@ impl Service {
         Self { tell, router }
     }
 
-    /// A connection whose client takes so many bytes before it reads.
+    /// A connection whose client accepts `room` bytes before it reads.
     fn connect(&self, room: usize) -> (DuplexStream, JoinHandle<()>) {
         let (here, there) = duplex(room);
         (here, tokio::spawn(converse(there, self.router.clone())))
     }
 
-    /// What a request is answered, as it is on the wire.
+    /// The answer to a request, as it is on the wire.
     async fn ask(&self, request: &[u8]) -> String {
         let (mut here, serving) = self.connect(1 << 20);
         here.write_all(request).await.unwrap();
@@ -49,7 +49,7 @@ impl Service {
     }
 }
 
-/// Reads until the text ends so.
+/// Reads until the text ends with `end`.
 async fn read_until(stream: &mut DuplexStream, end: &str) -> String {
     let mut text = Vec::new();
     while !text.ends_with(end.as_bytes()) {
@@ -73,7 +73,7 @@ async fn the_page_and_what_is_known_are_served() {
     assert_eq!(nonce.len(), 32);
     assert_eq!(body.matches(&format!("nonce=\"{nonce}\"")).count(), 2);
     assert!(!body.contains("NONCE"));
-    // It loads nothing, and makes no markup of what it is told.
+    // It loads nothing, and makes no markup of the data.
     for foreign in [
         "http:",
         "https:",
@@ -185,7 +185,7 @@ async fn with_a_token_nothing_is_told_without_it() {
             (with(TOKEN), "", found),
             (with(""), "", 401),
             (with("a-token_that.is~lonh"), "", 401),
-            // The header counts.
+            // The header takes precedence.
             (with(TOKEN), wrong.as_str(), 401),
         ] {
             let answer = service
@@ -241,7 +241,7 @@ async fn there_is_a_bound_to_listeners_and_one_that_goes_makes_room() {
     assert!(first.starts_with("HTTP/1.1 200 "), "{first}");
 }
 
-/// Time is virtual, so it ends when it is said to, but for how finely timers count.
+/// Time is virtual, so a wait ends when it is due, up to the granularity of timers.
 fn assert_took(begun: Instant, seconds: u64) {
     let (took, due) = (begun.elapsed(), Duration::from_secs(seconds));
     let late = Duration::from_millis(10);
@@ -251,7 +251,7 @@ fn assert_took(begun: Instant, seconds: u64) {
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_takes_nothing_is_closed() {
     let service = Service::new(None);
-    // Less than what it is told.
+    // Less than the first event.
     let (mut here, serving) = service.connect(128);
     here.write_all(LISTEN).await.unwrap();
     let begun = Instant::now();
@@ -275,7 +275,7 @@ async fn a_client_that_says_nothing_or_too_slowly_is_closed() {
     let begun = Instant::now();
     serving.await.unwrap();
     assert_took(begun, 10);
-    // A byte of a head each second.
+    // One byte of a head each second.
     let (mut here, serving) = service.connect(1 << 10);
     let begun = Instant::now();
     tokio::spawn(async move {

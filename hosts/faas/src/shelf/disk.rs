@@ -12,19 +12,19 @@ use selvedge_pcm::Library;
 use crate::ModuleId;
 use crate::frame::MODULE_MAX;
 
-/// What the name of a module's file ends with, after its SHA-256.
+/// The extension of a module's file, whose name is its SHA-256.
 const MODULE: &str = "wasm";
-/// The same of one that is not written to its end.
+/// The extension of an incomplete file.
 const PART: &str = "part";
 
-/// Where a follower keeps modules, and how many bytes of them.
+/// The directory for a follower's modules, and the limit on their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// The directory, which is made if it is not there. It is of one process alone: another one removes what this
-    /// one has not written to its end, and what it has no room for. A file is named by the SHA-256 of the module;
-    /// what is named otherwise stays as it is.
+    /// The directory, which is created if it is missing. It belongs to one process: another process
+    /// removes this one's incomplete files, and modules that exceed its own limit. A file's name is
+    /// the SHA-256 of its module; other files are left alone.
     pub dir: PathBuf,
-    /// How many bytes all modules may have together. The oldest make room.
+    /// The number of bytes of all modules together. The oldest make room.
     pub bytes: u64,
 }
 
@@ -33,9 +33,9 @@ pub struct Room {
 pub(super) struct Disk {
     room: Room,
     files: VecDeque<Stored>,
-    /// How many files were not what their names say. They are gone.
+    /// The number of files that did not match their names. They were removed.
     pub(super) damaged: u64,
-    /// How many modules could not be written.
+    /// The number of modules that could not be written.
     pub(super) unwritten: u64,
 }
 
@@ -46,15 +46,15 @@ struct Stored {
 }
 
 impl Disk {
-    /// Looks at what is there, and removes what a former life did not write to its end. O(n log n) for n
-    /// files; none is read.
+    /// Reads the directory, and removes incomplete files of a former life. O(n log n) for n files;
+    /// none is read.
     pub(super) fn open(room: Room) -> io::Result<Self> {
         fs::create_dir_all(&room.dir)?;
         let mut found: Vec<(SystemTime, Stored)> = Vec::new();
         for entry in fs::read_dir(&room.dir)? {
             let (path, metadata) = match entry.and_then(|it| Ok((it.path(), it.metadata()?))) {
                 Ok(it) => it,
-                Err(_) => continue, // It went meanwhile.
+                Err(_) => continue, // It was removed meanwhile.
             };
             if has_ending(&path, PART) && metadata.is_file() {
                 let _removed = fs::remove_file(&path);
@@ -98,7 +98,7 @@ impl Disk {
         let module = self.read(id);
         match module.as_ref().map(|it| ModuleId::of(it) == id) {
             Ok(true) => return module.ok(),
-            // It was removed.
+            // It was removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(false) | Err(_) => {
                 self.damaged += 1;
@@ -120,7 +120,8 @@ impl Disk {
         }
     }
 
-    /// Under another name first: what has its name is complete, though the power fails.
+    /// Writes a module under another name first: a file with the right name is complete, even if
+    /// the power fails.
     fn write(&self, id: ModuleId, module: &[u8]) -> io::Result<()> {
         let part = self.room.dir.join(format!("{id}.{}.{PART}", process::id()));
         let written = || -> io::Result<()> {
@@ -134,7 +135,7 @@ impl Disk {
         })
     }
 
-    /// A damaged file may be longer than a module is.
+    /// Reads a file, which may be damaged and longer than any module.
     fn read(&self, id: ModuleId) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let most = MODULE_MAX as u64 + 1;
@@ -153,7 +154,7 @@ fn has_ending(path: &Path, ending: &str) -> bool {
     path.extension().is_some_and(|it| it == ending)
 }
 
-/// The module that a file's name says.
+/// The module that a file's name refers to.
 fn named(path: &Path) -> Option<ModuleId> {
     let stem = path.file_stem().filter(|_| has_ending(path, MODULE))?;
     stem.to_str()?.parse().ok()
@@ -177,7 +178,7 @@ mod tests {
             self.0.join(format!("{}.{MODULE}", ModuleId::of(module)))
         }
 
-        /// Says that it was written so many seconds after 1970.
+        /// Sets the time of its file to this number of seconds after 1970.
         fn date(&self, module: &[u8], seconds: u64) {
             let file = File::options()
                 .write(true)
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(disk.get(library(b"aaaa")), None);
         assert!(!dir.module(b"aaaa").exists());
         assert_eq!(disk.get(library(b"bbbb")), Some(b"bbbb".to_vec()));
-        disk.put(b"more than there is room for");
+        disk.put(b"more than the room has bytes");
         assert!(disk.get(library(b"cccc")).is_some());
         disk.put(b"as much as");
         assert!(disk.get(library(b"as much as")).is_some());

@@ -1,4 +1,4 @@
-//! What gateways said last, put together.
+//! The latest statuses of gateways, combined.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -11,16 +11,16 @@ use super::{AnswerView, FollowerView, GatewayView, Phase, Role, TaskView, View};
 use crate::notice::{AnswerStatus, FollowerStatus, Status, TaskStatus};
 use crate::text_of;
 
-/// A gateway that has said nothing for so long is shown as silent.
+/// The time without a status after which a gateway is shown as silent.
 pub const SILENT: Duration = Duration::from_secs(3);
-/// How many characters of a text are shown.
+/// The number of characters of a text that are shown.
 const TEXT: usize = 600;
-/// How many followers of a unit are shown.
+/// The number of followers of a unit that are shown.
 const ELECTORS: usize = 64;
-/// How many modules of a follower are shown.
+/// The number of modules of a follower that are shown.
 const LIBRARIES: usize = 16;
 
-/// What gateways said last.
+/// The latest status of each gateway.
 #[derive(Clone, Debug, Default)]
 pub struct Seen(BTreeMap<NodeId, Said>);
 
@@ -32,26 +32,26 @@ struct Said {
 }
 
 impl Seen {
-    /// A gateway says how it is.
+    /// Adds a status of a gateway.
     pub fn see(&mut self, from: Member, status: Status, at: Instant) {
         self.0.insert(from.id, Said { from, status, at });
     }
 
-    /// Whether all of these have said something.
+    /// Returns true if all these gateways have sent a status.
     pub fn has_all(&self, mut ids: impl Iterator<Item = NodeId>) -> bool {
         ids.all(|it| self.0.contains_key(&it))
     }
 
-    /// All that is known of these gateways. O(n log n) for all that they say.
+    /// The view of these gateways. O(n log n) for the length of their statuses.
     #[must_use]
     pub fn view(&self, ids: impl Iterator<Item = NodeId>, now: Instant) -> View {
         let heard = |it: &&Said| now.saturating_duration_since(it.at) <= SILENT;
         let by_version = |it: &&Said| it.status.version;
-        // The one that has seen most of the tables; one that still speaks, if there is any.
+        // The gateway with the latest tables; a gateway that is not silent, if there is any.
         let base = self.0.values().filter(heard).max_by_key(by_version);
         let base = base.or_else(|| self.0.values().max_by_key(by_version));
         let manages = self.0.values().filter(heard).filter(|it| it.status.manages);
-        // Two may say so for a moment: the later era counts.
+        // Two may report it for a moment: the later era counts.
         let manager = manages.max_by_key(|it| it.status.era.map(|it| it.1));
         let eras = self.0.values().filter_map(|it| it.status.era);
         let era = manager.and_then(|it| it.status.era);
@@ -102,7 +102,7 @@ impl Seen {
     }
 
     fn followers(&self, status: &Status, now: Instant) -> Vec<FollowerView> {
-        // When a follower woke is known at its gateway.
+        // Only a follower's own gateway knows when it woke.
         let mut woke: BTreeMap<Member, u64> = BTreeMap::new();
         for said in self.0.values() {
             let since = now.saturating_duration_since(said.at);
@@ -170,7 +170,7 @@ impl Seen {
 }
 
 impl AnswerView {
-    /// What another gateway knows of the same task.
+    /// Adds another gateway's knowledge of the same task.
     fn add(&mut self, other: Self) {
         if self.function.is_empty() {
             self.function = other.function;
@@ -178,7 +178,7 @@ impl AnswerView {
         if other.attempt > self.attempt {
             (self.attempt, self.electors) = (other.attempt, other.electors);
         }
-        // Those of the tables, which are alike.
+        // The parts from the tables are equal.
         if self.votes.is_empty() {
             self.votes = other.votes;
         }
@@ -187,7 +187,8 @@ impl AnswerView {
     }
 }
 
-/// How long ago a follower woke, so long after its gateway said when. Since then it goes on as its cycle says.
+/// The time since a follower woke, this long after its gateway reported it. Meanwhile it follows
+/// its cycle.
 fn woke_ms(it: &FollowerStatus, since: Duration) -> Option<u64> {
     let (said, period) = (u64::from(it.woke_ms?), it.duty.period().0 / 1_000);
     let at = said + millis(since);
@@ -253,7 +254,7 @@ fn answer(it: &AnswerStatus) -> AnswerView {
     }
 }
 
-/// A text that is not too long; anybody may have written it.
+/// A text that is cut to a limit; any client may have written it.
 fn shown(text: &str) -> String {
     text.chars().take(TEXT).collect()
 }

@@ -1,4 +1,4 @@
-//! Tests of what is put together from several gateways.
+//! Tests of the combined view of several gateways.
 
 use std::time::{Duration, Instant};
 
@@ -109,7 +109,7 @@ fn gateways_are_shown_as_they_say_and_as_the_manager_says() {
         (Role::Unknown, false),
     ];
     assert_eq!(roles, wanted);
-    // The manager falls silent, and the other one speaks.
+    // The manager falls silent, and the other gateway sends a status.
     let later = now + SILENT + Duration::from_secs(1);
     seen.see(Member::new(2, 1), status(8, false), later);
     let view = seen.view(ALL.into_iter(), later);
@@ -147,7 +147,7 @@ fn what_several_gateways_saw_of_followers_and_tasks_is_put_together() {
     let followers: Vec<_> = followers
         .map(|it| (it.id.0, it.woke_ms, it.phase))
         .collect();
-    // What another gateway than its own says of when it woke is nothing.
+    // Another gateway's report of when it woke does not count.
     let wanted = [
         (102, Some(3_500), Phase::Asleep),
         (101, Some(1_500), Phase::Busy),
@@ -216,7 +216,7 @@ fn between_two_words_of_its_gateway_a_follower_goes_on_as_its_cycle_says() {
     };
     assert_eq!(phases(0), [Phase::Asleep, Phase::Asleep, Phase::Active]);
     assert_eq!(phases(900), [Phase::Active, Phase::Late, Phase::Active]);
-    // Nobody knows when its gateway says nothing.
+    // The phase is unknown while its gateway is silent.
     assert_eq!(phases(3_000), [Phase::Busy, Phase::Late, Phase::Asleep]);
     assert_eq!(phases(3_001), [Phase::Unknown; 3]);
 }

@@ -1,7 +1,7 @@
-//! A module's bytes, before the interpreter has them.
+//! Changes to a module's bytes before the interpreter reads them.
 //!
-//! The interpreter runs a start function to its end, whatever a slice is. So it is turned into an
-//! export, which is called like any other. And it does not count local variables.
+//! The interpreter runs a start function to its end, without regard to slices. So it becomes an
+//! export, which is called like any other. And the interpreter does not count local variables.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
@@ -9,8 +9,8 @@ use core::ops::Range;
 
 use super::limits::MAX_LOCALS;
 
-/// The export that the start function becomes. A module that has one of this name, too, is refused
-/// as one with two exports of one name.
+/// The export that the start function becomes. A module that already has an export of this name is
+/// refused, because two exports would have one name.
 pub(super) const START: &str = "selvedge:start";
 
 const EXPORTS: u8 = 7;
@@ -19,17 +19,17 @@ const START_SECTION: u8 = 8;
 const CODE: u8 = 10;
 const CUSTOM: u8 = 0;
 
-/// What is wrong with a module's bytes.
+/// A flaw of a module's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// Sections do not have the length that they say.
+    /// The length of a section is wrong.
     Malformed,
-    /// A function has so many local variables.
+    /// A function has this many local variables.
     Locals(u64),
 }
 
-/// Whether these bytes have a module's head, and sections. O(length); what is in the sections is looked at
-/// when the module is compiled.
+/// Returns true if these bytes have a module's head, and sections. O(length); the contents of
+/// sections are checked when the module is compiled.
 pub(crate) fn is_module(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\0asm\x01\0\0\0") && prepare(bytes).is_ok()
 }
@@ -40,7 +40,7 @@ pub(super) fn prepare(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Flaw> {
     let mut start = None;
     let mut last = CUSTOM;
     for (id, range) in sections.iter().filter(|(id, _)| *id != CUSTOM) {
-        // The interpreter sees the start section no more, so its place is looked at here.
+        // The interpreter no longer sees the start section, so its place is checked here.
         let is_late = *id == START_SECTION && last >= START_SECTION;
         let is_early = start.is_some() && *id <= START_SECTION;
         if is_late || is_early {
@@ -67,14 +67,14 @@ pub(super) fn prepare(bytes: &[u8]) -> Result<Cow<'_, [u8]>, Flaw> {
         .ok_or(Flaw::Malformed)
 }
 
-/// The module without its start section, and with this function as an export more.
+/// The module without its start section, and with an export of this function added.
 fn with_export(bytes: &[u8], sections: &[(u8, Range<usize>)], start: u32) -> Option<Vec<u8>> {
     let has_exports = sections.iter().any(|(id, _)| *id == EXPORTS);
     let mut out = bytes.get(..8)?.to_vec();
     let mut is_written = false;
     for (id, range) in sections {
         let content = bytes.get(range.clone())?;
-        // Sections have an order, but for custom ones.
+        // Sections have an order, except custom ones.
         let comes_later = *id != CUSTOM && *id >= FIRST_AFTER_EXPORTS;
         if !has_exports && comes_later && !is_written {
             write_exports(&mut out, 0, &[], start)?;
@@ -100,7 +100,7 @@ fn write_exports(out: &mut Vec<u8>, count: u32, entries: &[u8], start: u32) -> O
     content.extend(entries);
     write_number(&mut content, u32::try_from(START.len()).ok()?);
     content.extend(START.as_bytes());
-    content.push(0); // It is a function.
+    content.push(0); // The kind: a function.
     write_number(&mut content, start);
     write_section(out, EXPORTS, &content)
 }
@@ -119,7 +119,7 @@ fn check_locals(code: &mut Reader<'_>) -> Result<(), Flaw> {
         let mut locals = 0_u64;
         for _ in 0..body.number().ok_or(Flaw::Malformed)? {
             locals += u64::from(body.number().ok_or(Flaw::Malformed)?);
-            // Their type. Those of more than one byte are refused later.
+            // The type. Types of more than one byte are refused later.
             body.byte().ok_or(Flaw::Malformed)?;
         }
         if locals > u64::from(MAX_LOCALS) {
@@ -129,7 +129,7 @@ fn check_locals(code: &mut Reader<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Where each section's content is.
+/// The range of each section's content.
 fn sections(bytes: &[u8]) -> Option<Vec<(u8, Range<usize>)>> {
     let mut reader = Reader::of(bytes, 8..bytes.len())?;
     let mut sections = Vec::new();
@@ -150,7 +150,7 @@ fn write_number(out: &mut Vec<u8>, mut number: u32) {
     out.push(number as u8);
 }
 
-/// Reads from `at` up to `end`.
+/// A reader from `at` up to `end`.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,

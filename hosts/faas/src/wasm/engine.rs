@@ -12,12 +12,12 @@ use super::run::Run;
 use super::signature::CallMismatch;
 use crate::call::{Call, ModuleId};
 
-/// Keeps modules, and runs calls of their exports within limits.
+/// An engine that keeps modules, and runs calls of their exports within limits.
 #[derive(Debug)]
 pub struct Engine {
     limits: Limits,
     modules: BTreeMap<ModuleId, Kept>,
-    /// Counts what is looked for, so that it is known what was used last.
+    /// The number of uses until now, to find the module that was not used for longest.
     uses: u64,
 }
 
@@ -28,7 +28,7 @@ struct Kept {
 }
 
 impl Engine {
-    /// Without modules.
+    /// An engine without modules.
     ///
     /// # Errors
     /// A limit that is out of its range.
@@ -41,11 +41,11 @@ impl Engine {
         })
     }
 
-    /// Compiles a module and keeps it; the one that was not used for longest makes room. One that is
-    /// kept already stays as it is. Runs that are under way go on with a module that is gone.
+    /// Compiles a module and keeps it; the module that was not used for longest makes room. A
+    /// module that is kept already stays as it is. Present runs of a removed module continue.
     ///
     /// # Errors
-    /// Those of [`Module::compile`]; nothing changed then.
+    /// The errors of [`Module::compile`]; nothing changes then.
     pub fn insert(&mut self, bytes: &[u8]) -> Result<ModuleId, ModuleError> {
         let id = ModuleId::of(bytes);
         if self.module(id).is_some() {
@@ -55,7 +55,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Keeps a module that is compiled, as [`insert`](Self::insert) does.
+    /// Keeps a compiled module, as [`insert`](Self::insert) does.
     pub fn keep(&mut self, module: Module) {
         let id = module.id();
         if self.module(id).is_some() {
@@ -76,7 +76,7 @@ impl Engine {
         );
     }
 
-    /// Forgets the modules that are this library; whether there were any.
+    /// Removes the modules of this library. Returns true if there were any.
     pub fn remove(&mut self, library: Library) -> bool {
         let before = self.modules.len();
         self.modules.retain(|id, _| id.library() != library);
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Begins what PCM tells a follower to run.
+    /// Begins a function of PCM.
     pub fn start_function(&mut self, function: &Function) -> Run {
         match Call::from_function(function) {
             Ok(call) => self.start(&call),
@@ -112,10 +112,10 @@ impl Engine {
         Some(kept.module.clone())
     }
 
-    /// Whether a call could be run now.
+    /// Checks that a call can run now.
     ///
     /// # Errors
-    /// What does not match.
+    /// The mismatch of module and call.
     pub fn check(&self, call: &Call) -> Result<(), CallMismatch> {
         let kept = self.modules.get(&call.module());
         let kept = kept.ok_or_else(|| CallMismatch::NoModule(call.module()))?;
@@ -127,7 +127,7 @@ impl Engine {
         self.modules.keys().copied()
     }
 
-    /// Within which limits calls run.
+    /// The limits of calls.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits

@@ -1,4 +1,4 @@
-//! What a module may import.
+//! The imports of modules.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,13 +13,13 @@ use super::module::ModuleError;
 use super::outcome::{Failure, Trap};
 use crate::call::{Does, MAX_STUBS};
 
-/// The module that they are imported from.
+/// The name of the module that has the host's functions.
 const NAME: &str = "selvedge";
 
-/// How many bytes are copied for one of fuel, as the interpreter counts.
+/// The number of bytes copied for one unit of fuel, as the interpreter counts.
 pub(super) const BYTES_A_FUEL: u64 = 64;
 
-/// Each import, and how many `i32` it takes and returns.
+/// Each import, with the numbers of `i32` that it takes and returns.
 const IMPORTS: [(&str, usize, usize); 5] = [
     ("argument_count", 0, 1),
     ("argument_len", 1, 1),
@@ -28,7 +28,7 @@ const IMPORTS: [(&str, usize, usize); 5] = [
     ("result_write", 2, 0),
 ];
 
-/// What a call in a module has to do with.
+/// The state of a call in a module.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) arguments: Vec<Vec<u8>>,
@@ -38,14 +38,14 @@ pub(super) struct State {
     pub(super) most_result: u16,
     pub(super) log: Vec<u8>,
     pub(super) most_log: u16,
-    /// Fuel that was taken and was not there: it counts when the slice ends.
+    /// Fuel that was used beyond the slice's: it counts when the slice ends.
     pub(super) debt: u64,
-    /// What the imports do that there are not, in their order.
+    /// The stubs of missing imports, in their order.
     pub(super) stubs: Vec<Does>,
     pub(super) meter: Meter,
 }
 
-/// An import ends the call.
+/// An error with which an import ends the call.
 #[derive(Debug)]
 pub(super) struct Ended(pub(super) Failure);
 
@@ -65,7 +65,7 @@ fn trapped(trap: Trap) -> Error {
     ended(Failure::Trapped(trap))
 }
 
-/// A function that a module imports, and that there is not.
+/// A function that a module imports and the host does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     pub(super) module: String,
@@ -73,7 +73,7 @@ pub(super) struct Missing {
     ty: FuncType,
 }
 
-/// The functions that it imports and that there are not, up to [`MAX_STUBS`]; it refuses what cannot be a stub,
+/// The missing functions of a module, up to [`MAX_STUBS`]; refuses an import that cannot be a stub,
 /// and more of them: no call could run the module. O(number of imports).
 pub(super) fn missing(module: &wasmi::Module) -> Result<Vec<Missing>, ModuleError> {
     let mut missing: Vec<Missing> = Vec::new();
@@ -92,7 +92,9 @@ pub(super) fn missing(module: &wasmi::Module) -> Result<Vec<Missing>, ModuleErro
             .find(|it| (&it.module, &it.name) == (&module, &name));
         match known {
             None if missing.len() == MAX_STUBS => {
-                let what = format!("it imports more than {MAX_STUBS} functions that are not there");
+                let what = format!(
+                    "it imports more than {MAX_STUBS} functions that the host does not have"
+                );
                 return Err(ModuleError::TooMuch(what));
             }
             None => missing.push(Missing { module, name, ty }),
@@ -103,7 +105,7 @@ pub(super) fn missing(module: &wasmi::Module) -> Result<Vec<Missing>, ModuleErro
     Ok(missing)
 }
 
-/// Refuses what is not among ours, or has another type.
+/// Refuses a function that the host does not have, or that has another type.
 fn check(name: String, ty: Option<FuncType>) -> Result<(), ModuleError> {
     let known = IMPORTS.into_iter().find(|it| it.0 == name);
     let Some((_, params, results)) = known else {
@@ -138,7 +140,7 @@ pub(super) fn linker(engine: &Engine, missing: &[Missing]) -> Result<Linker<Stat
     Ok(linker)
 }
 
-/// An import that there is not is called.
+/// Handles the call of a missing import.
 fn stub(caller: &Caller<'_, State>, nth: usize, results: &mut [Val]) -> Result<(), Error> {
     match caller.data().stubs.get(nth) {
         Some(Does::ReturnsZero) => {
@@ -206,11 +208,11 @@ fn part(bytes: &[u8], at: u32, len: u32) -> Result<&[u8], Error> {
     part.ok_or_else(|| trapped(Trap::MemoryOutOfBounds))
 }
 
-/// Takes fuel for copying so many bytes.
+/// Takes fuel for copying this number of bytes.
 fn charge(caller: &mut Caller<'_, State>, bytes: usize) -> Result<(), Error> {
     let costs = bytes as u64 / BYTES_A_FUEL;
     let fuel = caller.get_fuel()?;
-    // An import cannot be interrupted. It is done, and the next instruction finds no fuel.
+    // An import cannot be interrupted. It finishes, and the next instruction finds no fuel.
     caller.data_mut().debt += costs.saturating_sub(fuel);
     caller.set_fuel(fuel.saturating_sub(costs))
 }

@@ -1,40 +1,39 @@
-//! How much a function may take.
+//! Limits of a function.
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
 
-/// How many calls of a function may be under way in each other, in a module.
+/// The largest depth of calls in a module.
 pub const MAX_CALLS: u32 = 1_024;
 
-/// How many bytes the interpreter's stack has at most: it is on the heap.
+/// The size of the interpreter's stack in bytes: it is on the heap.
 pub const MAX_STACK: u32 = 262_144;
 
-/// How many local variables a function of a module may have, its parameters not included. They are
-/// cleared at each call, whose fuel does not count them.
+/// The largest number of local variables of a function in a module, without its parameters. They
+/// are cleared at each call, and the call's fuel does not count them.
 pub const MAX_LOCALS: u32 = 1_024;
 
-/// How much a function may take. All followers of a mesh need the same, but for
-/// [`modules`](Self::modules) and [`log`](Self::log): a function that fails at some of them has no
-/// majority.
+/// Limits of a function. All followers of a mesh need the same, except [`modules`](Self::modules)
+/// and [`log`](Self::log): a function that fails at some of them has no majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How much fuel a call may take: from 1. Default 100,000,000. About one for each instruction,
-    /// and for 64 bytes that are copied or added to the memory.
+    /// The fuel of a call: from 1. Default 100,000,000. About one for each instruction, and for 64
+    /// bytes that are copied or added to the memory.
     pub fuel: u64,
-    /// How many bytes a module's memory and tables may take, at 8 bytes an element: from 0. Default
-    /// 2 MiB. Memory comes in pages of 65,536 bytes, so less than that lets no module have any.
+    /// The number of bytes of a module's memory and tables, at 8 bytes an element: from 0. Default
+    /// 2 MiB. Memory comes in pages of 65,536 bytes, so with less than that no module has any.
     pub memory: u32,
-    /// How many bytes a module may have: from 8. Default 262,144.
+    /// The number of bytes of a module: from 8. Default 262,144.
     pub module: u32,
-    /// How many bytes a result may have: from 1. Default 256, as in
+    /// The number of bytes of a result: from 1. Default 256, as in
     /// [`follower::Config`](selvedge_pcm::follower::Config::result).
     pub result: u16,
-    /// How many bytes a call may write into the log: from 0. Default 1,024. What does not fit is
-    /// dropped.
+    /// The number of bytes that a call may write into the log: from 0. Default 1,024. Bytes beyond
+    /// it are dropped.
     pub log: u16,
-    /// How many modules an engine keeps: from 1. Default 4, as in
-    /// [`follower::Config`](selvedge_pcm::follower::Config::libraries). The one that was not used for
-    /// longest goes first.
+    /// The number of modules that an engine keeps: from 1. Default 4, as in
+    /// [`follower::Config`](selvedge_pcm::follower::Config::libraries). The module that was not
+    /// used for longest is removed first.
     pub modules: u16,
 }
 
@@ -45,7 +44,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The defaults.
+    /// The default limits.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -67,7 +66,7 @@ impl Limits {
         with_modules modules: u16,
     }
 
-    /// Whether these limits can work.
+    /// Checks that these limits can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

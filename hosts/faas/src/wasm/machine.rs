@@ -1,4 +1,4 @@
-//! What a run is made of: a module's instance, and the calls in it one after another.
+//! The machine of a run: a module's instance, and the calls in it one after another.
 
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -18,13 +18,13 @@ use super::outcome::{Failure, Outcome, Trap};
 use super::signature::{self, Place, STACK, Signature};
 use crate::call::{Argument, Call};
 
-/// What a module may export to be called first.
+/// The export that is called first, if the module has it.
 const INITIALIZE: &str = "_initialize";
 
-/// How many bytes of a module's memory take the pointer and the length of a result.
+/// The number of bytes of a module's memory for the pointer and the length of a result.
 const RESULT_ROOM: i32 = 16;
 
-/// Where the first argument begins that lies in pages of its own, and each other one.
+/// The alignment of arguments in added pages.
 const ALIGNMENT: u64 = 16;
 
 const PAGE: u64 = 65_536;
@@ -38,41 +38,41 @@ pub(super) struct Machine {
     store: Store<State>,
     instance: Option<Instance>,
     stage: Stage,
-    /// Where the pointer to the result is, if one is used.
+    /// The address of the pointer to the result, if one is used.
     pointer: u32,
-    /// The values that the export is called with, as far as they are known.
+    /// The inputs of the export, as far as they are known.
     inputs: Vec<Val>,
-    /// What the last call in the module returned.
+    /// The outputs of the last call in the module.
     outputs: Vec<Val>,
     paused: Option<ResumableCallOutOfFuel>,
-    /// How much fuel it needs to go on at all.
+    /// The fuel that it needs to make any progress.
     needs: u64,
-    /// How much it has taken.
+    /// The fuel that it has taken.
     took: u64,
 }
 
-/// What was done last.
+/// The last completed step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Nothing,
     Start,
     Initialize,
-    /// Room was asked for the pointer to the result.
+    /// Room was requested for the pointer to the result.
     Room,
-    /// So many arguments are there as inputs.
+    /// This number of arguments are inputs now.
     Placed(usize),
-    /// Room was asked for this argument.
+    /// Room was requested for this argument.
     Allocated(usize),
     Export,
 }
 
-/// What is done next.
+/// The next step.
 enum Next {
     /// Call this export of the module with these values.
     Call(&'static str, Vec<Val>),
-    /// Call the export that is wanted.
+    /// Call the requested export.
     Wanted(Vec<Val>),
-    /// Nothing: this is the result.
+    /// End: this is the result.
     Over(Vec<u8>),
 }
 
@@ -109,7 +109,7 @@ impl Machine {
         })
     }
 
-    /// Goes on for so much fuel, or to the end.
+    /// Runs for this much fuel, or to the end.
     pub(super) fn step(&mut self, fuel: u64) -> Result<Option<Vec<u8>>, Failure> {
         let until = self.took.saturating_add(fuel.max(self.needs));
         loop {
@@ -138,15 +138,15 @@ impl Machine {
         }
     }
 
-    /// Gives the interpreter what is left of the slice, and of all fuel.
+    /// Gives the interpreter the rest of the slice, and of all fuel.
     fn give(&mut self, until: u64) -> Result<u64, Failure> {
         let given = until.min(self.most_fuel).saturating_sub(self.took);
         self.store.set_fuel(given).map_err(|_| Failure::OutOfFuel)?;
         Ok(given)
     }
 
-    /// Counts the fuel that was taken of what was given. Beyond all that there is, nothing else
-    /// counts: so it is the same whether a slice has ended meanwhile.
+    /// Counts the fuel that was used of the given fuel. After the limit on all fuel, no other
+    /// outcome counts: so the outcome does not depend on the ends of slices.
     fn take(&mut self, given: u64) -> Result<(), Failure> {
         let left = self.store.get_fuel().map_err(|_| Failure::OutOfFuel)?;
         let debt = mem::take(&mut self.store.data_mut().debt);
@@ -161,7 +161,7 @@ impl Machine {
         }
     }
 
-    /// Whether the call that was given this fuel has returned; else it is paused.
+    /// Returns true if the call with this fuel has returned; otherwise it is paused.
     fn look_at(
         &mut self,
         given: u64,
@@ -241,13 +241,13 @@ impl Machine {
         self.spend(bytes / BYTES_A_FUEL)
     }
 
-    /// Whether the module exports a function of this name without parameters and results.
+    /// Returns true if the module exports a function of this name without parameters and results.
     fn is_procedure(&self, name: &str) -> bool {
         let ty = self.module.function(name);
         ty.is_some_and(|it| it.params().is_empty() && it.results().is_empty())
     }
 
-    /// Makes the next argument an input; or asks for room for it, or calls the function.
+    /// Makes the next argument an input, requests room for it, or calls the function.
     fn place(&mut self, count: usize) -> Result<Option<Next>, Failure> {
         let argument = match self.signature.has_parameters {
             true => self.call.arguments().get(count),
@@ -280,7 +280,8 @@ impl Machine {
         Ok(None)
     }
 
-    /// Adds pages for all arguments at the first that is bytes; finds room behind the last one at others.
+    /// Adds pages for all arguments at the first one that is bytes; finds room behind the last one
+    /// at others.
     fn append(&mut self, nth: usize) -> Result<(), Failure> {
         let memory = self.memory()?;
         let bytes = |it: &Argument| match it {
@@ -300,14 +301,14 @@ impl Machine {
                 false => Failure::OutOfMemory,
             })?;
         }
-        // Nothing of the module has run since then, so that the pages are the last ones.
+        // No code of the module has run since then, so the pages are the last ones.
         let first = memory.size(&self.store).saturating_sub(pages) * PAGE;
         let at = u32::try_from(first + before).map_err(|_| Failure::OutOfMemory)?;
         self.outputs = Vec::from([Val::I32(at.cast_signed())]);
         Ok(())
     }
 
-    /// Writes an argument that is bytes into the module's memory.
+    /// Writes an argument of bytes into the module's memory.
     fn write(&mut self, nth: usize, at: u32) -> Result<(), Failure> {
         let memory = self.memory()?;
         let len = {
@@ -321,7 +322,7 @@ impl Machine {
             room.copy_from_slice(bytes);
             bytes.len()
         };
-        // An allocator that has no room says so by null.
+        // An allocator without room returns null.
         if at == 0 && len > 0 && self.signature.place != Place::Appended {
             return Err(Failure::OutOfMemory);
         }
@@ -332,7 +333,8 @@ impl Machine {
         self.spend(len as u64 / BYTES_A_FUEL)
     }
 
-    /// What the function returned: what it wrote, or its number, or what lies behind the pointer.
+    /// The result of the function: the bytes that it wrote, its number, or the bytes behind the
+    /// pointer.
     fn result(&mut self) -> Result<Vec<u8>, Failure> {
         if let Some(written) = self.store.data_mut().result.take() {
             return Ok(written);
@@ -400,7 +402,8 @@ impl Machine {
         }
         match (error.as_trap_code(), error.kind()) {
             (Some(code), _) => failure_of(code),
-            // More than a host of 32 bits can address. One of 64 bits says that it is beyond the limit.
+            // More than a host of 32 bits can address. A host of 64 bits reports that it is beyond
+            // the limit.
             (
                 None,
                 ErrorKind::Memory(
@@ -416,7 +419,7 @@ impl Machine {
         self.took
     }
 
-    /// How much fuel counts as taken with this outcome.
+    /// The fuel that counts as taken with this outcome.
     pub(super) const fn fuel_for(&self, outcome: &Outcome) -> u64 {
         match outcome {
             Outcome::Failed(Failure::OutOfFuel) => self.most_fuel,
@@ -452,7 +455,7 @@ mod tests {
 
     use super::*;
 
-    /// Grows its memory by a page; what that returned is its result.
+    /// A module that grows its memory by a page; its result is the return value of that.
     const GROWS: &str = r#"(module (memory 0)
         (func (export "f") (result i32) (memory.grow (i32.const 1))))"#;
 
@@ -468,7 +471,7 @@ mod tests {
         let large = wasmi::Error::from(MemoryError::MinimumSizeOverflow);
         assert_eq!(machine.failure(&large), Failure::OutOfMemory);
         assert_eq!(failure_of(TrapCode::OutOfSystemMemory), Failure::Host);
-        // As the interpreter does where the host denies what the limit granted.
+        // The interpreter does the same if the host denies memory within the limit.
         let meter = &mut machine.store.data_mut().meter;
         let told = meter.memory_grow_failed(&MemoryError::OutOfSystemMemory);
         assert!(told.is_err());

@@ -1,22 +1,23 @@
-//! The memory that a module has.
+//! The meter of a module's memory.
 
 use wasmi::ResourceLimiter;
 use wasmi::errors::{MemoryError, TableError};
 use wasmi_core::LimiterError;
 
-/// How many bytes an element of a table takes.
+/// The number of bytes for an element of a table.
 const ELEMENT: u64 = 8;
 
-/// Counts the memory that a module has, and denies what goes beyond.
+/// A meter that counts the memory of a module, and denies more than the limit.
 #[derive(Debug)]
 pub(super) struct Meter {
     most: u64,
     memory: u64,
     tables: u64,
     is_set_up: bool,
-    /// Whether something was denied: the call has failed then.
+    /// True if a request was denied: the call has failed then.
     pub(super) is_exceeded: bool,
-    /// Whether the host had not what was granted: the call has failed then, for others may have it.
+    /// True if the host lacked granted memory: the call has failed then, because other hosts may
+    /// have it.
     pub(super) is_short: bool,
 }
 
@@ -32,12 +33,12 @@ impl Meter {
         }
     }
 
-    /// The module has its memory and its tables, and begins to run.
+    /// Ends the setup: the module has its memory and its tables, and begins to run.
     pub(super) const fn set_up(&mut self) {
         self.is_set_up = true;
     }
 
-    /// How many bytes the memory and the tables have.
+    /// The number of bytes of the memory and the tables.
     pub(super) const fn bytes(&self) -> u64 {
         self.memory.saturating_add(self.tables)
     }
@@ -51,7 +52,7 @@ impl Meter {
         Ok(true)
     }
 
-    /// Ends the call: a module that heard -1 could return another value than elsewhere.
+    /// Ends the call: after a -1 the module could return another value than at other followers.
     const fn run_short(&mut self) -> Result<(), LimiterError> {
         self.is_short = true;
         Err(LimiterError::ResourceLimiterDeniedAllocation)
@@ -59,7 +60,7 @@ impl Meter {
 }
 
 impl ResourceLimiter for Meter {
-    // It is asked again for the same when fuel ran out meanwhile; there is one memory.
+    // The interpreter asks again for the same memory after fuel ran out; there is one memory.
     fn memory_growing(
         &mut self,
         _current: usize,
@@ -78,8 +79,8 @@ impl ResourceLimiter for Meter {
         desired: usize,
         _maximum: Option<usize>,
     ) -> Result<bool, LimiterError> {
-        // The interpreter does not go on rightly where `table.grow` ran out of a slice's fuel, so
-        // tables do not grow. WebAssembly lets it fail at any time.
+        // The interpreter does not continue correctly if `table.grow` runs out of a slice's fuel,
+        // so tables do not grow. WebAssembly lets it fail at any time.
         if self.is_set_up {
             return Ok(false);
         }

@@ -1,4 +1,4 @@
-//! A module that is compiled, and can be called.
+//! A compiled module, ready for calls.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
@@ -15,10 +15,10 @@ use super::limits::{Limits, MAX_CALLS, MAX_LOCALS, MAX_STACK};
 use super::signature::{CallMismatch, Signature};
 use crate::call::{Call, Does, ModuleId, Stub};
 
-/// A module that is valid and compiled. What it imports is there, or a call needs a
-/// [`Stub`](crate::Stub) for it. Cloning is O(1).
+/// A valid, compiled module. The host has its imports, or a call needs a [`Stub`](crate::Stub) for
+/// them. Cloning is O(1).
 ///
-/// It has an interpreter of its own, which goes with it: an interpreter keeps all code that it ever
+/// It has its own interpreter, which is dropped with it: an interpreter keeps all code that it ever
 /// compiled.
 #[derive(Clone, Debug)]
 pub struct Module {
@@ -35,11 +35,11 @@ struct Inner {
 }
 
 impl Module {
-    /// Validates and compiles a module, in time that the limit of its length bounds.
+    /// Validates and compiles a module, in time that is bounded by the limit on its length.
     ///
     /// # Errors
-    /// A module that is too long, invalid, or too much in some other way; an import of `selvedge` that
-    /// is not among [those that there are](super), or has another type; an import that is no function.
+    /// A module that is too long, invalid, or exceeds another limit; an import of `selvedge` that
+    /// is not in [the table](super), or has another type; an import that is no function.
     pub fn compile(bytes: &[u8], limits: &Limits) -> Result<Self, ModuleError> {
         let (len, most) = (bytes.len(), limits.module);
         if u32::try_from(len).map_or(true, |it| it > most) {
@@ -50,8 +50,8 @@ impl Module {
             Flaw::Locals(locals) => ModuleError::Locals(locals),
         })?;
         let engine = wasmi::Engine::new(&config());
-        // The interpreter translates while it validates, and its translator takes for granted that
-        // nothing follows a function's end: it panics then.
+        // The interpreter translates while it validates, and its translator assumes that nothing
+        // follows a function's end: it panics then.
         wasmi::Module::validate(&engine, &prepared).map_err(not_valid)?;
         let module = wasmi::Module::new(&engine, &*prepared).map_err(not_valid)?;
         let is_start = |it: Option<ExternType>| {
@@ -82,25 +82,25 @@ impl Module {
         self.inner.id
     }
 
-    /// Whether a call can be run: its export is there, takes these arguments, and each import is there
-    /// or has a stub.
+    /// Checks that a call can run: its export exists and takes these arguments, and the host has
+    /// each import or the call a stub.
     ///
     /// # Errors
-    /// What does not match.
+    /// The mismatch.
     pub fn check(&self, call: &Call) -> Result<(), CallMismatch> {
         self.signature(call).map(drop)
     }
 
-    /// The names of the functions that it exports, in the order in which it does.
+    /// The names of its exported functions, in the order of the exports.
     pub fn functions(&self) -> impl Iterator<Item = String> + '_ {
         let exports = self.inner.module.exports();
         let functions = exports.filter(|it| it.ty().func().is_some());
-        // The start function is none of its exports.
+        // The start function is not one of its exports.
         let names = functions.map(|it| it.name().to_string());
         names.filter(|it| it != binary::START)
     }
 
-    /// What it imports and the host has not, in its order: module and name. A call needs a
+    /// The imports that the host does not have, in their order: module and name. A call needs a
     /// [`Stub`](crate::Stub) for each.
     pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> + '_ {
         let missing = self.inner.missing.iter();
@@ -114,7 +114,7 @@ impl Module {
         Signature::of(self, call)
     }
 
-    /// What the imports do that there are not, in their order, by the call's stubs.
+    /// The effects of the call's stubs, in the order of the missing imports.
     pub(super) fn stubs(&self, call: &Call) -> Result<Vec<Does>, CallMismatch> {
         let is_of = |it: &Stub, path| (it.module.as_str(), it.name.as_str()) == path;
         let unused = call
@@ -163,12 +163,13 @@ impl Module {
     }
 }
 
-/// What modules may use.
+/// The features that modules may use.
 fn config() -> Config {
     let mut config = Config::default();
     config
         .consume_fuel(true)
-        // What is compiled when it is called first would take fuel in one call, and none in the next.
+        // Code that is compiled at its first call would take fuel in one call, and none in the
+        // next.
         .compilation_mode(CompilationMode::Eager)
         .enforced_limits(EnforcedLimits::strict())
         .ignore_custom_sections(true)
@@ -188,7 +189,7 @@ fn config() -> Config {
 fn not_valid(error: wasmi::Error) -> ModuleError {
     #[expect(
         clippy::wildcard_enum_match_arm,
-        reason = "all other kinds say that it is invalid"
+        reason = "all other kinds mean that it is invalid"
     )]
     match error.kind() {
         ErrorKind::UserLimits(limit) => ModuleError::TooMuch(limit.to_string()),
@@ -196,16 +197,16 @@ fn not_valid(error: wasmi::Error) -> ModuleError {
     }
 }
 
-/// Why a module is not taken.
+/// The reason why a module is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ModuleError {
     /// It is too long.
     #[error(
-        "the module has {len} bytes, where {most} may be: shorten it, or raise `Limits::module`"
+        "the module has {len} bytes, the limit is {most}: shorten it, or raise `Limits::module`"
     )]
     TooLong {
-        /// How many bytes it has.
+        /// Its length in bytes.
         len: usize,
         /// [`Limits::module`].
         most: u32,
@@ -213,29 +214,30 @@ pub enum ModuleError {
     /// It is no valid module of WebAssembly 2.0 without vectors.
     #[error("the module is not valid: {0}")]
     Invalid(String),
-    /// It has too many of something, or functions that are very short on average; or it imports more functions
-    /// that are not there than a call may have stubs for.
-    #[error("{0}: build it with optimization, or make several modules of it")]
+    /// It has too many parts of one kind, or functions that are very short on average; or it
+    /// imports more missing functions than a call may have stubs for.
+    #[error("{0}: build it with optimization, or split it into several modules")]
     TooMuch(String),
-    /// A function has too many local variables; how many.
+    /// A function has too many local variables; their number.
     #[error(
-        "a function has {0} local variables, where {MAX_LOCALS} may be: build it with optimization"
+        "a function has {0} local variables, the limit is {MAX_LOCALS}: build it with optimization"
     )]
     Locals(u64),
-    /// It imports what there is not, and what no stub can be: of `selvedge`, or no function.
+    /// It has an import that the host does not have and that cannot be a stub: of `selvedge`, or no
+    /// function.
     #[error(
-        "the module imports `{name}` of `{module}`, which is not there: see the table of imports"
+        "the module imports `{name}` of `{module}`, which the host does not have: see the table of imports"
     )]
     UnknownImport {
-        /// Of what it wants it.
+        /// The module part of the import.
         module: String,
-        /// What it wants.
+        /// The name part of the import.
         name: String,
     },
-    /// It imports something as what it is not.
+    /// It imports a function with another type than the host's.
     #[error("the module imports `{name}` with another type: see the table of imports")]
     ImportType {
-        /// What it wants.
+        /// The name of the import.
         name: String,
     },
 }

@@ -1,22 +1,22 @@
-//! What a call comes to.
+//! Outcomes of calls.
 
 use alloc::vec::Vec;
 
 use selvedge_pcm::Returned;
 use thiserror::Error;
 
-/// What a call has come to, and what it took.
+/// The outcome of a call, and its costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// What it came to.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How much fuel it took: all of it where it ran out.
+    /// The fuel that it took: all of it if it ran out.
     pub fuel: u64,
-    /// What it wrote into the log: up to [`Limits::log`](crate::Limits::log) bytes.
+    /// Its log: up to [`Limits::log`](crate::Limits::log) bytes.
     pub log: Vec<u8>,
 }
 
-/// What a call comes to.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It returned this: up to [`Limits::result`](crate::Limits::result) bytes.
@@ -25,7 +25,7 @@ pub enum Outcome {
     Failed(Failure),
 }
 
-/// PCM agrees on a failure as on any value, by its kind. A follower has more of it for its log.
+/// PCM agrees on a failure as on any value, by its kind. A follower's log has more details.
 impl From<Outcome> for Returned {
     fn from(outcome: Outcome) -> Self {
         match outcome {
@@ -51,46 +51,46 @@ impl From<Failure> for selvedge_pcm::Failure {
     }
 }
 
-/// Why a call returned nothing.
+/// The reason why a call returned nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 #[non_exhaustive]
 pub enum Failure {
     /// The code of the function is no [`Call`](crate::Call).
     #[error("the function's code is no call")]
     NoCall,
-    /// The module is not here.
+    /// The host does not have the module.
     #[error("the module is not here: load it first")]
     NoModule,
     /// The module has no function of this name.
     #[error("the module exports no function of this name")]
     NoExport,
-    /// The function does not take these arguments, or returns what cannot be sent.
-    #[error("the function does not take these arguments, or returns what cannot be sent")]
+    /// The function does not take these arguments, or returns values that cannot be sent.
+    #[error("the function does not take these arguments, or returns values that cannot be sent")]
     WrongArguments,
-    /// It did what WebAssembly forbids.
+    /// It did something that WebAssembly forbids.
     #[error("it trapped: {0}")]
     Trapped(Trap),
     /// It took more than [`Limits::fuel`](crate::Limits::fuel).
-    #[error("it took more fuel than it may")]
+    #[error("it took more fuel than the limit")]
     OutOfFuel,
-    /// It asked for more than [`Limits::memory`](crate::Limits::memory).
-    #[error("it asked for more memory than it may have")]
+    /// It requested more than [`Limits::memory`](crate::Limits::memory).
+    #[error("it requested more memory than the limit")]
     OutOfMemory,
     /// Its result has more than [`Limits::result`](crate::Limits::result).
-    #[error("its result is longer than it may be")]
+    #[error("its result is longer than the limit")]
     ResultTooLong,
-    /// The module imports what there is not and the call has no stub for, or the call has a stub for what
-    /// the module does not import.
-    #[error("the module imports what there is not, or a stub is for what it does not import")]
+    /// The module has an import that neither the host has nor a stub replaces, or the call has a
+    /// stub for something that the module does not import.
+    #[error("an import of the module is missing and has no stub, or a stub is not for an import")]
     NoImport,
-    /// The host could not run it, or had not the memory that it may have: no fault of the function.
+    /// The host could not run it, or lacked memory within the limit: no fault of the function.
     #[error("the host could not run it, or lacks memory or time for it")]
     Host,
 }
 
 impl Failure {
-    /// Whether every follower with the same limits fails alike. One that lacks the module, or whose host
-    /// lacks memory or time, may be the only one.
+    /// Returns true if every follower with the same limits fails with the same kind. A follower
+    /// that lacks the module, or whose host lacks memory or time, may be the only one to fail.
     #[must_use]
     pub const fn is_agreed(self) -> bool {
         !matches!(self, Self::NoModule | Self::Host)
@@ -113,7 +113,7 @@ impl Failure {
         }
     }
 
-    /// The kind that has this number.
+    /// The kind with this number.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         let traps = Trap::ALL.into_iter().map(Self::Trapped);
@@ -133,11 +133,11 @@ impl Failure {
     }
 }
 
-/// What WebAssembly forbids.
+/// An operation that WebAssembly forbids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 #[non_exhaustive]
 pub enum Trap {
-    /// It said itself that it fails: `unreachable`, an abort, a panic.
+    /// It failed on purpose: `unreachable`, an abort, a panic.
     #[error("unreachable code was reached")]
     Unreachable,
     /// It reached beyond its memory.
@@ -149,7 +149,7 @@ pub enum Trap {
     /// It called an element of a table that is null.
     #[error("a call of an element that is null")]
     NullCall,
-    /// It called a function as one of another type.
+    /// It called a function with another type than it has.
     #[error("a call of a function of another type")]
     BadSignature,
     /// It divided by zero.
@@ -158,21 +158,21 @@ pub enum Trap {
     /// A whole number does not fit.
     #[error("a whole number that does not fit")]
     Overflow,
-    /// It made a whole number of NaN.
+    /// It converted NaN to a whole number.
     #[error("a whole number made of NaN")]
     NotANumber,
-    /// More calls are under way in each other than [`MAX_CALLS`](super::MAX_CALLS), or their
-    /// variables take more than [`MAX_STACK`](super::MAX_STACK).
+    /// Calls are nested deeper than [`MAX_CALLS`](super::MAX_CALLS), or their variables take more
+    /// than [`MAX_STACK`](super::MAX_STACK).
     #[error("calls that are too deep")]
     StackOverflow,
-    /// It asked for an argument that there is not.
-    #[error("an argument that there is not")]
+    /// It read an argument that does not exist.
+    #[error("an argument that does not exist")]
     NoArgument,
-    /// It passed a pointer, and exports no memory to which it could lead.
+    /// It passed a pointer, and exports no memory for it.
     #[error("a pointer, without an exported memory")]
     NoMemory,
     /// It called an import that is a [`Stub`](crate::Stub).
-    #[error("a call of an import that there is not")]
+    #[error("a call of a missing import")]
     Stub,
 }
 

@@ -1,4 +1,4 @@
-//! A call under way.
+//! A call that can be stepped.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,7 +11,8 @@ use super::module::Module;
 use super::outcome::{Failure, Outcome, Ran};
 use crate::call::Call;
 
-/// A call under way. It runs when it is stepped; dropping it stops it. It may go to another thread.
+/// A call in progress. It runs when it is stepped; dropping it stops it. It may move to another
+/// thread.
 #[derive(Debug)]
 pub struct Run {
     progress: Progress,
@@ -23,17 +24,17 @@ enum Progress {
     Over(Ran),
 }
 
-/// What a slice of a run comes to.
+/// The result of a slice of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is not over.
+    /// It has not ended.
     More,
-    /// It is over; later slices say the same.
+    /// It has ended; later slices return the same.
     Finished(Ran),
 }
 
 impl Run {
-    /// Begins a call of this module's export. A call that cannot be run is over at once.
+    /// Begins a call of this module's export. A call that cannot be run ends at once.
     #[must_use]
     pub fn new(module: &Module, call: &Call, limits: &Limits) -> Self {
         let machine = Machine::new(module, call, limits);
@@ -45,7 +46,7 @@ impl Run {
         }
     }
 
-    /// A call that is over before it begins.
+    /// A call that ends before it begins.
     pub(super) const fn failed(failure: Failure) -> Self {
         let ran = Ran {
             outcome: Outcome::Failed(failure),
@@ -57,8 +58,8 @@ impl Run {
         }
     }
 
-    /// Runs for about so much fuel, of which 1,000,000 takes some milliseconds. A slice is longer
-    /// where one block of instructions, or one copy of memory, takes more; it goes on in any case.
+    /// Runs for about this much fuel, of which 1,000,000 takes some milliseconds. A slice is longer
+    /// if one block of instructions, or one copy of memory, takes more; each slice makes progress.
     pub fn step(&mut self, fuel: u64) -> Step {
         let machine = match &mut self.progress {
             Progress::Runs(machine) => machine,
@@ -74,7 +75,7 @@ impl Run {
             log: machine.take_log(),
             outcome,
         };
-        // The module's memory goes now.
+        // Frees the module's memory now.
         drop(mem::replace(
             &mut self.progress,
             Progress::Over(ran.clone()),
@@ -91,7 +92,7 @@ impl Run {
         }
     }
 
-    /// Runs to the end, in slices of so much fuel, unless it is stopped meanwhile: `None` then.
+    /// Runs to the end, in slices of this much fuel; returns `None` if it is stopped meanwhile.
     pub fn finish_unless(&mut self, stop: &AtomicBool, fuel: u64) -> Option<Ran> {
         while !stop.load(Ordering::Relaxed) {
             if let Step::Finished(ran) = self.step(fuel) {
@@ -101,7 +102,7 @@ impl Run {
         None
     }
 
-    /// How much fuel it has taken.
+    /// The fuel that it has taken.
     #[must_use]
     pub fn fuel(&self) -> u64 {
         match &self.progress {

@@ -1,4 +1,4 @@
-//! How an export is called.
+//! Calling conventions of exports.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -10,31 +10,31 @@ use super::module::Module;
 use super::outcome::Failure;
 use crate::call::{Argument, Call, Does, ModuleId, Stub};
 
-/// How an export is called.
+/// The calling convention of an export.
 #[derive(Clone, Debug)]
 pub(super) struct Signature {
-    /// Whether arguments are parameters; else they are read.
+    /// True if arguments are parameters; otherwise the function reads them by imports.
     pub(super) has_parameters: bool,
-    /// Where bytes come to lie.
+    /// The place of bytes.
     pub(super) place: Place,
-    /// Whether its result lies where a pointer in front of its parameters leads.
+    /// True if a pointer in front of its parameters leads to its result.
     pub(super) is_behind_pointer: bool,
-    /// What the imports do that there are not, in their order.
+    /// The effects of stubs, in the order of the missing imports.
     pub(super) stubs: Vec<Does>,
 }
 
-/// Where bytes come to lie.
+/// The place of bytes in the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Where this export says, which takes a length.
+    /// Allocated by this export, which takes a length.
     Allocated(&'static str),
-    /// Where this export says, which takes a length and an alignment.
+    /// Allocated by this export, which takes a length and an alignment.
     Aligned(&'static str),
-    /// In pages that are added at the end.
+    /// Pages that are added at the end.
     Appended,
 }
 
-/// wasm-bindgen's: takes room from the stack in memory, and says where it is.
+/// The export of wasm-bindgen that reserves room on the stack in memory, and returns its address.
 pub(super) const STACK: &str = "__wbindgen_add_to_stack_pointer";
 const ALLOCATORS: [&str; 2] = ["alloc", "malloc"];
 const ALIGNED: &str = "__wbindgen_malloc";
@@ -88,7 +88,7 @@ fn place(module: &Module) -> Place {
     }
 }
 
-/// Whether an export takes so many `i32` and returns one.
+/// Returns true if an export takes this number of `i32` and returns one.
 fn takes(module: &Module, name: &str, count: usize) -> bool {
     let is_i32 = |it: &ValType| *it == ValType::I32;
     module.function(name).is_some_and(|ty| {
@@ -98,7 +98,7 @@ fn takes(module: &Module, name: &str, count: usize) -> bool {
     })
 }
 
-/// Whether parameters are the arguments, with bytes as pointer and length.
+/// Returns true if the arguments match the parameters, with bytes as pointer and length.
 fn matches(params: &[ValType], arguments: &[Argument]) -> bool {
     let wanted = arguments.iter().flat_map(|argument| {
         let types: &[ValType] = match argument {
@@ -144,7 +144,7 @@ fn wrong(ty: &FuncType) -> CallMismatch {
 }
 
 impl CallMismatch {
-    /// What a run of such a call comes to.
+    /// The failure of a run of such a call.
     pub(super) const fn failure(&self) -> Failure {
         match self {
             Self::OtherModule(_) | Self::NoModule(_) => Failure::NoModule,
@@ -155,17 +155,17 @@ impl CallMismatch {
     }
 }
 
-/// Why a call cannot be run.
+/// The reason why a call cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CallMismatch {
     /// It calls another module than this.
     #[error("the call is of another module than {0}")]
     OtherModule(ModuleId),
-    /// The module is not here.
+    /// The host does not have the module.
     #[error("the module {0} is not here: insert it")]
     NoModule(ModuleId),
-    /// There is no function of this name.
+    /// The module has no function of this name.
     #[error("the module exports no function `{0}`: `wasm-objdump -x` lists what it exports")]
     NoExport(String),
     /// The function takes other arguments.
@@ -176,26 +176,26 @@ pub enum CallMismatch {
         /// The types of its parameters.
         parameters: String,
     },
-    /// The function returns several values, or what is no number.
-    #[error("the function returns what is not one number: let it return one, or write its result")]
+    /// The function returns several values, or a value that is no number.
+    #[error(
+        "the function does not return exactly one number: let it return one, or write its result"
+    )]
     Results,
-    /// There are bytes among the arguments, and the module exports no memory to put them into.
+    /// There are bytes among the arguments, and the module exports no memory for them.
     #[error("the module exports no memory for arguments that are bytes")]
     NoMemory,
-    /// The module imports what there is not, and the call has no stub for it.
+    /// An import of the module is missing, and the call has no stub for it.
     #[error(
-        "the module imports `{name}` of `{module}`, which is not there: where it is never called, \
-         give the call a stub `{module}.{name}`"
+        "the module imports `{name}` of `{module}`, which the host does not have: if it is never \
+         called, give the call a stub `{module}.{name}`"
     )]
     Import {
-        /// Of what it wants it.
+        /// The module part of the import.
         module: String,
-        /// What it wants.
+        /// The name part of the import.
         name: String,
     },
-    /// The call has a stub for what the module does not import.
-    #[error(
-        "the module does not import `{0}` as a function that is not there: leave that stub out"
-    )]
+    /// The call has a stub for a function that the module does not import.
+    #[error("the module has no missing import `{0}` of a function: leave that stub out")]
     UnusedStub(Stub),
 }

@@ -1,10 +1,10 @@
-//! How arguments come in and results come out.
+//! Arguments and results of exports.
 
 use selvedge_faas::{Call, CallMismatch, Failure, Module, ModuleError, Trap};
 
 use crate::support::{arguments, failed, limits, run, run_within, trapped, value, wasm};
 
-/// Reads its arguments by imports, and writes all of them, one after another.
+/// A module that reads its arguments by imports, and writes all of them, one after another.
 const READS: &str = r#"(module
     (import "selvedge" "argument_count" (func $count (result i32)))
     (import "selvedge" "argument_len" (func $len (param i32) (result i32)))
@@ -47,7 +47,7 @@ fn an_export_with_parameters_takes_numbers_as_such() {
     assert_eq!(value(&run(&of("f64", "f64.sub"), &["3.0", "1.0"])), "2.0");
 }
 
-/// Sums the bytes of two ranges, and says where they were.
+/// A module that sums the bytes of two ranges, and logs their places.
 fn sums(allocator: &str) -> String {
     format!(
         r#"(module
@@ -72,7 +72,7 @@ fn sums(allocator: &str) -> String {
     )
 }
 
-/// Where the two ranges were, by the log.
+/// The places of the two ranges, from the log.
 fn places(log: &[u8]) -> [u32; 2] {
     let at = |it: usize| u32::from_le_bytes(log[it..it + 4].try_into().unwrap());
     [at(0), at(4)]
@@ -98,20 +98,20 @@ fn bytes_lie_in_pages_at_the_end_where_nothing_allocates_them() {
     let ran = run(&sums(""), &["hex:0102", "0i64", "hex:030405"]);
     assert_eq!(value(&ran), "3012");
     assert_eq!(places(&ran.log), [65_536, 65_552]);
-    // They are added once, though the first bytes are none.
+    // Pages are added once, though the first bytes are empty.
     let two = limits().with_memory(2 * 65_536);
     let ran = run_within(&two, &sums(""), &["hex:", "0i64", "hex:030405"]);
     assert_eq!(
         (value(&ran).as_str(), places(&ran.log)),
         ("12", [65_536; 2])
     );
-    // Of another type, it is no allocator.
+    // An export of another type is no allocator.
     let other = r#"(func (export "alloc") (param i64) (result i32) unreachable)"#;
     assert_eq!(
         value(&run(&sums(other), &["hex:0102", "0i64", "hex:"])),
         "3000"
     );
-    // Without bytes there is no page more: there might be no room for one.
+    // Without bytes no page is added: there might be no room for one.
     let full = limits().with_memory(65_536);
     assert_eq!(
         value(&run_within(&full, &sums(""), &["hex:", "0i64", "hex:"])),
@@ -128,7 +128,7 @@ fn bytes_lie_in_pages_at_the_end_where_nothing_allocates_them() {
 fn a_page_and_what_is_copied_into_it_cost_fuel() {
     let nothing = r#"(module (memory (export "m") 1) (func (export "f") (param i32 i32)))"#;
     let fuel = |len: usize| run(nothing, &[&format!("hex:{}", "00".repeat(len))]).fuel;
-    // One for 64 bytes each.
+    // One unit for 64 bytes each.
     assert_eq!(fuel(640) - fuel(0), 65_536 / 64 + 640 / 64);
 }
 
@@ -179,7 +179,7 @@ fn a_result_of_wasm_bindgen_lies_behind_a_pointer() {
     // The stack grows towards zero.
     let full = of(0).replace("(i32.const 4096)", "(i32.const 65536)");
     assert_eq!(value(&run(&full, &["text:-bc", "97"])), "abc");
-    // The bytes that it points to may be too many, or not there.
+    // The result may be too long, or beyond the memory.
     assert_eq!(
         value(&run(&of(253), &["text:-bc", "97"])).len(),
         4 + 2 * 256
@@ -225,7 +225,7 @@ fn a_result_may_have_as_many_bytes_as_the_limit_says() {
     };
     assert_eq!(value(&run(&of(256), &[])).len(), 4 + 512);
     assert_eq!(run(&of(257), &[]).outcome, failed(Failure::ResultTooLong));
-    // A number's text, too.
+    // The text of a number, too.
     let number = r#"(module (func (export "f") (result i32) i32.const -12345))"#;
     let short = limits().with_result(6);
     assert_eq!(value(&run_within(&short, number, &[])), "-12345");
@@ -245,7 +245,7 @@ fn the_log_takes_what_it_has_room_for() {
             unreachable))"#;
     let ran = run_within(&limits().with_log(10), text, &[]);
     assert_eq!(ran.log, b"0123456345");
-    // It is kept where the call fails: that is what it is for.
+    // The log is kept when the call fails: that is its purpose.
     assert_eq!(ran.outcome, trapped(Trap::Unreachable));
     assert_eq!(run_within(&limits().with_log(0), text, &[]).log, b"");
 }
@@ -297,7 +297,7 @@ fn initialize_runs_first_and_after_the_start_function() {
         (func (export "_initialize") (call $note (i32.const 2)))
         (func (export "f") (result i32) (call $note (i32.const 3)) (global.get $seen)))"#;
     assert_eq!(value(&run(text, &[])), "123");
-    // Each call has an instance of its own: nothing is left of the one before.
+    // Each call has its own instance: no state of the call before is left.
     assert_eq!(value(&run(text, &[])), "123");
 }
 
@@ -324,7 +324,7 @@ fn mismatch(text: &str, texts: &[&str]) -> CallMismatch {
     let module = Module::compile(&wasm(text), &limits()).unwrap();
     let call = Call::new(module.id(), "f", arguments(texts)).unwrap();
     let mismatch = module.check(&call).unwrap_err();
-    // A run says the same, less exactly.
+    // A run returns the same, with fewer details.
     let wanted = match mismatch {
         CallMismatch::NoExport(_) => Failure::NoExport,
         _ => Failure::WrongArguments,
@@ -360,7 +360,7 @@ fn a_call_that_does_not_match_its_export_is_refused_before_it_runs() {
     assert_eq!(mismatch(text, &[]), CallMismatch::Results);
     let text = r#"(module (func (export "f") (param externref)))"#;
     assert_eq!(mismatch(text, &["1"]), takes("externref"));
-    // Arguments that nobody would read.
+    // Arguments that the function would not read.
     assert_eq!(
         mismatch(r#"(module (func (export "f")))"#, &["1"]),
         takes("")
@@ -390,7 +390,7 @@ fn imports_that_there_are_not_are_named() {
         let name = "log".to_owned();
         assert_eq!(error, ModuleError::ImportType { name }, "{ty}");
     }
-    // The same import twice is one.
+    // The same import twice counts once.
     let twice = r#"(module
         (import "selvedge" "log" (func (param i32 i32)))
         (import "selvedge" "log" (func (param i32 i32)))

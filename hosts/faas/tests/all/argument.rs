@@ -94,10 +94,10 @@ fn a_result_is_shown_as_text_where_it_is_text() {
     assert_eq!(text_of(b"a\0"), "hex:6100");
     assert_eq!(text_of(b"\x1b[2J"), "hex:1b5b324a");
     assert_eq!(text_of(&[0xff, 0x00]), "hex:ff00");
-    // It is not mistaken for the byte 0.
+    // It cannot be mistaken for the byte 0.
     assert_eq!(text_of(b"hex:00"), "hex:6865783a3030");
     assert_eq!(text_of(b"\0"), "hex:00");
-    // Nothing is shown in another order than it has.
+    // All text is shown in its own order.
     for odd in ['\u{61c}', '\u{200f}', '\u{2028}', '\u{202e}', '\u{2066}'] {
         let bytes = format!("1{odd}2").into_bytes();
         let shown = text_of(&bytes);
@@ -115,7 +115,7 @@ pub(crate) fn any_argument() -> impl Strategy<Value = Argument> {
     ]
 }
 
-/// NaNs read the same.
+/// The argument with a canonical NaN, as parsing returns it.
 fn without_payload(argument: Argument) -> Argument {
     match argument {
         Argument::F32(it) if it.is_nan() => Argument::F32(f32::NAN),

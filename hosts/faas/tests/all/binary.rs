@@ -19,7 +19,7 @@ fn a_start_function_runs_wherever_its_section_is() {
         let text = format!("(module {begin} {get} {rest})");
         assert_eq!(value(&run(&text, &[])), "7", "{rest}");
     }
-    // Without an export besides, there is a section for it.
+    // Without another export, a section is added for it.
     let alone = format!("(module {begin} (memory 1) (data (i32.const 0) \"a\"))");
     let module = Module::compile(&wasm(&alone), &limits()).unwrap();
     let call = Call::new(module.id(), "f", []).unwrap();
@@ -75,7 +75,7 @@ fn a_start_function_that_is_none_is_refused() {
         refused(&parts(&[types, functions, code, &start(0)])),
         "it comes late"
     );
-    // The name that it gets is its own.
+    // The name of the new export must be unique.
     let named = wasm(r#"(module (func $s) (start $s) (func (export "selvedge:start")))"#);
     assert!(refused(&named));
     let named = wasm(r#"(module (func (export "selvedge:start")))"#);

@@ -85,7 +85,7 @@ fn a_call_is_bounded() {
     assert!(Call::new(id(), "f", most).is_ok());
     let endless = std::iter::repeat_with(seven);
     assert_eq!(Call::new(id(), "f", endless), Err(CallError::Arguments));
-    // Version, module, name with its length, how many, which kind, and its length: 40 bytes.
+    // Version, module, name with its length, number of arguments, kind, and its length: 40 bytes.
     let fits = MAX_CALL - 40;
     let call = Call::new(id(), "f", [Argument::Bytes(vec![0; fits])]).unwrap();
     assert_eq!(call.encode().unwrap().len(), MAX_CALL);
@@ -107,7 +107,7 @@ fn what_was_bounded_is_bounded_when_it_is_read() {
     assert_eq!(Call::decode(&with(&name)), Err(CallError::Export(65)));
     let seventeen = [&b"\x01f\x11"[..], &[0; 34]].concat();
     assert_eq!(Call::decode(&with(&seventeen)), Err(CallError::Arguments));
-    // A length that is only claimed.
+    // A length without the bytes.
     assert_eq!(
         Call::decode(&with(b"\x01f\x01\x04\xff\xff\xff\xff\x0f")),
         Err(CallError::Malformed)

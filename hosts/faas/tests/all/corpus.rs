@@ -1,4 +1,4 @@
-//! Inputs of fuzz targets: what is committed, and what is made of it.
+//! Inputs of fuzz targets: the committed ones, and changed copies.
 
 use std::fs;
 use std::path::Path;

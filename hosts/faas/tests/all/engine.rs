@@ -29,7 +29,7 @@ fn what_was_not_used_for_longest_makes_room() {
     assert_eq!(engine.run(&call(b)).outcome, failed(Failure::NoModule));
     assert_eq!(engine.check(&call(b)), Err(CallMismatch::NoModule(b)));
     assert_eq!(engine.check(&call(a)), Ok(()));
-    // Inserting is a use, also of one that is there.
+    // Inserting is a use, also of a module that is kept.
     assert_eq!(engine.insert(&constant(1)), Ok(a));
     let d = engine.insert(&constant(4)).unwrap();
     assert_eq!(engine.run(&call(c)).outcome, failed(Failure::NoModule));
@@ -45,7 +45,7 @@ fn many_modules_take_bounded_room() {
         assert_eq!(value(&engine.run(&call(id))), number.to_string());
         assert!(engine.modules().count() <= 3);
     }
-    // What is refused makes no room.
+    // A refused module removes no other.
     let before: Vec<ModuleId> = engine.modules().collect();
     assert!(engine.insert(b"no module").is_err());
     assert_eq!(engine.modules().collect::<Vec<_>>(), before);

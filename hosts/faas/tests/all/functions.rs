@@ -102,7 +102,7 @@ fn sha_256_is_that_of_the_standard() {
 
 #[test]
 fn edges_of_an_image_are_where_it_changes() {
-    // Two halves, and one pixel that is brighter.
+    // Two halves, and one brighter pixel.
     let (width, height) = (16_usize, 12_usize);
     let mut image: Vec<u8> = (0..width * height)
         .map(|at| if at % width < 8 { 10 } else { 40 })
@@ -142,7 +142,7 @@ fn the_net_tells_what_a_window_does() {
         assert_eq!(classify(&|nth| level + 30.0 * (nth * 1.3).sin()), "2");
         assert_eq!(classify(&|nth| level + 45.0 * (nth * 0.9 + 1.0).sin()), "2");
     }
-    // Exactly what the net gives by hand, in whole numbers.
+    // The exact result of the net by hand, in whole numbers.
     let known = [45, 41, 41, 37, 33, 32, 31, 22, 23, 18, 19, 18, 12, 10, 9, 2];
     let ran = call("network", "scores", [Argument::Bytes(known.into())]);
     let scores: Vec<i32> = returned(&ran)

@@ -1,4 +1,4 @@
-//! The fuzz targets, over the committed corpus and over what is made here.
+//! The fuzz targets, over the committed corpus and generated inputs.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn calls_and_arguments_that_are_made_up_break_no_promise() {
 #[test]
 fn frames_and_topics_that_are_made_up_break_no_promise() {
     for input in &corpus("frame") {
-        // A seed that is none tests nothing.
+        // A seed that is not a frame tests nothing.
         Frame::decode(input).unwrap();
         fuzz::frame(input);
         (0..2_000).for_each(|seed| fuzz::frame(&changed(input, seed)));

@@ -1,11 +1,11 @@
-//! Modules that mean harm.
+//! Hostile modules.
 
 use selvedge_faas::wasm::MAX_CALLS;
 use selvedge_faas::{Call, Engine, Failure, Limits, Module, ModuleError, Outcome, Trap};
 
 use crate::support::{failed, limits, run, run_within, trapped, value, wasm};
 
-/// How many bytes the stack of a thread of a small host has.
+/// The number of bytes of a thread's stack on a small host.
 const SMALL_STACK: usize = 512 * 1_024;
 
 fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -42,7 +42,7 @@ fn a_start_function_that_loops_ends_when_its_fuel_does() {
 
 #[test]
 fn imports_take_fuel_for_what_they_copy() {
-    // 4 KiB are copied with each turn: fuel for some 15,000 turns of it, not for 250,000.
+    // Each turn copies 4 KiB: the fuel suffices for some 15,000 turns, not for 250,000.
     let text = r#"(module
         (import "selvedge" "argument_read" (func $read (param i32 i32)))
         (memory (export "memory") 1)
@@ -71,7 +71,7 @@ fn memory_ends_at_the_limit() {
         (loop (br_if 0 (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))
         (memory.size)))"#;
     assert_eq!(run(grows, &[]).outcome, failed(Failure::OutOfMemory));
-    // A module's own limit is a matter of its own.
+    // A module's own limit is independent.
     let bounded = grows.replace("(memory 1)", "(memory 1 3)");
     assert_eq!(value(&run(&bounded, &[])), "3");
     let exact = r#"(module (memory 4) (func (export "f") (result i32) memory.size))"#;
@@ -95,7 +95,7 @@ fn memory_takes_fuel() {
     assert!((4_096..4_106).contains(&ran.fuel), "{}", ran.fuel);
     let ran = run_within(&limits().with_fuel(4_000), text, &[]);
     assert_eq!((ran.outcome, ran.fuel), (failed(Failure::OutOfFuel), 4_000));
-    // A module that grows and shrinks does not exist; one that fills its memory again and again does.
+    // A memory cannot shrink; a module can fill it again and again.
     let fills = r#"(module (memory 4) (func (export "f")
         (loop (memory.fill (i32.const 0) (i32.const 1) (i32.const 262144)) (br 0))))"#;
     let ran = run(fills, &[]);
@@ -228,7 +228,7 @@ fn segments_that_do_not_fit_are_traps() {
     assert_eq!(run(elements, &[]).outcome, trapped(Trap::TableOutOfBounds));
 }
 
-/// Calls itself as deep as its argument says, with so many variables at each level.
+/// A function that calls itself as deep as its argument says, with these variables at each level.
 fn recursion(locals: &str) -> String {
     format!(
         r#"(module (func $f (export "f") (param i32) (result i32) {locals}
@@ -258,7 +258,7 @@ fn recursion_ends_at_the_limit_and_takes_no_native_stack() {
 
 #[test]
 fn long_code_takes_no_native_stack() {
-    // Each instruction would be a native call, were calls not turned into jumps.
+    // Each instruction would be a native call, if calls were not turned into jumps.
     let ended = on_a_small_stack(|| {
         let text = format!(
             "(module (func (export \"f\") (param i32) (result i32) (local.get 0) {}))",
@@ -287,7 +287,7 @@ fn deep_nesting_is_validated_and_run_without_native_stack() {
                 "block (result i32) ".repeat(depth),
                 "end ".repeat(depth)
             );
-            // The text format's reader, which is not what is tested, needs a large stack.
+            // The reader of the text format, which is not under test, needs a large stack.
             let bytes = std::thread::Builder::new().stack_size(1 << 28);
             let bytes = bytes.spawn(move || wasm(&text)).unwrap().join().unwrap();
             let mut engine = Engine::new(limits()).unwrap();
@@ -315,7 +315,7 @@ fn a_function_has_a_bounded_number_of_variables() {
     };
     assert_eq!(value(&run(&of(1_024), &[])), "");
     assert_eq!(refused(&of(1_025)), ModuleError::Locals(1_025));
-    // 50,000 of them are 400,000 bytes to clear at each call.
+    // 50,000 variables are 400,000 bytes to clear at each call.
     assert_eq!(refused(&of(50_000)), ModuleError::Locals(50_000));
 }
 
@@ -357,7 +357,7 @@ fn bytes_that_are_no_module_are_refused() {
 
 #[test]
 fn the_largest_module_of_jump_tables_compiles_in_bounded_memory_and_time() {
-    // What a jump table takes when compiled is more than what it takes as bytes.
+    // A compiled jump table takes more than its bytes.
     let targets = "0 ".repeat(20_000);
     let text = format!("(module (func (export \"f\") (br_table {targets} (i32.const 5))))");
     let module = Module::compile(&wasm(&text), &Limits::new());
@@ -366,7 +366,7 @@ fn the_largest_module_of_jump_tables_compiles_in_bounded_memory_and_time() {
 
 #[test]
 fn code_after_the_end_of_a_function_is_refused() {
-    // A function's type, the function, and its body: no variables, `end`, and what follows.
+    // A function's type, the function, and its body: no variables, `end`, and the rest.
     let with = |rest: &[u8]| {
         let mut bytes = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0".to_vec();
         let body = [b"\0\x0b", rest].concat();

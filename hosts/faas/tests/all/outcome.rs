@@ -1,4 +1,4 @@
-//! What followers say of an outcome.
+//! Reports of followers about an outcome.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ fn a_kind_of_failure_has_a_number_of_its_own() {
     }
     let texts: BTreeSet<String> = known.iter().map(Failure::to_string).collect();
     assert_eq!(texts.len(), known.len());
-    // What was written down once means the same later.
+    // A stored code has the same meaning later.
     assert_eq!(Failure::from_code(5), Some(Failure::OutOfFuel));
     assert_eq!(
         Failure::from_code(16),

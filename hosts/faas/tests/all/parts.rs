@@ -1,4 +1,4 @@
-//! Modules that nobody here wrote, where `functions/fetch.sh` has fetched them.
+//! Modules of other authors, if `functions/fetch.sh` has fetched them.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn xxhash_hashes_as_its_specification_says() {
         let arguments = [Argument::Bytes(bytes.to_vec()), seed];
         value(&engine.run(&Call::new(id, export, arguments).unwrap()))
     };
-    // Of nothing, by the specification.
+    // The hash of nothing, by the specification.
     assert_eq!(
         hash("xxh32", b"", Argument::I32(0)),
         0x02cc_5d05_u32.cast_signed().to_string()
@@ -57,7 +57,7 @@ fn xxhash_hashes_as_its_specification_says() {
 
 const RESIZE: &str = "node_modules/@jsquash/resize/lib/resize/pkg/squoosh_resize_bg.wasm";
 
-/// An image of 8 by 8 pixels, made 3 by 3 by the filter of this number.
+/// An image of 8 by 8 pixels, resized to 3 by 3 by the filter of this number.
 fn resize(engine: &mut Engine, id: ModuleId, filter: i32) -> Ran {
     let pixel = |at: u32| {
         let (x, y) = (at % 8, at / 8);
@@ -73,7 +73,7 @@ fn an_image_is_resized_as_in_a_browser() {
     let Some((mut engine, id)) = engine(Limits::new(), RESIZE) else {
         return;
     };
-    // What the package's own JavaScript returned, in V8.
+    // The result of the package's own JavaScript, in V8.
     for (filter, wanted) in [
         (
             0,
@@ -145,7 +145,7 @@ fn call(id: ModuleId, export: &str, arguments: Vec<Argument>, stubs: &[&str]) ->
     call.with_stubs(stubs).unwrap()
 }
 
-/// Files, and more memory.
+/// Imports: files, and more memory.
 const KISSFFT: [&str; 4] = ["a.a", "a.b", "a.d", "a.e"];
 
 fn bytes(numbers: &[f64]) -> Vec<u8> {
@@ -195,7 +195,7 @@ fn kissfft_transforms_as_its_definition_says_and_back() {
         let arguments = vec![Argument::Bytes(bytes(numbers))];
         engine.run(&call(id, export, arguments, &KISSFFT))
     };
-    // Lengths with the factors that it treats alone, and a prime one.
+    // Lengths with the factors that have special cases, and a prime one.
     for count in [1_usize, 8, 15, 16, 30, 31, 32] {
         let signal = (0..2 * count).map(|it| ((it * it * 7 + it * 3) % 23) as f64 / 11.5 - 1.0);
         let signal: Vec<f64> = signal.collect();
@@ -203,7 +203,7 @@ fn kissfft_transforms_as_its_definition_says_and_back() {
         assert_close(&there, &transform(&signal), 1e-5 * count as f64);
         assert_close(&numbers(&run("ifft", &there)), &signal, 1e-5);
     }
-    // A wave that turns three times is one line of its spectrum.
+    // A wave of three turns is one line of its spectrum.
     let wave = (0..32).flat_map(|it| {
         let (sin, cos) = (core::f64::consts::TAU * 3.0 * f64::from(it) / 32.0).sin_cos();
         [cos, sin]
@@ -233,7 +233,7 @@ fn kissfft_fails_where_it_needs_more_memory_and_its_stub_for_that_traps() {
         engine.run(&call(id, "malloc", arguments, stubs)).outcome
     };
     assert_eq!(malloc(&KISSFFT), trapped(Trap::Stub));
-    // It hears that there is no more, and says so by null.
+    // The stub returns that no memory is left, and the allocator returns null.
     let outcome = malloc(&["a.a", "a.b", "a.d=0", "a.e"]);
     assert_eq!(outcome, Outcome::Value(b"0".to_vec()));
     assert_eq!(malloc(&["a.a", "a.b", "a.d"]), failed(Failure::NoImport));
@@ -252,7 +252,7 @@ fn triangle() -> Vec<i16> {
         .collect()
 }
 
-/// What a port of the net into Rust says of the last of these frames.
+/// The result of a port of the net into Rust for the last of these frames.
 fn ported(samples: &[i16], frames: usize) -> f32 {
     let mut net = DenoiseState::new();
     let mut samples = samples.iter().cycle().map(|it| f32::from(*it));
@@ -276,7 +276,7 @@ fn rnnoise_hears_as_in_a_browser_and_as_its_port_does() {
         text.strip_suffix("f32").unwrap().parse().unwrap()
     };
     let silence = vec![0; 240];
-    // What the module of the package returned, in V8.
+    // The result of the package's module, in V8.
     let heard: [(&[i16], u16, f32); 7] = [
         (&saw(), 1, 0.787_591),
         (&saw(), 2, 0.964_229_1),
@@ -289,7 +289,8 @@ fn rnnoise_hears_as_in_a_browser_and_as_its_port_does() {
     for (samples, frames, wanted) in heard {
         let found = voice(samples, frames);
         assert_eq!(found.to_bits(), wanted.to_bits(), "{found} for {wanted}");
-        // It computes in another order, and the first frame tells the net little.
+        // The module computes in another order, and the first frame has little information for the
+        // net.
         let ported = ported(samples, frames.into());
         assert!((found - ported).abs() < 0.1, "{found}, and ported {ported}");
     }

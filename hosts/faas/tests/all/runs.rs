@@ -1,4 +1,4 @@
-//! What is the same wherever a call runs.
+//! Results that do not depend on the place of a run.
 
 use selvedge_faas::{Call, Engine, Failure, Ran};
 
@@ -19,7 +19,7 @@ fn the_same_call_in_fresh_engines_has_the_same_outcome_and_takes_the_same_fuel()
     for _ in 0..3 {
         assert_eq!(run(text, &["text:the quick brown fox"]), first);
     }
-    // And in the same engine, where the module is compiled already and others have run.
+    // The same engine, with the module compiled and other calls run before.
     let mut engine = Engine::new(limits()).unwrap();
     let id = engine.insert(&wasm(text)).unwrap();
     let call = Call::new(id, "f", arguments(&["text:the quick brown fox"])).unwrap();
@@ -29,8 +29,8 @@ fn the_same_call_in_fresh_engines_has_the_same_outcome_and_takes_the_same_fuel()
 
 #[test]
 fn the_fuel_of_a_call_stays_as_it_is() {
-    // Followers of one mesh that count differently disagree. When this number changes, so does the
-    // version of what they speak.
+    // Followers of one mesh that count differently disagree. When this number changes, the version
+    // of the protocol has to change.
     let text = r#"(module (func $f (export "f") (param i32) (result i32)
         (if (result i32) (i32.lt_u (local.get 0) (i32.const 2))
             (then (local.get 0))
@@ -87,12 +87,12 @@ fn nans_that_arithmetic_makes_are_canonical() {
     ] {
         assert_eq!(value(&bits64(float)), nan64, "{float}");
     }
-    // What only moves bits leaves them.
+    // Operations that only move bits do not change them.
     let odd = (0xffa0_0123_u32.cast_signed()).to_string();
     assert_eq!(value(&bits32(odd32)), odd);
     let flipped = (0x7fa0_0123_i32).to_string();
     assert_eq!(value(&bits32(&format!("(f32.neg {odd32})"))), flipped);
-    // As a result all of them read the same.
+    // As a result all NaNs have the same text.
     let text = format!(r#"(module (func (export "f") (result f32) {odd32}))"#);
     assert_eq!(value(&run(&text, &[])), "NaNf32");
 }

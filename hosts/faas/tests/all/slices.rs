@@ -64,7 +64,8 @@ fn slices_change_neither_the_outcome_nor_the_fuel() {
             assert_eq!(ran, whole, "slices of {slice}");
             assert!(slices > 1, "slices of {slice}");
         }
-        // With exactly this much fuel it comes to the same, and with one less it runs out of it.
+        // With exactly this much fuel the outcome is the same, and with one unit less the fuel runs
+        // out.
         let exact = limits().with_fuel(whole.fuel);
         for slice in [1, 13, u64::MAX] {
             assert_eq!(run_in_slices(&exact, &bytes, &texts, slice).0, whole);

@@ -1,4 +1,4 @@
-//! Imports that the host has not.
+//! Imports that the host does not have.
 
 use std::iter;
 
@@ -66,7 +66,7 @@ fn each_import_needs_a_stub_and_each_stub_an_import() {
         check(&["env.notify", "env.resize", "env.other"]),
         Err(unused)
     );
-    // A follower that is told so all the same fails, as all others do.
+    // A follower that gets such a call all the same fails, as all others do.
     assert_eq!(run("none", &[]).outcome, failed(Failure::NoImport));
 }
 
@@ -111,7 +111,7 @@ fn stubs_are_bounded_and_in_order_and_calls_without_any_keep_their_encoding() {
     let tail = b"\x02\x01a\x01b\x01\x01b\x01a\x00";
     assert_eq!(encoded, [&[2], &plain[1..], tail].concat());
     assert_eq!(Call::decode(&encoded), Ok(both));
-    // The fuzzer begins with it.
+    // The fuzzer begins with this input.
     assert_eq!(
         encoded,
         include_bytes!("../../../../fuzz/hosts/corpus/faas_call/seed-stubs")
@@ -119,7 +119,7 @@ fn stubs_are_bounded_and_in_order_and_calls_without_any_keep_their_encoding() {
     assert_eq!(with(&["a.b", "a.b=0"]), Err(CallError::StubTwice));
     let wrong_order = [&[2], &plain[1..], b"\x02\x01b\x01a\x00\x01a\x01b\x01"].concat();
     assert_eq!(Call::decode(&wrong_order), Err(CallError::StubTwice));
-    // None, in the version that says that there are some.
+    // No stubs, in the version with stubs.
     let none = [&[2], &plain[1..], &[0]].concat();
     assert_eq!(Call::decode(&none), Err(CallError::Malformed));
     let longest = format!("a.{}", "x".repeat(MAX_EXPORT));
@@ -139,7 +139,7 @@ fn stubs_are_bounded_and_in_order_and_calls_without_any_keep_their_encoding() {
 fn a_module_that_imports_more_than_a_call_may_have_stubs_for_is_refused() {
     let importing = |count: usize| {
         let import = |nth: usize| format!(r#"(import "env" "{}" (func))"#, nth % count);
-        // Each is there twice, which is one.
+        // Each import stands twice, which counts once.
         let imports: String = (0..2 * count).map(import).collect();
         Module::compile(&wasm(&format!("(module {imports})")), &limits())
     };

@@ -7,7 +7,7 @@ use selvedge_faas::{
     Argument, Call, Engine, Failure, Limits, Module, Outcome, Ran, Run, Step, Trap,
 };
 
-/// Small limits, that small modules do not reach.
+/// Limits that are small, but that small modules do not reach.
 pub(crate) fn limits() -> Limits {
     Limits::new().with_fuel(1_000_000).with_memory(4 * 65_536)
 }
@@ -33,7 +33,7 @@ pub(crate) fn run_within(limits: &Limits, text: &str, texts: &[&str]) -> Ran {
     engine.run(&call)
 }
 
-/// The same, in slices of so much fuel.
+/// The same, in slices of `slice` fuel.
 pub(crate) fn run_in_slices(
     limits: &Limits,
     bytes: &[u8],
@@ -51,7 +51,7 @@ pub(crate) fn run_in_slices(
     panic!("it does not end");
 }
 
-/// What the value is as text.
+/// The value, as text.
 #[track_caller]
 pub(crate) fn value(ran: &Ran) -> String {
     match &ran.outcome {
@@ -68,8 +68,8 @@ pub(crate) const fn trapped(trap: Trap) -> Outcome {
     Outcome::Failed(Failure::Trapped(trap))
 }
 
-/// Something that `functions/fetch.sh` has fetched. Where it is not there, a line says so; with
-/// `SELVEDGE_PARTS_REQUIRED=1` it is a failure.
+/// A file that `functions/fetch.sh` has fetched. If it is missing, a line reports it; with
+/// `SELVEDGE_PARTS_REQUIRED=1` that is a failure.
 pub(crate) fn part(path: &str) -> Option<PathBuf> {
     let parts = env::var_os("SELVEDGE_PARTS").map(PathBuf::from);
     let found = parts

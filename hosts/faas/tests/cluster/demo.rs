@@ -1,4 +1,4 @@
-//! Tasks that come while processes are killed, over the broker inside and over mosquitto.
+//! Tasks while processes are killed, over the broker inside and over mosquitto.
 
 use std::env;
 use std::process::Command;
@@ -10,7 +10,7 @@ fn seconds() -> u64 {
     seconds.map_or(20, |it| it.parse().unwrap())
 }
 
-/// Runs the demo, in which all comes right, and returns what it prints.
+/// Runs a successful demo, and returns its output.
 fn demo(seconds: u64, more: &[&str]) -> String {
     let mut command = Command::new(PROGRAM);
     let seconds = seconds.to_string();
@@ -38,7 +38,7 @@ fn nothing_is_lost_at_the_moment_at_which_a_follower_falls_asleep() {
     let out = demo(10, &calm);
     let row = out.lines().find(|it| it.starts_with("the right value"));
     let slowest = row.and_then(|it| it.split_whitespace().last()).unwrap();
-    // Who loses a request is waited for as long as a function may run, which is 5 s.
+    // A lost request is repeated after the longest time of a function, which is 5 s.
     assert!(slowest.parse::<u64>().unwrap() < 5_000, "{out}");
 }
 

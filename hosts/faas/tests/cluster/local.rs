@@ -16,7 +16,7 @@ fn a_local_mesh_runs_functions_and_nothing_of_it_stays_when_it_ends() {
         let mut command = command("local --port 28831 --active 200", "");
         Node(command.env("TMPDIR", &dir.0).spawn().unwrap())
     };
-    // Also while it comes up.
+    // An end while it starts.
     let mut early = start();
     while fs::read_dir(&dir.0).unwrap().next().is_none() {
         thread::sleep(Duration::from_millis(1));

@@ -1,7 +1,7 @@
-//! Processes over real brokers: tasks, kills, modules, and input that is wrong.
+//! Processes over real brokers: tasks, kills, modules, and invalid input.
 //!
-//! `SELVEDGE_FAAS_SECONDS` is for how long tasks come while processes are killed: 20 by default.
-//! `SELVEDGE_MOSQUITTO` names the program of a mosquitto that is not in the path; where
+//! `SELVEDGE_FAAS_SECONDS` is the time for which tasks are submitted while processes are killed: 20
+//! by default. `SELVEDGE_MOSQUITTO` names the program of a mosquitto that is not in the path; if
 //! `SELVEDGE_MOSQUITTO_REQUIRED` is set, a missing one is a failure.
 
 #![allow(

@@ -1,8 +1,8 @@
-//! What the measurements print.
+//! The output of measurements.
 
 use crate::support::{run, text};
 
-/// What a measurement prints, all of whose tasks were answered right.
+/// The output of a measurement in which all tasks had right answers.
 fn measure(arguments: &str) -> String {
     let output = run(&format!("measure {arguments}"), "");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -10,7 +10,7 @@ fn measure(arguments: &str) -> String {
     out
 }
 
-/// The cells of the rows that begin so.
+/// The cells of the rows that begin with `begin`.
 fn rows(table: &str, begin: &str) -> Vec<Vec<String>> {
     let rows = table.lines().filter(|it| it.starts_with(begin));
     let cells = rows.map(|it| it.split('|').map(|it| it.trim().to_owned()).collect());
@@ -30,7 +30,7 @@ fn measurements_print_a_row_for_each_case() {
         let energy: f64 = row[7].parse().unwrap();
         assert!(energy > 0.1 * 2.592_3, "{duty}");
         assert_eq!(row[10], "0", "{duty}");
-        // One that never sleeps is awake all the time, but for when it begins.
+        // A follower that never sleeps is awake all the time, except at its beginning.
         let awake: u32 = row[8].strip_suffix('%').unwrap().parse().unwrap();
         let least = if share == "100%" { 90 } else { 1 };
         assert!((least..=100).contains(&awake), "{duty}");

@@ -1,4 +1,4 @@
-//! Modules on their way to gateways and followers, and what they compute there.
+//! Transfers of modules to gateways and followers, and their results there.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use crate::support::{
     Dir, Node, PATIENCE, command, run, spawn_with, text, wait_for, wait_until_shown,
 };
 
-/// What a module begins with.
+/// The first bytes of a module.
 const WASM: &[u8] = b"\0asm\x01\0\0\0";
 
 #[test]
@@ -63,7 +63,7 @@ fn a_module_reaches_the_followers_and_all_is_there_after_a_kill() {
         Some(0),
         "it is no `fail ` with a blank"
     );
-    // Nobody comes in without the password.
+    // A client without the password is refused.
     let stranger = run(&format!("submit --code x --gateway {at}"), "");
     assert_eq!(
         stranger.status.code(),
@@ -129,7 +129,7 @@ fn a_follower_that_is_killed_fetches_no_module_again_unless_it_is_damaged() {
         command.arg("--is-child").stderr(log.unwrap());
         Node(command.spawn().unwrap())
     };
-    // How often it says this, once it has run one more function.
+    // The number of these log lines, once it has run another function.
     let mut argument = 0;
     let mut counts = |life: u32| {
         let begun = Instant::now();
@@ -165,7 +165,7 @@ fn a_follower_that_is_killed_fetches_no_module_again_unless_it_is_damaged() {
     assert_eq!(counts(4), (2, 2, 1));
 }
 
-/// Something that `functions/fetch.sh` has fetched, or a line that says so.
+/// The path of a file that `functions/fetch.sh` has fetched; if it is missing, a line reports it.
 fn part(name: &str) -> Option<String> {
     let parts = env::var_os("SELVEDGE_PARTS").map(PathBuf::from);
     let found = parts.map(|it| it.join("faas").join(name));
@@ -186,7 +186,7 @@ fn modules_of_others_run_at_followers_that_give_them_16_mib() {
     let (dir, at) = (Dir::new("roomy"), "127.61.9.1:18831");
     let _nodes = small(&dir, at, " --memory 20971520");
     wait_until_shown("3 followers in 1 units", &format!("--gateway {at}"), "");
-    // 1 and i: their sum, and their difference.
+    // The complex numbers 1 and i: their sum, and their difference.
     let pair = "hex:0000803f00000000000000000000803f";
     let files = "--stub a.a --stub a.b --stub a.d --stub a.e";
     let submit = format!("submit {fft} --gateway {at} --call fft --arg {pair}");

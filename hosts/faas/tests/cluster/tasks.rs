@@ -1,4 +1,4 @@
-//! Tasks that last, end or are cancelled, and what is none.
+//! Tasks that last, end or are cancelled, and payloads that are no tasks.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn a_task_that_was_accepted_is_done_though_all_that_know_it_are_killed() {
     let submit = format!("submit --code lasting --gateway 1={}", ats[0]);
     let client = Node(command(&submit, "").spawn().unwrap());
     wait_until_shown("1 tasks open", &format!("--gateway {}", ats[1]), "");
-    // No follower was there yet: nothing has run.
+    // No follower had started: nothing has run.
     drop((client, gateways));
     let _gateways: Vec<Node> = (1..=3).map(|id| spawn(&gateway(id))).collect();
     ats.iter().for_each(|it| wait_for(it));
@@ -65,7 +65,7 @@ fn a_function_may_take_longer_than_a_period_and_not_longer_than_its_time() {
         command.args(["submit", "--gateway", at, "--code", code]);
         command.output().unwrap()
     };
-    // Longer than the broker waits for a sign of life, too.
+    // Longer than the broker waits for a packet, too.
     let begun = Instant::now();
     let long = submit("wait 6000 x");
     assert!(long.status.success(), "{}", text(&long.stderr));
@@ -129,7 +129,7 @@ fn input_that_is_wrong_is_counted_and_nothing_else_happens() {
         ("selvedge/faas/1/1", &[1, 9, 1, 0, 0xff, 0xff]),
         ("selvedge/faas/1/1", &[&[1, 9], long.as_slice()].concat()),
         ("selvedge/faas/1/1/relay/101", &[1, 9, 5, 0, 2]),
-        // In the name of the gateway itself, and of nobody.
+        // Frames in the name of the gateway itself, and of an unknown node.
         ("selvedge/faas/1/1", &[1, 9, 1, 0, 2]),
         ("selvedge/faas/1/101", &[1, 9, 5, 0, 2]),
     ];

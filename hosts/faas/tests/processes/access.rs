@@ -1,4 +1,4 @@
-//! TLS, and names with passwords: who is let in, and what the others are told.
+//! TLS, and names with passwords: accepted clients, and the errors of refused ones.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use crate::heard::spawn_heard;
 use crate::support::{Dir, Node, run, spawn_with, text, wait_for, wait_until_shown};
 
-/// A certificate that vouches for others.
+/// A certificate that signs others.
 struct Ca {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -87,7 +87,7 @@ impl House {
         }
     }
 
-    /// What a gateway that does not come in says.
+    /// The log of a gateway that is refused.
     fn refused_gateway(&self, name: &str, flags: &str, password: &str) -> String {
         let data = self.dir.file(name);
         let gateway = format!(
@@ -95,7 +95,7 @@ impl House {
             self.other
         );
         let mut gateway = spawn_heard(&gateway, password);
-        gateway.wait_until_said("gateway 2 does not reach the broker of gateway 1")
+        gateway.wait_until_said("gateway 2 cannot reach the broker of gateway 1")
     }
 }
 
@@ -103,7 +103,7 @@ impl House {
 fn by_tls_a_task_runs_for_those_that_are_known_and_the_others_are_told_why_not() {
     let house = House::start();
     let (ca, stranger) = (&house.ca, &house.stranger);
-    // One that says nothing keeps nobody out.
+    // A silent connection does not block others.
     let _silent = TcpStream::connect(AT).unwrap();
     let known = format!("--gateway {AT} --user reader --tls-ca {ca}");
     wait_until_shown("3 followers in 1 units", &known, "other:one");
@@ -171,7 +171,7 @@ fn files_that_are_wrong_are_named() {
         ),
         (
             format!("--user node --users {others}"),
-            "--users has another password for --user",
+            "--users gives --user another password",
         ),
         (
             format!("--tls-cert {certificate} --tls-key {other}"),
@@ -195,11 +195,11 @@ fn files_that_are_wrong_are_named() {
         ),
         (
             format!("--tls-ca {certificate}"),
-            "say --tls-cert and --tls-key",
+            "give --tls-cert and --tls-key",
         ),
         (
             format!("--tls-cert {certificate} --tls-key {key} --peer 2=127.0.0.1:1"),
-            "say --tls-ca",
+            "give --tls-ca",
         ),
     ] {
         let data = dir.file("data");
@@ -217,7 +217,8 @@ fn files_that_are_wrong_are_named() {
     }
 }
 
-/// Only who goes to brokers believes some, and only who has one shows something.
+/// A node needs trusted certificates only for connections that it opens, and a certificate only for
+/// a broker inside.
 #[test]
 fn what_one_side_has_no_need_of_is_not_asked_for() {
     let dir = Dir::new("sides");
@@ -238,7 +239,7 @@ fn what_one_side_has_no_need_of_is_not_asked_for() {
     }
 }
 
-/// The gateway has no CA to go to itself with.
+/// The gateway has no CA for a connection to itself.
 #[test]
 fn the_page_of_a_gateway_with_tls_shows_it() {
     let (dir, host, page) = (Dir::new("door"), "127.61.27.1", "127.61.27.1:18880");

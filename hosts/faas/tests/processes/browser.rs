@@ -13,7 +13,7 @@ pub(crate) struct Browser {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     profile: PathBuf,
-    /// Of the one tab.
+    /// The session of the one tab.
     session: Option<String>,
     commands: u64,
     errors: Vec<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends its own processes.
+        // The command ends its own processes.
         write!(
             self.input,
             "{}\0",
@@ -37,11 +37,11 @@ impl Drop for Browser {
 impl Browser {
     pub(crate) fn start(program: &str) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
-        // Two browsers with one profile are one.
+        // Two browsers with one profile would be one.
         let nth = STARTED.fetch_add(1, Ordering::Relaxed);
         let profile = format!("selvedge-browser-{}-{nth}", process::id());
         let profile = env::temp_dir().join(profile);
-        // The protocol is at files 3 and 4.
+        // The protocol uses file descriptors 3 and 4.
         let mut command = Command::new("sh");
         command.args([
             "-c",
@@ -89,7 +89,7 @@ impl Browser {
         self.call("Page.navigate", json!({"url": address}));
     }
 
-    /// What an expression comes to.
+    /// The value of an expression.
     pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true});
         let done = self.call("Runtime.evaluate", asked);
@@ -104,7 +104,7 @@ impl Browser {
         self.eval(expression).as_u64().unwrap()
     }
 
-    /// The text of the first element that a selector finds; empty where it finds none.
+    /// The text of the first element that a selector finds; empty if it finds none.
     pub(crate) fn text(&mut self, selector: &str) -> String {
         let text = self.eval(&format!(
             "document.querySelector('{selector}')?.textContent ?? ''"
@@ -112,7 +112,7 @@ impl Browser {
         text.as_str().unwrap().into()
     }
 
-    /// What the page has thrown, and what the browser has refused it.
+    /// Errors of the page, and requests that the browser refused.
     pub(crate) fn errors(&self) -> String {
         self.errors.join("\n")
     }

@@ -1,4 +1,5 @@
-//! Flags that contradict each other, or lead nowhere: nothing starts, and the mend is told.
+//! Flags that contradict each other, or have no effect: nothing starts, and the error has the
+//! remedy.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -22,7 +23,7 @@ fn a_name_has_a_password_and_a_password_a_name() {
         "follower --id 101 --gateway 1=127.61.25.1:18831".into(),
         "top --once --gateway 1=127.61.25.1:18831".into(),
     ] {
-        refused(&start, "sesame", "say --user");
+        refused(&start, "sesame", "give --user");
         let named = format!("{start} --user node");
         refused(&named, "", "SELVEDGE_FAAS_PASSWORD");
         let nameless = format!("{start} --user=");
@@ -44,7 +45,7 @@ fn a_password_that_is_no_text_is_not_the_empty_one() {
     let ended = submit.output().unwrap();
     let why = text(&ended.stderr);
     assert_eq!(ended.status.code(), Some(2), "{why}");
-    assert!(why.contains("no UTF-8"), "{why}");
+    assert!(why.contains("not UTF-8"), "{why}");
 }
 
 #[test]
@@ -53,8 +54,8 @@ fn a_gateway_tells_an_address_that_others_find() {
     let data = dir.file("1");
     let peers = "--peer 2=127.61.25.2:1 --peer 2=127.61.25.3:1";
     for (flags, told) in [
-        ("--listen 0.0.0.0:18831", "say --advertise HOST:PORT"),
-        ("--listen [::]:18831", "say --advertise HOST:PORT"),
+        ("--listen 0.0.0.0:18831", "give --advertise HOST:PORT"),
+        ("--listen [::]:18831", "give --advertise HOST:PORT"),
         ("--listen 127.61.25.1:0", "port 0"),
         (peers, "twice"),
     ] {
@@ -76,7 +77,7 @@ fn a_single_picture_waits_for_what_gateways_say() {
     let begun = Instant::now();
     let shown = run("top --once --gateway 1=127.61.25.6:1", "");
     assert!(begun.elapsed() >= Duration::from_secs(2));
-    assert!(text(&shown.stdout).contains("has said nothing yet"));
+    assert!(text(&shown.stdout).contains("has sent nothing yet"));
 }
 
 #[cfg(target_os = "linux")]
@@ -97,11 +98,11 @@ fn a_client_waits_for_followers_and_not_for_gateways_that_are_gone() {
     let silent = run("submit --code x --gateway 1=127.61.25.4:1 --timeout 6", "");
     let why = text(&silent.stderr);
     assert_eq!(silent.status.code(), Some(1), "{why}");
-    // Once, and not before.
+    // One line, and not earlier.
     let quiet = why.matches("no gateway has answered for 5 s").count();
     assert_eq!(quiet, 1, "{why}");
     assert!(
-        why.contains("no gateway has answered for 6 s: see"),
+        why.contains("no gateway has answered for 6 s: check"),
         "{why}"
     );
 

@@ -1,4 +1,4 @@
-//! A gateway whose memory is lost.
+//! A gateway that has lost its storage.
 
 use std::fs;
 use std::process::Stdio;
@@ -25,7 +25,7 @@ fn a_gateway_that_forgot_all_comes_back_and_no_task_is_lost() {
         .map(|id| Some(spawn(&format!("{} --first", gateway(&dir, id)))))
         .collect();
     (1..=3).for_each(|id| wait_for(&broker(id)));
-    // No follower is there yet: the task waits, and all gateways know it.
+    // No follower has started: the task waits, and all gateways know it.
     let submit = format!("submit --code kept --gateway 1={}", broker(1));
     let mut client = command(&submit, "");
     let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -34,7 +34,7 @@ fn a_gateway_that_forgot_all_comes_back_and_no_task_is_lost() {
     wait_until_shown("0 followers in 0 units, 1 tasks open", &second, "");
     gateways[1] = None;
     fs::remove_dir_all(dir.0.join("2")).unwrap();
-    // What it may not do: begin as if it had never been there.
+    // A forbidden start: as if it had never run before.
     let unsaid = run(&gateway(&dir, 2), "");
     let why = text(&unsaid.stderr);
     assert_eq!(unsaid.status.code(), Some(1), "{why}");
@@ -42,7 +42,7 @@ fn a_gateway_that_forgot_all_comes_back_and_no_task_is_lost() {
 
     gateways[1] = Some(spawn(&format!("{} --forgot", gateway(&dir, 2))));
     wait_for(&broker(2));
-    // The others have told it what it forgot.
+    // The others have sent it the forgotten state.
     wait_until_shown(
         "0 followers in 0 units, 1 tasks open",
         &format!("--gateway 2={}", broker(2)),
@@ -59,7 +59,7 @@ fn a_gateway_that_forgot_all_comes_back_and_no_task_is_lost() {
     let answered = client.wait_with_output().unwrap();
     assert!(answered.status.success());
     assert!(text(&answered.stdout).starts_with("hex:"), "{answered:?}");
-    // It serves clients again, and says the same.
+    // It serves clients again, with the same result.
     let again = run(&format!("submit --code kept --gateway 2={}", broker(2)), "");
     assert!(again.status.success(), "{}", text(&again.stderr));
     assert_eq!(again.stdout, answered.stdout);

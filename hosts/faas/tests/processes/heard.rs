@@ -1,11 +1,11 @@
-//! What a process says while it runs.
+//! The log of a running process.
 
 use std::io::Read as _;
 use std::process::Stdio;
 
 use crate::support::{Node, command};
 
-/// One whose standard error is read.
+/// A process whose standard error is read.
 pub(crate) fn spawn_heard(arguments: &str, password: &str) -> Node {
     let mut command = command(arguments, password);
     Node(
@@ -18,7 +18,7 @@ pub(crate) fn spawn_heard(arguments: &str, password: &str) -> Node {
 }
 
 impl Node {
-    /// What it says on its standard error until a line has this text.
+    /// Its log up to a line with this text.
     pub(crate) fn wait_until_said(&mut self, text: &str) -> String {
         let mut said = String::new();
         let error = self.0.stderr.as_mut().unwrap();

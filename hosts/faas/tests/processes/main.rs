@@ -1,9 +1,9 @@
-//! Gateways, followers and clients as processes: the page in a browser, who is let in, memory that is
-//! lost, and processes that nobody hears.
+//! Gateways, followers and clients as processes: the page in a browser, access, lost storage, and
+//! processes with a closed standard error.
 //!
-//! `SELVEDGE_CHROMIUM` names the program of a Chromium that is not in the path; where
-//! `SELVEDGE_CHROMIUM_REQUIRED` is set, a missing one is a failure. With `SELVEDGE_FAAS_PICTURES` pictures of
-//! the page are written into that directory, in light and dark, wide and narrow.
+//! `SELVEDGE_CHROMIUM` names the program of a Chromium that is not in the path; if
+//! `SELVEDGE_CHROMIUM_REQUIRED` is set, a missing one is a failure. With `SELVEDGE_FAAS_PICTURES`
+//! pictures of the page are written into that directory, in light and dark, wide and narrow.
 
 #![cfg(feature = "broker")]
 #![allow(

@@ -63,7 +63,7 @@ impl Cluster {
     }
 }
 
-/// What the page of a gateway tells programs.
+/// The status that the page of a gateway serves to programs.
 fn status(id: usize) -> Value {
     let mut stream = TcpStream::connect(page(id)).unwrap();
     let request = format!(
@@ -88,7 +88,7 @@ fn chromium() -> Option<String> {
     is_there.then_some(program)
 }
 
-/// The gateway that manages, as all of the others say.
+/// The gateway that manages, according to all others.
 fn manager(of: usize) -> Option<usize> {
     status(of)["manager"].as_str().map(|it| it.parse().unwrap())
 }
@@ -140,7 +140,7 @@ fn a_browser_sees_gateways_units_and_a_task_with_its_answer_as_they_come() {
     assert_eq!(browser.errors(), "", "the page has thrown");
 }
 
-/// A task with markup in it, from an open one to its answer.
+/// Checks a task with markup in it, from its opening to its answer.
 fn sees_a_task(browser: &mut Browser) {
     let code = "wait 4000 <img src=x onerror=alert(1)>";
     let mut client = Command::new(PROGRAM);
@@ -179,7 +179,7 @@ fn sees_a_task(browser: &mut Browser) {
     );
 }
 
-/// A gateway that does not serve this page is killed.
+/// Checks the page while another gateway is killed.
 fn sees_a_gateway_go(browser: &mut Browser, cluster: &mut Cluster) {
     cluster.gateways[2] = None;
     wait_until("gateway 3 is gone", || {

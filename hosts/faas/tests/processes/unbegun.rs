@@ -1,4 +1,4 @@
-//! Functions that do not begin before their time is over.
+//! Functions that do not begin within their time.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,7 +14,7 @@ use selvedge_pcm::{DutyCycle, Failure, Returned};
 
 use crate::support::{Dir, run, spawn, text, wait_for};
 
-/// Begins no function whose code is `waits`, and ends none.
+/// An executor that begins no function with the code `waits`, and ends none.
 struct Endless;
 
 impl Executor for Endless {

@@ -1,9 +1,9 @@
-//! Processes whose standard error is closed.
+//! Processes with a closed standard error.
 
 use crate::heard::spawn_heard;
 use crate::support::{Dir, Node, run, text, wait_for};
 
-/// One that says much, and that nobody hears.
+/// A process with a long log, which is not read.
 fn spawn_unheard(arguments: &str) -> Node {
     let mut node = spawn_heard(&format!("{arguments} --verbose"), "");
     node.0.stderr = None;

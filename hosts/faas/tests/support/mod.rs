@@ -1,4 +1,4 @@
-//! Processes, and the directory of their data: for all programs of tests that start some.
+//! Processes, and the directory of their data: for all test programs that start some.
 
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_selvedge-faas");
-/// How long to wait for what is to come.
+/// The longest wait for an expected event.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A process. It is killed when this is dropped.
@@ -20,7 +20,7 @@ impl Drop for Node {
     }
 }
 
-/// A directory that goes with this.
+/// A directory that is removed on drop.
 pub(crate) struct Dir(pub(crate) PathBuf);
 
 impl Dir {
@@ -77,9 +77,9 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Waits until somebody listens.
+/// Waits until a process listens there.
 pub(crate) fn wait_for(address: &str) {
-    wait_until(&format!("somebody listens at {address}"), || {
+    wait_until(&format!("a process listens at {address}"), || {
         TcpStream::connect(address).is_ok()
     });
 }
@@ -92,7 +92,7 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What `top` shows, once it shows this.
+/// The output of `top`, once it contains `what`.
 pub(crate) fn wait_until_shown(what: &str, flags: &str, password: &str) -> String {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Devices: when they fail and are back, when the hub notices, and when a command is done.
+//! Devices: their failures and restarts, the hub's detection, and the times of commands.
 
 use selvedge_core::{Choose, Delta, Input, Member, NodeId, Span, Time};
 use selvedge_routine::State;
@@ -7,27 +7,27 @@ use selvedge_safehome::{Command, Outcome, Reject};
 use super::{Due, Stage, Watch};
 use crate::trace::Happened;
 
-/// How often the hub asks a device whether it is there, and how long it waits for the answer
-/// (section 6).
+/// The interval at which the hub pings a device, and the time that it waits for the answer (section
+/// 6).
 const PING: Span = Span::secs(1);
 const PING_TIMEOUT: Span = Span::millis(100);
-/// How long a device takes to do a command: at least this, and up to so much longer.
+/// The shortest time that a device takes for a command; the longest is this plus a random part.
 const FASTEST: Span = Span::millis(30);
 const SLOWER: u64 = 70_000;
 
-/// A device as it is.
+/// The actual state of a device.
 #[derive(Clone, Debug)]
 pub(super) struct Thing {
     pub(super) state: Option<State>,
     pub(super) is_up: bool,
     pub(super) life: u32,
     pub(super) noticed: bool,
-    /// The command that it works on.
+    /// The command in progress.
     pub(super) flight: Option<(u64, State)>,
 }
 
 impl<C: Choose, W: Watch> Stage<'_, C, W> {
-    /// It fails, and the hub's next question gets no answer.
+    /// Fails, and the hub's next ping gets no answer.
     pub(super) fn fails(&mut self, device: NodeId) {
         self.note(device, Happened::Failed);
         if let Some(thing) = self.things.get_mut(&device) {
@@ -37,7 +37,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         self.after(self.next_ping() + PING_TIMEOUT, Due::NoticeFailed(device));
     }
 
-    /// It is back, and answers the hub's next question.
+    /// Restarts, and answers the hub's next ping.
     pub(super) fn restarts(&mut self, device: NodeId) {
         self.note(device, Happened::Restarted);
         if let Some(thing) = self.things.get_mut(&device) {
@@ -77,7 +77,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         Ok(())
     }
 
-    /// Somebody sets the device, and it says so.
+    /// Sets the device by hand, and it reports the new state.
     pub(super) fn by_hand(&mut self, device: NodeId, state: State) -> Result<(), Reject> {
         let name = self.plan.home.catalogue.shown(device);
         let Some(thing) = self.things.get_mut(&device).filter(|it| it.is_up) else {
@@ -92,7 +92,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         self.input(Input::Command(Command::Observed { device, state }))
     }
 
-    /// The device gets a command, and carries it out soon if it is up.
+    /// Sends the device a command, which it does soon if it is up.
     pub(super) fn told(&mut self, device: NodeId, token: u64, state: State) {
         if let Some(thing) = self.things.get_mut(&device)
             && thing.is_up
@@ -103,7 +103,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    /// A device has carried out its command.
+    /// Completes the command of a device.
     pub(super) fn land(&mut self, device: NodeId, token: u64) -> Result<(), Reject> {
         let Some(thing) = self.things.get_mut(&device) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! How a run went.
+//! The judgement of a run.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use selvedge_safehome::{Placed, Visibility};
 use super::{Stage, Watch};
 use crate::trace::{Happened, Trace};
 
-/// How it went.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcomes {
-    /// What happened.
+    /// The events.
     pub(crate) trace: Trace,
-    /// The state of each device at the end, and whether it is up.
+    /// The state of each device at the end, with true if it is up.
     pub(crate) devices: BTreeMap<NodeId, (Option<State>, bool)>,
-    /// Whether the serial order that the hub reported gives the states that devices are in; `None`
-    /// if it reports none, or if a device could not be restored.
+    /// True if the reported serial order gives the devices' states; `None` if the hub reports no
+    /// order, or if a device could not be restored.
     pub(crate) explained: Option<bool>,
 }
 
 impl<C: Choose, W: Watch> Stage<'_, C, W> {
-    /// Whether the serial order gives the states that devices are in.
+    /// True if the serial order gives the devices' states.
     pub(super) fn explained(&self) -> Option<bool> {
         let strict = self.plan.config.visibility != Visibility::Weak;
         let restored = self.things.values().all(|it| it.is_up)

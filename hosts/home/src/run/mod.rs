@@ -23,10 +23,10 @@ pub use plan::{Outage, Plan};
 
 /// An observer of a run.
 pub trait Watch {
-    /// It is this late now; an observer that wants a slower run waits here.
+    /// Reports the present time; an observer that wants a slower run waits here.
     fn reach(&mut self, now: Time);
 
-    /// Something happened.
+    /// Reports an event.
     fn say(&mut self, now: Time, what: &str);
 }
 
@@ -36,7 +36,7 @@ impl Watch for () {
     fn say(&mut self, _: Time, _: &str) {}
 }
 
-/// Something that happens at a set time.
+/// An event at a set time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Fails(NodeId),
@@ -48,10 +48,10 @@ enum Due {
     Hand(NodeId, State),
 }
 
-/// Runs the plan to its end and says what happened.
+/// Runs the plan to its end and returns the outcome.
 ///
 /// # Errors
-/// When the hub refuses a setting, a device or a routine.
+/// If the hub refuses a setting, a device or a routine.
 pub fn run<C: Choose>(
     plan: &Plan,
     choices: C,
@@ -104,7 +104,7 @@ struct Stage<'a, C, W> {
     runs: BTreeMap<RoutineId, Running>,
     /// The serial order, with everything that has a place in it.
     placed: Vec<Placed<State>>,
-    /// The routine that the hub is about to take.
+    /// The routine that the hub is about to accept.
     coming: Option<(String, Routine<State>)>,
     /// Observations for the dispatcher.
     observed: VecDeque<(NodeId, State)>,
@@ -192,7 +192,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         Ok(())
     }
 
-    /// A routine comes. One that its mode refuses is out of luck, and no fault of the home.
+    /// Submits a routine. A refusal by its mode is no fault of the home.
     fn submit(
         &mut self,
         name: String,
@@ -226,7 +226,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
 
     fn carry_out(&mut self, effects: Vec<Effect<Hub<State>>>) {
         for effect in effects {
-            // A hub sends nothing.
+            // A hub sends no messages.
             let Effect::Event(event) = effect;
             self.take(event);
         }

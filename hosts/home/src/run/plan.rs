@@ -1,4 +1,4 @@
-//! What is to happen.
+//! The plan of a run.
 
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_routine::State;
@@ -6,40 +6,40 @@ use selvedge_routine::file::Home;
 use selvedge_routine::trigger::TimeOfDay;
 use selvedge_safehome::Config;
 
-/// What is to happen.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Devices, routines and triggers.
     pub home: Home,
-    /// Which routines arrive when.
+    /// The arrivals of routines.
     pub arrivals: Vec<(Time, usize)>,
-    /// Which devices are down when. A device is down as long as any outage says so.
+    /// The outages of devices. A device is down during any of its outages.
     pub outages: Vec<Outage>,
-    /// Which devices come into which states by hand when: a sensor sees something, a button is pressed. A device
-    /// that is down stays as it is.
+    /// Changes of devices' states by hand: a sensor detects something, a button is pressed. A
+    /// device that is down stays as it is.
     pub hands: Vec<(Time, NodeId, State)>,
     /// The hub's settings.
     pub config: Config,
-    /// What the local clock shows at the start. With it the triggers of the home run.
+    /// The time of the local clock at the start. With it the triggers of the home run.
     pub clock: Option<TimeOfDay>,
-    /// Until when triggers run.
+    /// The time until which triggers run.
     pub length: Span,
 }
 
-/// A device is down for a while. Its state survives.
+/// An outage of a device. The device's state survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// Which device.
+    /// The device.
     pub device: NodeId,
-    /// From when.
+    /// The beginning.
     pub from: Time,
-    /// Until when.
+    /// The end.
     pub until: Time,
 }
 
 impl Outage {
     /// Merges outages of one device that overlap or follow each other at once. Otherwise the device
-    /// would be back at the end of the first outage, though another one says that it is down.
+    /// would be up after the first outage, though another one continues.
     pub(super) fn merged(outages: &[Self]) -> Vec<Self> {
         let mut sorted = outages.to_vec();
         sorted.sort_by_key(|it| (it.device, it.from));

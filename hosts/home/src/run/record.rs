@@ -1,4 +1,4 @@
-//! What the hub says goes into the trace.
+//! Records of the hub's events in the trace.
 
 use selvedge_core::{Choose, NodeId, Span, Time};
 use selvedge_routine::State;
@@ -7,18 +7,19 @@ use selvedge_safehome::{Event, Placed, RoutineId, SkipReason};
 use super::{Stage, Watch};
 use crate::trace::{Access, End, Happened, Occurrence, Restore};
 
-/// What is remembered of a run besides the trace.
+/// The state of a run that is not in the trace.
 pub(super) struct Running {
     /// The next command.
     at: usize,
-    /// Since when it could have been issued.
+    /// The time from which it could have been issued.
     ready: Time,
     /// The place of its last command in the trace.
     last: Option<usize>,
 }
 
 impl<C: Choose, W: Watch> Stage<'_, C, W> {
-    /// The trace notes it before the hub hears of it, so that later steps find it there.
+    /// Records a completed command before the hub learns of it, so that later steps find it in the
+    /// trace.
     pub(super) fn landed(&mut self, device: NodeId) {
         let now = self.now;
         let open = |it: &&mut Restore| it.device == device && it.until == Time(u64::MAX);
@@ -71,7 +72,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 value,
                 routine,
             } => self.issue(device, token, value, routine),
-            // Commands are asked for after the hub's own restart only.
+            // Questions about commands follow only the hub's own restart.
             Event::Ask { .. } => {}
             Event::Skipped { routine, step, why } => self.skipped(routine, step, why),
             Event::Committed(id) => self.ended(id, End::Committed),
@@ -108,11 +109,11 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                     it.hidden = Some((by, device));
                 }
             }
-            _ => debug_assert!(false, "an event that this host does not carry out"),
+            _ => debug_assert!(false, "an event that this host does not handle"),
         }
     }
 
-    /// The routine that was coming has this number.
+    /// Records the number of the routine that was coming.
     fn accepted(&mut self, id: RoutineId) {
         let Some((name, routine)) = self.coming.take() else {
             return;
@@ -165,7 +166,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    /// A command without an answer so far gets none.
+    /// Records that a command without an answer gets none any more.
     fn give_up(&mut self, device: NodeId) {
         let now = self.now;
         let open = self.trace.accesses.iter_mut().rev();
@@ -194,7 +195,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    /// The last command of a routine is over now, if it is not yet.
+    /// Ends the last command of a routine, if it has not ended.
     fn cut(&mut self, id: RoutineId) {
         let last = self.runs.get(&id).and_then(|run| run.last);
         if let Some(it) = last.and_then(|at| self.trace.accesses.get_mut(at)) {

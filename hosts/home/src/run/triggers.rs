@@ -1,4 +1,4 @@
-//! Routines that come by the triggers of the home.
+//! Routines that the triggers of the home start.
 
 use selvedge_core::{Choose, Driver, Effect, Input, Time};
 use selvedge_routine::State;
@@ -14,7 +14,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             return;
         };
         let home = &self.plan.home;
-        // A dispatcher counts them so.
+        // A dispatcher counts them in this order.
         let mut number = 0;
         let states = home.initial.iter();
         let states = states.map(|(&device, state)| trigger::Command::Observed {
@@ -50,7 +50,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         }
     }
 
-    /// Passes what changed until now to the dispatcher; its clauses may ask for it.
+    /// Passes changes until now to the dispatcher; its clauses may depend on them.
     pub(super) fn tell_changes(
         &mut self,
         dispatcher: &mut Driver<Dispatcher<State>>,
@@ -89,8 +89,8 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
     }
 }
 
-/// The day on which a virtual home begins: a Monday, on which the sun rises at 6 and sets at 18, as
-/// on the days after it.
+/// The first day of a virtual home: a Monday, on which the sun rises at 6 and sets at 18, as on the
+/// days after it.
 fn virtual_day() -> Day {
     let hour = |it: u32| TimeOfDay::from_seconds(it * 3_600);
     Day {

@@ -1,4 +1,4 @@
-//! What comes in: datagrams and time.
+//! Inputs: datagrams and time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,13 +13,13 @@ use super::Task;
 use crate::notice::{self, Notice};
 use crate::sealing::count;
 
-/// How many datagrams that wait already are heard before a timer is obeyed.
+/// The number of waiting datagrams that are received before a due timer.
 const BURST: usize = 64;
 
 impl Task {
     pub(super) async fn expire(&mut self, buffer: &mut [u8]) {
-        // On a busy machine answers may lie in the socket for longer than a timer takes. They are
-        // heard before the silence is judged, but not for ever.
+        // On a busy machine answers may wait in the socket for longer than a timer. They are
+        // received before the timer acts on the silence, but only up to a limit.
         for _ in 0..BURST {
             match self.socket.try_recv(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

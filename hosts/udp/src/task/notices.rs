@@ -1,4 +1,4 @@
-//! Sends notices about later starts, and acts on those that come.
+//! Notices about later starts: sending, and handling of received ones.
 
 use std::net::SocketAddr;
 

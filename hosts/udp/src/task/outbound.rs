@@ -1,4 +1,4 @@
-//! What goes out: datagrams to other nodes, events to the application.
+//! Outputs: datagrams to other nodes, events to the application.
 
 use core::future::poll_fn;
 use std::net::SocketAddr;
@@ -13,8 +13,7 @@ use crate::event::NodeEvent;
 use crate::facts::Waiting;
 use crate::{Directory, MAX_NODE_ID, address};
 
-/// How many seeds are passed over at a time because they are here: to find that out takes a look at
-/// all members.
+/// The number of present seeds that are skipped at a time: each check takes a scan of all members.
 const TRIES: usize = 4;
 
 impl Task {
@@ -186,9 +185,9 @@ impl Task {
         None
     }
 
-    /// Whether this stands in for a seed that is here. The machine probes seeds now and then, to
-    /// find back to those that were lost, but not those that it lists as alive: it cannot know that
-    /// a stand-in is one of them. O(members).
+    /// Returns true if this stands in for a seed that is a live member. The machine probes seeds
+    /// periodically, to recover lost ones, but not those that it lists as alive: it cannot know
+    /// that a stand-in is one of them. O(members).
     fn is_needless(&self, to: NodeId) -> bool {
         let seeds = self.directory.all(to);
         let is_itself = Directory::seed(to).is_some_and(|it| self.lookups.is_itself(it));

@@ -1,4 +1,4 @@
-//! What the tests share: nodes on loopback with a short period.
+//! Common parts of the tests: nodes on loopback with a short period.
 
 use core::ops::Deref;
 use std::net::SocketAddr;
@@ -66,7 +66,7 @@ impl Node {
         self.wait_for(is_joined).await;
     }
 
-    /// What happened and was not read yet.
+    /// The events that were not read yet.
     pub(crate) fn passed(&mut self) -> Vec<NodeEvent> {
         let mut passed = Vec::new();
         loop {

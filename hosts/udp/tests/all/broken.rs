@@ -26,7 +26,7 @@ fn an_error_that_stays_does_not_take_the_processor() {
     let errors = node.traffic().report().network_errors;
     assert!(node.state().is_in);
     block_on(node.kill());
-    // One a millisecond, some at once, and those that are found before a timer is obeyed.
+    // One a millisecond, some at once, and those that come before a due timer.
     assert!((17..2_000).contains(&errors), "{errors} errors");
 }
 

@@ -1,4 +1,4 @@
-//! A node whose clock was set back, among others that remember its later start.
+//! A node with a clock that was set back, among others that remember its later start.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn start_at(micros: u64, keyring: &Keyring, to: SocketAddr) {
 }
 
 /// A clock was ahead by some seconds and is right again: once it has passed the former start, the
-/// node is heard, and need not be started anew.
+/// node is accepted, and needs no restart.
 #[tokio::test]
 async fn a_node_is_heard_when_its_clock_has_passed_its_former_start() {
     let keyring = Keyring::of(Key::random().unwrap());
@@ -48,7 +48,7 @@ async fn a_node_is_heard_when_its_clock_has_passed_its_former_start() {
         sleep(Duration::from_millis(5)).await;
     }
     let mut second = Node::start(setup(ME, &keyring, &[first.address()])).await;
-    // It is refused, and hears of it.
+    // It is refused, and learns of it.
     second.wait_for(is_superseded).await;
     assert!(first.traffic().old_epoch.get() > 0);
     second.meets(first.id()).await;
@@ -56,7 +56,7 @@ async fn a_node_is_heard_when_its_clock_has_passed_its_former_start() {
     assert!(list.iter().any(|it| it.member.id == ME), "{list:?}");
 }
 
-/// Of two processes with one id the later one is heard, however long both run.
+/// The later one of two processes with one id is accepted, however long both run.
 #[tokio::test]
 async fn an_earlier_process_with_the_same_id_stays_mute() {
     let keyring = Keyring::of(Key::random().unwrap());

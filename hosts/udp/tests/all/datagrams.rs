@@ -1,4 +1,4 @@
-//! What a node takes from datagrams and sends, in a network in memory and in virtual time.
+//! Datagrams that a node accepts and sends, in a network in memory and in virtual time.
 
 use std::io;
 use std::net::SocketAddr;
@@ -51,7 +51,7 @@ impl Insider {
         }
     }
 
-    /// Sends a message that says that it is `from`.
+    /// Sends a message in the name of `from`.
     fn send<T: wire::Message + Serialize>(&mut self, from: Member, message: &T, to: SocketAddr) {
         let (mut frame, mut datagram) = (Vec::new(), Vec::new());
         frame::encode(from, message, 1_000, &mut frame).unwrap();
@@ -76,7 +76,7 @@ impl wire::Message for Notice {
     }
 }
 
-/// Answers that lie in the socket are heard before a timer is obeyed, also behind an error; but not
+/// Answers that wait in the socket are received before a due timer, also behind an error; but not
 /// more than 64 of them.
 #[tokio::test(start_paused = true)]
 async fn a_timer_waits_for_what_has_arrived_but_not_for_ever() {
@@ -250,8 +250,8 @@ async fn a_notice_goes_on_to_a_single_other_address() {
     assert!(!node.passed().iter().any(is_twin));
 }
 
-/// Two processes in the clear: the later life that another node remembers is a sign of one, and the
-/// first life of this node is none.
+/// Two processes in the clear: a later life that another node remembers is a sign of two processes,
+/// and the first life of this node is not.
 #[tokio::test(start_paused = true)]
 async fn a_later_life_that_another_node_knows_is_a_sign_of_a_twin() {
     let network = Network::default();
@@ -287,7 +287,7 @@ async fn a_seed_that_is_no_member_is_asked_on() {
     assert_eq!(one.live(), 2);
 }
 
-/// What a node sends to all goes to each of the others: no time passes until the next user is in.
+/// A node's message to all goes to each of the others: no time passes until the next user is in.
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_is_given_back_passes_on_at_once() {
     let network = Network::default();
@@ -317,7 +317,7 @@ async fn a_lock_that_is_given_back_passes_on_at_once() {
     }
 }
 
-/// What an application gives membership arrives, or is refused with the reason.
+/// A command to membership is sent, or refused with the reason.
 #[tokio::test(start_paused = true)]
 async fn a_broadcast_arrives_and_one_that_is_too_long_is_refused() {
     let network = Network::default();
@@ -342,7 +342,7 @@ async fn a_broadcast_arrives_and_one_that_is_too_long_is_refused() {
     assert!(longest <= u64::from(config().frame_budget), "{longest}");
 }
 
-/// The list is made anew with each event of membership, also where no address changes.
+/// The list is rebuilt with each event of membership, also if no address changes.
 #[tokio::test(start_paused = true)]
 async fn a_reader_of_a_failure_reads_a_list_that_reflects_it() {
     let network = Network::default();

@@ -110,8 +110,8 @@ async fn a_leader_comes_unasked_is_replaced_when_killed_and_when_it_leaves() {
     }
 }
 
-/// What a thread looks at that writes as the leader: the end moves while others acknowledge, and
-/// not beyond a lease after the last of them was heard.
+/// The deadline for a thread that writes as the leader: it moves while others acknowledge, and not
+/// beyond a lease after the last acknowledgement.
 #[tokio::test]
 async fn a_leader_that_hears_nobody_leads_until_its_lease_is_over() {
     const LEASE: Span = Span::secs(3);
@@ -175,7 +175,7 @@ async fn threads_ask_for_an_election_and_hear_of_its_end() {
     let elected = async {
         loop {
             if let Event::Elected { ballot, leader } = next().await {
-                // A reader that saw the event reads a state that says so.
+                // A reader that saw the event reads a state that reflects it.
                 return (node.leader(), Some((leader, ballot)));
             }
         }

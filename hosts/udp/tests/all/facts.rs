@@ -1,4 +1,4 @@
-//! Nodes that store what they promise in k-groups.
+//! Nodes that store their promises in k-groups.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -169,7 +169,8 @@ async fn a_life_that_a_node_takes_while_it_runs_is_stored_before_it_asks() {
     assert!(found.contains("me: n3#6"), "{found}");
 }
 
-/// How a node begins is stored, so an application that always says the same breaks no promise.
+/// The way in which a node begins is stored, so an application that always gives the same breaks no
+/// promise.
 #[tokio::test]
 async fn a_node_goes_on_as_it_began() {
     let disk = Disk::default();
@@ -237,7 +238,7 @@ async fn a_node_whose_disk_fails_reports_it_and_ends() {
     let why = timeout(PATIENCE, reported).await.unwrap();
     assert!(why.contains("see whether the disk is full"), "{why}");
     timeout(PATIENCE, asks).await.unwrap().unwrap();
-    // The others go on, and it begins again from what is stored.
+    // The others continue, and it begins again from the stored state.
     disks[2].set(0);
     let stored = timeout(PATIENCE, nodes[0].map("doors").put("back", b"shut")).await;
     assert!(stored.unwrap().is_ok());
@@ -249,7 +250,7 @@ async fn a_node_whose_disk_fails_reports_it_and_ends() {
     assert!(found.unwrap().is_some());
 }
 
-/// The folder alone waits for the disk: a node that has stopped is not to be taken for one that runs.
+/// Only the folder waits for the disk: a stopped node must not be mistaken for a running one.
 #[tokio::test]
 async fn a_node_that_is_killed_while_its_disk_is_stuck_ends_at_once_for_all_others() {
     let disks = <[Disk; 3]>::default();

@@ -1,4 +1,4 @@
-//! Transports with faults: what is lost, held back and late, and that the rest arrives.
+//! Transports with faults: lost, held back and late datagrams, and the arrival of the rest.
 
 use core::future::poll_fn;
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ async fn recv(socket: &mut Socket) -> (Vec<u8>, SocketAddr) {
     (buffer[..len].to_vec(), source)
 }
 
-/// What has arrived by now.
+/// The datagram that has arrived by now.
 fn arrived(socket: &mut Socket) -> Option<Vec<u8>> {
     let mut buffer = [0; 16];
     match socket.try_recv(&mut buffer) {
@@ -79,7 +79,7 @@ fn a_partition_lets_each_part_speak_within_itself() {
     }
 }
 
-/// Loss is drawn on arrival, and what is lost is counted.
+/// Loss is drawn on arrival, and lost datagrams are counted.
 #[tokio::test(start_paused = true)]
 async fn a_share_is_lost_and_the_rest_arrives() {
     let control = FaultControl::new(Faults::none().with_loss(Ratio::ALWAYS));
@@ -159,7 +159,7 @@ async fn a_delayed_datagram_is_there_when_it_is_due_and_not_before() {
     assert_eq!(arrived(&mut two).as_deref(), Some(&b"late"[..]));
 }
 
-/// The reader sleeps for one that comes late when another one comes that is due before.
+/// The reader sleeps for a late datagram when another one comes that is due before.
 #[tokio::test(start_paused = true)]
 async fn a_shorter_delay_overtakes_a_longer_one() {
     let exactly = |millis| (Span::millis(millis), Span::millis(millis));
@@ -204,7 +204,7 @@ async fn delays_lie_between_the_shortest_and_the_longest() {
     }
 }
 
-/// What a socket keeps is bounded: what comes beyond it is lost, and counted.
+/// The delayed datagrams of a socket are bounded: further ones are lost, and counted.
 #[tokio::test(start_paused = true)]
 async fn a_socket_delays_4096_datagrams_and_loses_more() {
     let delay = Span::millis(80);

@@ -72,7 +72,7 @@ async fn a_map_that_one_node_changes_is_read_and_watched_by_others() {
     let entry = nodes[1].map("doors").get("front").await.unwrap().unwrap();
     assert_eq!((entry.version, entry.value.to_vec()), (1, b"shut".to_vec()));
     assert_eq!(shut, Some(entry.clone()));
-    // Of two that change what they read, one does.
+    // Of two nodes that change an entry after reading it, one succeeds.
     let [one, two] = [0, 1].map(|at: usize| nodes[at].map("doors"));
     let expected = Expected::Version(entry.version);
     let change = |map| async move {
@@ -135,7 +135,7 @@ async fn watches_of_one_entry_are_apart_and_outlive_a_lag() {
     assert_eq!(timeout(PATIENCE, one.next()).await.unwrap(), Ok(None));
 }
 
-/// Does what devices are told, until the routine reports.
+/// Performs commands and pings of the device, until the routine reports.
 async fn serve(node: &mut Node, lamp: &std::cell::RefCell<State>) {
     loop {
         let event = node
@@ -240,7 +240,7 @@ async fn what_is_asked_before_the_node_has_joined_waits_until_it_has() {
     assert_eq!(timeout(PATIENCE, elects).await.unwrap().unwrap(), Ok(()));
 }
 
-/// Nobody waits for an answer of a node that stops.
+/// No caller waits for an answer of a node that stops.
 #[tokio::test]
 async fn questions_end_with_the_node() {
     let setup = bench::setup(1, &[]).coordination(coordination(), Span::secs(60));
@@ -248,7 +248,7 @@ async fn questions_end_with_the_node() {
     node.joins().await;
     let handle = node.clone();
     let asks = tokio::spawn(async move { handle.map("doors").get("front").await });
-    // Two founders are missing, so nobody leads.
+    // Two founders are missing, so no node leads.
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!asks.is_finished());
     node.kill().await;

@@ -1,4 +1,4 @@
-//! The handle of a node: in many threads, without a runtime, and when the node is gone.
+//! The handle of a node: in many threads, without a runtime, and after the node has stopped.
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -52,7 +52,7 @@ fn threads_without_a_runtime_use_a_node() {
     one.blocking_leave().unwrap();
 }
 
-/// A reader that falls behind hears how many events it missed, and the state has what they said.
+/// A reader that falls behind learns the number of missed events, and the state reflects them.
 #[tokio::test]
 async fn a_reader_that_falls_behind_hears_of_it() {
     let few = shared::Limits {
@@ -73,7 +73,7 @@ async fn a_reader_that_falls_behind_hears_of_it() {
     assert!(slow.recv().await.is_ok());
 }
 
-/// The node goes with its last handle; a subscription reads what is kept, and then its end.
+/// The node stops with its last handle; a subscription reads the kept events, and then the end.
 #[tokio::test]
 async fn a_node_without_a_handle_stops() {
     let mut two = {
@@ -92,8 +92,8 @@ async fn a_node_without_a_handle_stops() {
     two.wait_for(crate::bench::is_failure).await;
 }
 
-/// Two callers leave at once: both wait for a guard, and both hear of the end. A node that has not
-/// joined yet leaves as well, and one that is killed meanwhile gives no answer.
+/// Two callers leave at once: both wait for a guard, and both learn of the end. A node that has not
+/// joined yet leaves as well, and a node that is killed meanwhile gives no answer.
 #[tokio::test]
 async fn all_callers_of_leave_hear_of_the_end() {
     let one = Node::start(setup(1, &[]).locks(1)).await;

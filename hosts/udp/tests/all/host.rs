@@ -52,7 +52,7 @@ async fn bad_datagrams_are_counted_and_the_node_goes_on() {
         (report.wrong_version, report.wrong_kind, report.oversize),
         (1, 1, 1)
     );
-    // A frame with our own id: somebody else's, or our own come back.
+    // A frame with this node's own id: another node's, or its own come back.
     assert_eq!((report.refused, report.faulty()), (1, 7));
 
     let mut other = Node::start(setup(2, &[host.address()])).await;
@@ -99,8 +99,8 @@ async fn a_node_joins_through_the_last_of_many_seeds() {
     other.meets(alive.id()).await;
 }
 
-/// A seed is a member by and by, and then it need not be probed as a seed. When it is gone it is
-/// again, and the node that is there then is found.
+/// A seed becomes a member, and then it need not be probed as a seed. When it fails it is probed
+/// again, and the node at its address then is found.
 #[tokio::test]
 async fn a_seed_that_is_a_member_is_spared_until_it_is_gone() {
     let seed = Node::start(setup(1, &[])).await;
@@ -231,7 +231,7 @@ async fn a_node_at_any_address_speaks_to_both_families() {
     assert_eq!(line.unwrap().address, Some(seen_at));
 }
 
-/// It tells two addresses, of which the first one leads nowhere.
+/// It announces two addresses, and the first one leads nowhere.
 #[tokio::test]
 async fn a_node_with_several_addresses_is_reached_at_one_that_works() {
     let mut host = Node::start(setup(1, &[])).await;
@@ -242,7 +242,7 @@ async fn a_node_with_several_addresses_is_reached_at_one_that_works() {
     let mut several = Node::start(several).await;
     let mut third = Node::start(setup(3, &[host.address()])).await;
     third.meets(several.id()).await;
-    // Longer than it takes to declare somebody failed.
+    // Longer than it takes to declare a node failed.
     let (sent, seconds) = (third.traffic().report().sent, Duration::from_secs(4));
     tokio::time::sleep(seconds).await;
     assert!(third.traffic().report().sent > sent);

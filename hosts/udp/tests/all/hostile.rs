@@ -39,7 +39,7 @@ impl Mesh {
     }
 }
 
-/// Between two nodes, with a memory: hands on what comes, and keeps it.
+/// A forwarder between two nodes that records all datagrams.
 async fn wiretap(to: SocketAddr) -> (SocketAddr, Arc<std::sync::Mutex<Vec<Vec<u8>>>>) {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
@@ -77,7 +77,7 @@ async fn a_flood_is_dropped_and_counted_and_honest_traffic_is_served() {
             noise = noise.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             let mut bytes = noise.to_le_bytes().repeat(18);
             match sent % 4 {
-                // Random, and random behind a head of ours.
+                // Random bytes, and random bytes behind a valid head.
                 0 => {}
                 1 => bytes[..2].copy_from_slice(&[0xA1, 1]),
                 // Recorded and changed, recorded and as it was.
@@ -114,7 +114,7 @@ async fn a_flood_is_dropped_and_counted_and_honest_traffic_is_served() {
     }
 }
 
-/// A node with another key, or none, does not get in, and hears nothing.
+/// A node with another key, or none, does not get in, and gets no answer.
 #[tokio::test]
 async fn strangers_do_not_get_in() {
     let mesh = Mesh::new();
@@ -151,8 +151,8 @@ async fn a_sealed_datagram_of_another_protocol_is_counted_as_that() {
     assert_eq!((report.wrong_kind, report.unsealed), (1, 0));
 }
 
-/// Both have the key and are called 2: the later one is heard, the former one's datagrams are
-/// counted, and all other nodes go on.
+/// Both have the key and the id 2: the later one is accepted, the former one's datagrams are
+/// counted, and all other nodes continue.
 #[tokio::test]
 async fn two_nodes_with_one_id_do_not_disturb_the_others() {
     let mesh = Mesh::new();
@@ -187,7 +187,7 @@ async fn an_epoch_of_next_year_mutes_no_node() {
         };
         until(opened).await;
     }
-    // Long enough for node 2 to be declared failed, were it not heard.
+    // Long enough for node 2 to be declared failed, if it were ignored.
     sleep(Duration::from_secs(4)).await;
     for host in &mut hosts {
         assert_eq!(host.traffic().report().old_epoch, 0);

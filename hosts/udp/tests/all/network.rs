@@ -49,7 +49,7 @@ pub(crate) type Source = fn(SocketAddr) -> Option<SocketAddr>;
 #[derive(Debug)]
 pub(crate) struct Odd(Network, Quirk);
 
-/// An address of this network, that is none of this machine.
+/// An address of this network, which is not an address of this machine.
 pub(crate) fn at(port: u16) -> SocketAddr {
     ([192, 0, 2, 1], port).into()
 }
@@ -69,7 +69,7 @@ impl Network {
         Odd(self.clone(), quirk)
     }
 
-    /// A datagram, or an error, comes to this address.
+    /// Delivers a datagram, or an error, to this address.
     pub(crate) fn put(&self, to: SocketAddr, what: io::Result<(&[u8], SocketAddr)>) {
         if let Some(inbox) = self.lock().get_mut(&to) {
             let what = what.map(|(datagram, source)| (datagram.to_vec(), source));
@@ -110,7 +110,7 @@ impl Drop for Socket {
 }
 
 impl Socket {
-    /// What has come, oldest first.
+    /// The received datagrams, oldest first.
     pub(crate) fn heard(&mut self) -> Vec<(Vec<u8>, SocketAddr)> {
         let mut all = self.network.lock();
         let waiting = all.get_mut(&self.local).unwrap().waiting.drain(..);

@@ -144,7 +144,7 @@ async fn who_does_not_want_to_wait_gives_up_and_a_good_bye_waits_for_the_guard()
     });
     assert_eq!(join(vec![waited]).await, [Err(EnterError::TimedOut)]);
 
-    // The holder's node says good-bye; the guard is held a little longer.
+    // The holder's node leaves; the guard is held a little longer.
     let first = hosts.remove(0);
     let first = (*first).clone();
     let leaving = tokio::spawn(async move { first.leave().await });
@@ -349,7 +349,7 @@ async fn all_gates_of_a_name_queue_together_and_have_one_setting() {
 }
 
 /// A gate that cannot be had is refused with the reason, whether the node is in the mesh or not;
-/// and one that is gone stands in the way of none.
+/// and a dropped gate is in the way of none.
 #[tokio::test]
 async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_replaced() {
     let bench = Bench::new(1);
@@ -405,7 +405,7 @@ async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_r
     }
 }
 
-/// Before a node has joined no section is open: one whose gates are gone is asked for anew, with
+/// Before a node has joined no section is open: a section without gates is requested again, with
 /// other limits.
 #[tokio::test(start_paused = true)]
 async fn a_section_that_was_never_open_takes_other_settings() {
@@ -426,8 +426,8 @@ async fn a_section_that_was_never_open_takes_other_settings() {
     assert_eq!(second.unwrap_err(), EnterError::Full { limit: 1 });
 }
 
-/// All places of a node are taken by sections in which others are: its own gate says that it is
-/// closed, and does not wait for a place that may never come.
+/// All places of a node are taken by sections with other users: its own gate is closed, and does
+/// not wait for a place that may never come.
 #[tokio::test(start_paused = true)]
 async fn a_gate_to_a_section_without_room_is_closed() {
     let network = Network::default();
@@ -450,8 +450,8 @@ async fn a_gate_to_a_section_without_room_is_closed() {
     assert_eq!(entered.unwrap_err(), EnterError::Closed);
 }
 
-/// A lock that waits for its node to join is free to be given up, and one of a node that has
-/// stopped says so.
+/// A lock that waits for its node to join can be given up, and a lock of a stopped node returns
+/// that.
 #[tokio::test]
 async fn a_lock_waits_for_the_mesh_and_ends_with_the_node() {
     let bench = Bench::new(1);

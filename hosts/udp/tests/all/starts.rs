@@ -1,4 +1,4 @@
-//! What a node starts from: its addresses and its seeds, in a network in memory.
+//! The start of a node: its addresses and its seeds, in a network in memory.
 
 use core::future::ready;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -34,7 +34,7 @@ async fn a_node_starts_with_the_largest_id_and_the_most_addresses() {
     assert_eq!(node.id(), MAX_NODE_ID);
 }
 
-/// What it advertises stands in the place of where it listens: there is room for no more.
+/// The advertised address replaces the one at which it listens: there is room for only one.
 #[tokio::test(start_paused = true)]
 async fn a_node_announces_what_it_advertises_and_else_where_it_listens() {
     let network = Network::default();
@@ -62,7 +62,7 @@ async fn a_seed_of_ipv4_may_be_written_as_an_address_of_ipv6() {
     }
 }
 
-/// A node that is its own seed begins a mesh, by whatever address it is named.
+/// A node that is its own seed begins a mesh, under any of its addresses.
 #[tokio::test(start_paused = true)]
 async fn the_addresses_of_a_node_itself_are_no_seeds() {
     let network = Network::default();
@@ -74,8 +74,8 @@ async fn the_addresses_of_a_node_itself_are_no_seeds() {
     assert_eq!((report.sent, report.received), (0, 0));
 }
 
-/// A name that is looked up again may give any address: those that many nodes have, that the socket
-/// does not reach, and that are the node's own are passed over.
+/// A repeated lookup may give any address: addresses of many nodes, addresses that the socket does
+/// not reach, and the node's own are ignored.
 #[tokio::test(start_paused = true)]
 async fn only_addresses_of_another_node_are_taken_from_a_lookup() {
     let network = Network::default();

@@ -1,4 +1,4 @@
-//! What a node says: a line for people, or a JSON object for programs.
+//! The log of a node: a line for people, or a JSON object for programs.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,22 +18,22 @@ use tokio::time::Duration;
 use super::trouble::Trouble;
 use crate::command::Failure;
 
-/// For how long a node that ends waits for a reader of its last lines.
+/// The time for which a node that ends waits for a reader of its last lines.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Writes what a node observes, a line each, and counts the nodes that are here. It never waits for
-/// the reader: what that does not read in time is dropped, and said.
+/// Writes the events of a node, a line each, and counts the live nodes. It never waits for the
+/// reader: lines that the reader is too slow for are dropped, and their number is reported.
 pub(super) struct Log {
     form: Form,
     output: Output,
     here: BTreeSet<Member>,
-    /// The life that the node was told it has.
+    /// The life that the node reported as its own.
     life: Option<Incarnation>,
-    /// Why nothing that the node sends goes out, while that is so.
+    /// The reason why no datagram of the node goes out, while that lasts.
     unsent: Option<String>,
 }
 
-/// How a line is written.
+/// The format of a line.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     colour: Colour,
@@ -44,7 +44,7 @@ struct Form {
 /// One line, for people and for programs.
 #[derive(Default, Serialize)]
 pub(super) struct Line {
-    /// What is said to people.
+    /// The text for people.
     #[serde(rename = "said")]
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,17 +52,17 @@ pub(super) struct Line {
     /// The node's own life.
     #[serde(skip_serializing_if = "Option::is_none")]
     incarnation: Option<Incarnation>,
-    /// How many are here.
+    /// The number of live nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     here: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ballot: Option<Ballot>,
     #[serde(skip_serializing_if = "Option::is_none")]
     traffic: Option<TrafficReport>,
-    /// How many lines are missing here.
+    /// The number of lines missing here.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<u64>,
-    /// How many lines are missing from the beginning to here.
+    /// The number of lines missing from the beginning to here.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped_in_all: Option<u64>,
 }
@@ -77,7 +77,7 @@ impl Line {
 
     fn missing(dropped: Dropped) -> Self {
         let Dropped { lines, in_all } = dropped;
-        let text = format!("{lines} lines are missing here: the reader was too slow");
+        let text = format!("{lines} lines were dropped here: the reader was too slow");
         Self {
             dropped: Some(lines),
             dropped_in_all: Some(in_all),
@@ -87,8 +87,8 @@ impl Line {
 }
 
 impl Form {
-    /// `at` is by the node's clock; programs get it as microseconds since 1970, which they can
-    /// compare.
+    /// Formats a line. `at` is by the node's clock; programs get it as microseconds since 1970,
+    /// which they can compare.
     fn write(self, at: Time, event: &'static str, line: &Line) -> String {
         #[derive(Serialize)]
         struct Object<'a> {
@@ -112,7 +112,7 @@ impl Form {
 }
 
 impl Log {
-    /// A log on the standard output, and a receiver that hears when that is closed.
+    /// A log on the standard output, and a receiver that is notified when that is closed.
     pub(super) fn start(
         clock: Clock,
         json: bool,
@@ -144,14 +144,14 @@ impl Log {
         self.write("says", &Line::new(line.to_owned()));
     }
 
-    /// The number of other nodes, by the lines up to now.
+    /// The number of other nodes, according to the lines up to now.
     pub(super) fn others(&self) -> usize {
         self.here.len()
     }
 
-    /// The node had more to say than was taken in time.
+    /// Notes that events of the node were lost because the log read them too late.
     pub(super) fn missed(&mut self, events: u64) {
-        let text = format!("{events} events of the node are missing here: the machine is busy");
+        let text = format!("{events} events of the node were lost here: the machine is busy");
         let line = Line {
             dropped: Some(events),
             ..Line::new(text)
@@ -176,13 +176,13 @@ impl Log {
         self.write_at(self.form.clock.now(), event, line);
     }
 
-    /// Waits for the reader, but not for long, and says on the standard error what is missing.
+    /// Waits for the reader, but not for long, and reports missing lines on the standard error.
     pub(super) fn finish(self) {
         let missing = self.output.finish(Some(LAST_WORDS));
         if missing == 0 {
             return;
         }
-        // It may go to the same reader.
+        // The standard error may have the same reader.
         let nothing = |_| String::new();
         if let Ok((output, _closed)) = Output::start(io::stderr(), Output::LIMIT, nothing) {
             output.line(format!(
@@ -219,10 +219,10 @@ impl Log {
             NodeEvent::Unsent(unsent) => ("unsent", self.unsent(unsent)),
             NodeEvent::SentAgain => {
                 self.unsent = None;
-                let text = "what this node sends goes out again";
+                let text = "this node can send again";
                 ("sent-again", Line::new(self.form.colour.good(text)))
             }
-            // It takes part in no locks, so it counts no nodes.
+            // This node takes no part in locks, so it counts no nodes.
             _ => return,
         };
         self.write_at(seen.at, event, &line);
@@ -232,8 +232,8 @@ impl Log {
         let text = match self.life.replace(me.incarnation) {
             None => format!("in the mesh as node {}", me.id),
             Some(_) => format!(
-                "a later life of node {0} is known, so this node begins another one: if that \
-                 goes on, another process has the id {0} too; else a clock was set back",
+                "other nodes know a later life of node {0}, so this node begins a new one: if that \
+                 happens repeatedly, another process has the id {0}, too; else a clock was set back",
                 me.id
             ),
         };
@@ -245,8 +245,8 @@ impl Log {
 
     fn announced(&self, addresses: &[SocketAddr]) -> Line {
         if addresses.is_empty() {
-            let text = "this node found no address at which others reach it: give it one with \
-                        --advertise";
+            let text = "this node found no address at which other nodes can reach it: give one \
+                        with --advertise";
             return Line::new(self.form.colour.bad(text));
         }
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
@@ -263,11 +263,11 @@ impl Log {
                 let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
                 format!("{name} is at {}", addresses.join(", "))
             }
-            SeedFound::Itself => format!(
-                "{name} is this node alone: it is looked up again while no other node is here"
-            ),
+            SeedFound::Itself => {
+                format!("{name} is this node alone: it is looked up again until another node joins")
+            }
             SeedFound::Nothing(why) => self.form.colour.bad(&format!(
-                "cannot find {name}: {why}: it is looked up again while it does not answer"
+                "cannot find {name}: {why}: it is looked up again until a node there answers"
             )),
             other => format!("{name}: {other:?}"),
         })
@@ -277,18 +277,18 @@ impl Log {
         let Unsent { in_a_row, error } = unsent;
         self.unsent = Some(error.clone());
         let text = format!(
-            "no datagram that this node sends goes out, the last {in_a_row} failed: {error}: see \
-             to its network, and that it listens at an address from which others are reached"
+            "this node cannot send, its last {in_a_row} datagrams failed: {error}: check its \
+             network, and that it listens at an address from which it can reach other nodes"
         );
         Line::new(self.form.colour.bad(&text))
     }
 
-    /// A line on a leader, with the remark that this node may be cut off.
+    /// A line about a leader, with the remark that this node may be cut off.
     fn leads(&self, text: &str) -> String {
         match &self.unsent {
             None => self.form.colour.good(text),
             Some(error) => self.form.colour.bad(&format!(
-                "{text}, as far as this node knows: no datagram of it goes out ({error})"
+                "{text}, as far as this node knows: it cannot send ({error})"
             )),
         }
     }
@@ -299,8 +299,9 @@ impl Log {
         let text = if twin.is_later {
             format!(
                 "another process has the id {me}{place}, and other nodes ignore this process, \
-                 which started earlier: stop one of the two and give it another --id; if there is no \
-                 other, a clock was set back: when that has passed the former start, this one is heard"
+                 which started earlier: stop one of the two and give it another --id; if no other \
+                 runs, a clock was set back: this process is accepted once the clock has passed the \
+                 former start"
             )
         } else {
             format!(
@@ -311,7 +312,8 @@ impl Log {
         self.form.colour.bad(&text)
     }
 
-    /// Nothing where one is over that never was here: a node that joins hears of the dead as well.
+    /// The line for a change of the list. `None` for the end of a life that was never listed as
+    /// live: a node that joins learns of failed nodes, too.
     fn delta(&mut self, delta: Delta) -> Option<(&'static str, Line)> {
         let member = delta.member();
         let is_news = match delta {
@@ -347,7 +349,7 @@ impl Log {
 
     #[allow(
         clippy::wildcard_enum_match_arm,
-        reason = "events may be added; each one of now is named"
+        reason = "events may be added; all present ones are named"
     )]
     fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {
         use celect::Event as It;
@@ -364,7 +366,7 @@ impl Log {
                 ("electing", None, Some(ballot), text)
             }
             It::Yielded { to, .. } => {
-                let text = format!("the election of node {} goes on instead", to.initiator.id);
+                let text = format!("the election of node {} continues instead", to.initiator.id);
                 ("yielded", None, Some(to), text)
             }
             It::TooFew {
@@ -372,7 +374,7 @@ impl Log {
                 known,
                 needed,
             } => {
-                let text = format!("{known} lists can be asked and an election needs {needed}");
+                let text = format!("the election can ask {known} lists and needs {needed}");
                 ("too-few", None, Some(ballot), self.form.colour.bad(&text))
             }
             It::Elected { leader, ballot } => {
@@ -398,7 +400,7 @@ impl Log {
             }
             It::LeaseOver { leader, ballot } => {
                 let text = format!(
-                    "node {} leads no longer: nothing was heard of it",
+                    "node {} leads no longer: its lease was not renewed",
                     leader.id
                 );
                 (

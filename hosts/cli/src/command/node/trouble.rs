@@ -1,16 +1,16 @@
-//! What a node's counters say is wrong with its mesh.
+//! Troubles of a node's mesh that its counters show.
 
 use core::fmt;
 
 use selvedge_core::{Span, Time};
 use selvedge_udp::TrafficReport;
 
-/// Between two lines about one trouble that lasts.
+/// The time between two lines about one trouble that lasts.
 const EVERY: Span = Span::secs(60);
-/// After a restart some datagrams of the former life may still be under way.
+/// The number of datagrams of a former life that may still be under way after a restart.
 const STRAY: u64 = 3;
 
-/// Datagrams that came and were dropped, and what that usually means.
+/// Datagrams that arrived and were dropped, and their usual cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trouble {
     count: u64,
@@ -25,7 +25,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// The troubles of what was counted.
+/// The troubles that these counters show.
 pub(super) fn troubles(counted: TrafficReport) -> Vec<Trouble> {
     let all = [
         (
@@ -75,17 +75,17 @@ pub(super) fn troubles(counted: TrafficReport) -> Vec<Trouble> {
         .collect()
 }
 
-/// Looks at the counters now and then, and says what is new, but not all the time.
+/// A periodic check of the counters that reports each new trouble, at most once in [`EVERY`].
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// What was counted when the present spell began.
+    /// The counters when the present interval began.
     before: TrafficReport,
     began: Time,
     said: Option<Time>,
 }
 
 impl Watch {
-    /// What is to be said now.
+    /// The troubles to report now.
     pub(super) fn look(&mut self, counted: TrafficReport, now: Time) -> Vec<Trouble> {
         if self.said.is_some_and(|at| now.since(at) < EVERY) {
             return Vec::new();
@@ -94,7 +94,7 @@ impl Watch {
         if !troubles.is_empty() {
             self.said = Some(now);
         }
-        // Three strays in a minute are a trouble, three in a month are none.
+        // Three strays within a minute are a trouble, three within a month are not.
         if !troubles.is_empty() || now.since(self.began) >= EVERY {
             (self.before, self.began) = (counted, now);
         }

@@ -1,4 +1,4 @@
-//! What happened in the building: what its devices saw, and what its nodes told.
+//! The history of the building: the commands that reached its devices, and the events of its nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,95 +15,95 @@ use selvedge_udp::{NodeEvent, Observed};
 /// A command that reached a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// The time of the arrival.
     pub at: Time,
     /// The device.
     pub device: NodeId,
-    /// Its number, which it keeps when it comes again.
+    /// The command's number, which a repetition keeps.
     pub number: u64,
-    /// Of which routine.
+    /// The routine that sent it.
     pub routine: Which,
-    /// Which command of the routine.
+    /// The position of the command in the routine.
     pub step: usize,
-    /// Whether the device did it. It passes over what it had, and what is earlier than that.
+    /// True if the device did it. A device ignores repetitions and earlier commands.
     pub is_done: bool,
 }
 
-/// The time in which a node led a group, by its own word.
+/// The time in which a node led a group, according to its own events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lead {
     /// The group.
     pub group: GroupId,
     /// The node.
     pub node: NodeId,
-    /// From when.
+    /// The beginning.
     pub from: Time,
-    /// Until when; still, where there is none.
+    /// The end; `None` if it leads still.
     pub until: Option<Time>,
 }
 
-/// One run of a routine, as leaders told of it.
+/// A run of a routine, as leaders reported it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// When a leader first told of it.
+    /// The time of a leader's first report.
     pub began: Option<Time>,
-    /// When its steps were over, and how.
+    /// The time when its steps ended, and the result.
     pub ended: Option<(Time, End)>,
 }
 
-/// A power domain that went dark.
+/// A power domain that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Darkness {
     /// Its nodes.
     pub nodes: [NodeId; 2],
     /// The groups that they led.
     pub led: BTreeSet<GroupId>,
-    /// When it went dark.
+    /// The time of the failure.
     pub from: Time,
-    /// When all others knew that both nodes had failed.
+    /// The time when all others knew that both nodes had failed.
     pub known: Option<Time>,
-    /// When its nodes began again, with nothing that they knew.
+    /// The time when its nodes restarted without their memory.
     pub until: Option<Time>,
-    /// When all nodes saw all again.
+    /// The time when all nodes listed all again.
     pub back: Option<Time>,
 }
 
-/// All of it.
+/// The whole history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Course {
-    /// What reached the devices, in its order.
+    /// Commands that reached the devices, in the order of arrival.
     pub arrivals: Vec<Arrival>,
     /// The longest time between a leader's command and its arrival at the device.
     pub latest: Span,
     /// The runs, by their numbers.
     pub runs: BTreeMap<Which, BTreeMap<u64, Run>>,
-    /// How many wishes for a run were decided, of those that are triggered by hand.
+    /// The number of decided requests for a run of each routine that is triggered by hand.
     pub asked: BTreeMap<Which, u64>,
-    /// Which node led which group when.
+    /// The leaders of groups over time.
     pub leads: Vec<Lead>,
-    /// When the members of which group changed, once for each change.
+    /// The time of each change of a group's members.
     pub moves: BTreeMap<(GroupId, u64), Time>,
-    /// The domain that went dark.
+    /// The domain that failed.
     pub dark: Option<Darkness>,
-    /// When epochs began, by the system's clock.
+    /// The times when epochs began, by the system's clock.
     pub epochs: Vec<Time>,
-    /// The runs of each routine that the map counts.
+    /// The number of runs of each routine that the map counts.
     pub counted: Option<BTreeMap<Which, u64>>,
-    /// When all nodes were there, and routines began to run.
+    /// The time when all nodes were up, and routines began to run.
     pub opened: Option<Time>,
-    /// When no more runs were wished for.
+    /// The time after which no more runs were requested.
     pub closed: Option<Time>,
     /// The end.
     pub end: Time,
-    /// How many events were lost between the nodes and this history.
+    /// The number of events lost between the nodes and this history.
     pub missed: u64,
 }
 
 impl Course {
-    /// Takes note of what a node tells.
+    /// Adds an event of a node.
     #[allow(
         clippy::wildcard_enum_match_arm,
-        reason = "other events, also later ones, say nothing about this"
+        reason = "other events, also later ones, are not about this"
     )]
     pub fn note(&mut self, seen: &Observed) {
         let (at, node) = (seen.at, seen.node);
@@ -137,19 +137,20 @@ impl Course {
         }
     }
 
-    /// A node goes down.
+    /// Ends the leads of a node that fails.
     pub fn goes_down(&mut self, node: NodeId, at: Time) {
         self.stops(node, None, at);
     }
 
-    /// The node that leads each group now: the latest that said so, if it has not taken it back.
+    /// The present leader of each group: the latest node that reported to lead, unless it has
+    /// reported the end.
     #[must_use]
     pub fn leaders(&self) -> BTreeMap<GroupId, NodeId> {
         let current = self.leads.iter().filter(|it| it.until.is_none());
         current.map(|it| (it.group, it.node)).collect()
     }
 
-    /// How many runs of a routine were triggered: they are numbered from 1.
+    /// The number of runs of a routine that were triggered: they are numbered from 1.
     #[must_use]
     pub fn triggered(&self, routine: Which) -> u64 {
         let runs = self.runs.get(&routine);
@@ -157,8 +158,8 @@ impl Course {
         last.map_or(0, |it| *it.0)
     }
 
-    /// How many of them ended. One whose end no leader told (it was killed just then) ended if another
-    /// one began after it.
+    /// The number of runs that ended. A run without a report of its end (its leader was killed just
+    /// then) ended if another run began after it.
     #[must_use]
     pub fn ended(&self, routine: Which) -> u64 {
         let runs = self.runs.get(&routine);
@@ -166,7 +167,7 @@ impl Course {
         last.map_or(0, |(number, run)| number - u64::from(run.ended.is_none()))
     }
 
-    /// When runs of a routine ended, in the order of time, as far as leaders told it.
+    /// The times at which runs of a routine ended, in order, as leaders reported them.
     #[must_use]
     pub fn ends(&self, routine: Which) -> Vec<Time> {
         let runs = self.runs.get(&routine).into_iter().flatten();
@@ -175,13 +176,13 @@ impl Course {
         ends
     }
 
-    /// How many runs of a routine were wished for by hand.
+    /// The number of runs of a routine that were requested by hand.
     #[must_use]
     pub fn wished(&self, routine: Which) -> u64 {
         self.asked.get(&routine).copied().unwrap_or_default()
     }
 
-    /// When epochs began while runs were wished for.
+    /// The times of epochs that began while runs were requested.
     pub fn epochs_under_way(&self) -> impl Iterator<Item = Time> + '_ {
         let opened = self.opened.unwrap_or(self.end);
         let closed = self.closed.unwrap_or(self.end);
@@ -191,7 +192,7 @@ impl Course {
 
     #[allow(
         clippy::wildcard_enum_match_arm,
-        reason = "other events, also later ones, say nothing about this"
+        reason = "other events, also later ones, are not about this"
     )]
     fn on_routine(&mut self, group: GroupId, at: Time, event: &RoutineEvent) {
         let Some(routine) = Which::of(group) else {

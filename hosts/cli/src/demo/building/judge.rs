@@ -1,4 +1,4 @@
-//! What the building promised, and what was seen.
+//! The judge of the building: promises, and the measured values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use super::site::{STAGGER, Which, settings};
 use crate::demo::plan::Plan;
 use crate::demo::promises::{Promise, float, none, span};
 
-/// How long, in periods, an epoch's last group takes to have its new members, from when it begins.
+/// The time, in periods, from the beginning of an epoch until its last group has its new members.
 const CHANGE: u64 = 10;
 
-/// Judges all promises of the building. `plan`: of a mesh with its nodes.
+/// Judges all promises of the building. `plan` is that of a mesh with its nodes.
 #[must_use]
 pub fn judge_building(plan: &Plan, course: &Course) -> Vec<Promise> {
     let judge = Judge { plan, course };
@@ -59,7 +59,7 @@ impl Judge<'_> {
             "commands",
             mixed,
             format!(
-                "theorem 3, from what the devices saw: {} commands done, in order, and {late} passed over that came again or late; the latest was {latest:?} on its way, and it is promised for {most:?}",
+                "theorem 3, from the commands at the devices: {} were done, in order, and {late} ignored as repeated or late; the slowest took {latest:?}, and the promise holds up to {most:?}",
                 done.len()
             ),
         );
@@ -77,7 +77,7 @@ impl Judge<'_> {
         let twice = twice.count();
         let mut row = none(
             "building-once",
-            "rings of the bell that came to it twice",
+            "rings that reached the bell twice",
             "rings",
             twice,
             format!(
@@ -104,7 +104,7 @@ impl Judge<'_> {
             "runs",
             usize::try_from(open).unwrap_or(usize::MAX),
             format!(
-                "theorem 5: {} runs ended; {} of them with a step that failed, or of which no node knows whether it was done; {} events were lost on their way to this count",
+                "theorem 5: {} runs ended; {} of them with a step that failed or has an unknown outcome; {} events were lost on their way to this count",
                 runs.join(", "),
                 short.count(),
                 course.missed
@@ -114,7 +114,7 @@ impl Judge<'_> {
         row
     }
 
-    /// Groups that the dark domain led and nobody else came to lead meanwhile.
+    /// Judges that another node led each group of the dark domain in the meantime.
     fn taken_over(self) -> Promise {
         let course = self.course;
         let mut row = none(
@@ -217,7 +217,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Epochs that came too late for groups to change over do not count.
+    /// Judges that epochs moved groups. Epochs that began too late for groups to change do not
+    /// count.
     fn epoch(self) -> Promise {
         let course = self.course;
         let period = self.plan.config.period;
@@ -235,11 +236,11 @@ impl Judge<'_> {
         let moves: Vec<String> = epochs.iter().map(|at| moved(*at).to_string()).collect();
         let mut row = none(
             "building-epoch",
-            "epochs that began under the routines and moved no group",
+            "epochs that began during routines and moved no group",
             "epochs",
             epochs.iter().filter(|at| moved(**at) == 0).count(),
             format!(
-                "an epoch began {} times while routines ran; so many of 7 groups got new members: {}",
+                "an epoch began {} times while routines ran; the number of groups, of 7, with new members: {}",
                 epochs.len(),
                 moves.join(", ")
             ),
@@ -260,11 +261,11 @@ impl Judge<'_> {
         let first = (course.arrivals.iter()).filter(|it| it.is_done && it.step == 0);
         let mut row = none(
             "building-count",
-            "runs that ended and the map did not count, or counted twice",
+            "runs that ended and that the map did not count, or counted twice",
             "runs",
             usize::try_from(differ).unwrap_or(usize::MAX),
             format!(
-                "an entry of a map that a group holds, changed by whichever node led a routine: it says {all}; devices saw {} runs begin",
+                "an entry of a map that a group holds, changed by the leaders of routines: it counts {all}; {} runs began at devices",
                 first.count()
             ),
         );
@@ -273,8 +274,9 @@ impl Judge<'_> {
     }
 }
 
-/// How many commands of `one` came amid a run of it and of `other`: of these two routines each
-/// command that is not the first of a run follows the one before it.
+/// The number of commands of `one` that came amid a run of it and of `other`: among the commands of
+/// these two routines, each that is not the first of a run has to follow the one before it in that
+/// run.
 fn mixed(done: &[Arrival], one: Which, other: Which) -> usize {
     let of_both = done
         .iter()

@@ -5,8 +5,8 @@ use selvedge_core::Span;
 use super::site::{EPOCH, PATIENCE, Which, settings};
 use crate::demo::plan::Plan;
 
-/// The questions of a run. It asks a dozen, one after another, and asks again after a period if one
-/// gets lost; more than two dozen are needed less than once in a million runs.
+/// The number of questions in a run. It asks a dozen, one after another, and asks again after a
+/// period if a message is lost; more than two dozen are needed less than once in a million runs.
 const QUESTIONS: u64 = 24;
 /// The longest time between two visitors, in periods.
 pub(super) const PAUSE: u64 = 8;
@@ -35,7 +35,7 @@ impl Limits {
         let period = plan.config.period;
         let devices = settings(period).devices;
         let (detect, spread) = (plan.bounds.detect.span, plan.bounds.spread.span);
-        // Until a live member leads: the first member that stands may be dead, too.
+        // Until a live member leads: the first candidate may be dead, too.
         let lead = period * (PATIENCE * 2);
         let questions = period * QUESTIONS;
         // A leader that finds a command under way holds its device until the host of the former
@@ -44,7 +44,8 @@ impl Limits {
         let holds = holds(questions, hold, period * EPOCH);
         let run = questions + hold * holds;
         let gap = detect + spread + lead + run;
-        // A visitor comes, and is noticed. Then each run may wait for those of all others.
+        // A visitor comes, and is noticed. Then each run may wait for the runs of all other
+        // routines.
         let visit = period * PAUSE + devices.ping + devices.ping_timeout;
         Self {
             join: plan.bounds.join.span,
@@ -53,7 +54,7 @@ impl Limits {
             asked: questions,
             gap,
             why: format!(
-                "{detect:?} until a failure is detected + {spread:?} until all {} know + {lead:?} until a member leads that is here + {run:?} for a run: {QUESTIONS} questions, those included that get lost, and {holds} times {hold:?}, for which a device is held when a leader fails or an epoch begins amid a command",
+                "{detect:?} until a failure is detected + {spread:?} until all {} know + {lead:?} until a live member leads + {run:?} for a run: {QUESTIONS} questions, lost ones included, and {holds} times {hold:?}, for which a device is held when a leader fails or an epoch begins amid a command",
                 plan.nodes
             ),
             each: lead + visit + run * Which::ALL.len() as u64,

@@ -1,4 +1,4 @@
-//! The devices of the building. Each answers pings, does what it is told, and says what it is.
+//! The devices of the building. Each answers pings with its state, and does commands.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use super::course::Arrival;
 use super::site::{DEVICES, Which};
 use selvedge_udp::Clock;
 
-/// How long a device takes to do what it is told.
+/// The time that a device takes for a command.
 const WORK: Span = Span::millis(5);
 
-/// All devices, with one record of what reached them.
+/// All devices, with one record of the commands that reached them.
 #[derive(Debug)]
 pub(super) struct Rooms {
     clock: Clock,
@@ -24,7 +24,7 @@ pub(super) struct Rooms {
 
 #[derive(Debug)]
 struct Devices {
-    /// What each is, and the highest number of a command that it had.
+    /// The state of each, and the highest number of a command that reached it.
     states: BTreeMap<NodeId, (State, u64)>,
     arrivals: Vec<Arrival>,
 }
@@ -46,22 +46,22 @@ impl Rooms {
         self.clock.now()
     }
 
-    /// What a device is.
+    /// The state of a device.
     pub(super) fn look(&self, device: NodeId) -> Option<State> {
         self.devices().states.get(&device).map(|it| it.0.clone())
     }
 
-    /// Somebody changes a device by hand.
+    /// Changes the state of a device by hand.
     pub(super) fn touch(&self, device: NodeId, word: &str) {
         if let Some(known) = self.devices().states.get_mut(&device) {
             known.0 = word.into();
         }
     }
 
-    /// A command reaches its device. Says whether there is such a device.
+    /// Delivers a command to its device. Returns true if the device exists.
     ///
-    /// The host of a leader that failed may give a command late; a device that remembers the highest
-    /// number passes over it.
+    /// The host of a failed leader may deliver a command late; a device remembers the highest
+    /// number and ignores lower ones.
     pub(super) async fn act(&self, ticket: Ticket, value: State) -> bool {
         {
             let at = self.now();
@@ -90,13 +90,13 @@ impl Rooms {
         true
     }
 
-    /// What reached the devices, in its order.
+    /// Commands that reached the devices, in the order of arrival.
     pub(super) fn arrivals(&self) -> Vec<Arrival> {
         self.devices().arrivals.clone()
     }
 
     fn devices(&self) -> MutexGuard<'_, Devices> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.devices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! The course of the building's part: routines run all the time, a power domain goes dark and comes
-//! back, and epochs begin under them.
+//! The script of the building: routines run all the time, a power domain fails and comes back, and
+//! epochs begin meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -26,14 +26,14 @@ use crate::demo::plan::{Plan, seconds};
 use crate::demo::promises::Promise;
 use selvedge_udp::{Handle, HostError};
 
-/// When the domain goes dark at the earliest, in periods from the start.
+/// The earliest time at which the domain fails, in periods from the start.
 const DARK: u64 = 22;
-/// How long it stays dark at least.
+/// The shortest time for which it stays dark.
 const DARKNESS: u64 = 22;
-/// When no more runs are wished for at the earliest.
+/// The earliest time after which no more runs are requested.
 const CLOSE: u64 = 68;
 
-/// Whatever the whole part needs.
+/// The state of the script.
 struct Play<W> {
     stage: Stage,
     period: Span,
@@ -41,23 +41,23 @@ struct Play<W> {
     narrator: Narrator<W>,
     is_closed: Arc<AtomicBool>,
     wishing: Vec<JoinHandle<()>>,
-    /// How many epochs were told of.
+    /// The number of epochs announced.
     epochs: usize,
 }
 
-/// How it went in the building.
+/// The outcome of the building.
 #[derive(Clone, Debug)]
 pub struct Building {
-    /// What happened.
+    /// The events.
     pub course: Course,
-    /// Promised and seen.
+    /// The promises with the measured values.
     pub table: Vec<Promise>,
 }
 
-/// Runs the building's part: for about 70 periods, and longer where it has to wait.
+/// Runs the building's script: for about 70 periods, and longer if it has to wait.
 ///
 /// # Errors
-/// When a node cannot be started.
+/// If a node cannot be started.
 pub async fn building<W: Write>(
     seed: u64,
     period: Span,
@@ -91,7 +91,7 @@ pub async fn building<W: Write>(
 }
 
 impl<W: Write> Play<W> {
-    /// All nodes start, and see all; routines begin to run.
+    /// Starts all nodes, waits until all list all, and starts the routines.
     async fn open(&mut self, seed: u64) -> Result<(), HostError> {
         let gap = Span(self.period.0 * 3 / 2 / NODES);
         for node in (1..=NODES).map(NodeId) {
@@ -121,14 +121,14 @@ impl<W: Write> Play<W> {
         );
         self.wishing.push(tokio::spawn(visits));
         self.say(&format!(
-            "{NODES} nodes in {} power domains look after 6 devices, and run 3 routines",
+            "{NODES} nodes in {} power domains manage 6 devices, and run 3 routines",
             NODES / 2
         ));
         Ok(())
     }
 
-    /// The domain that leads most goes dark. It stays dark until a run of each routine has ended
-    /// without it.
+    /// Cuts the power of the domain that leads the most groups. It stays dark until a run of each
+    /// routine has ended without it.
     async fn go_dark(&mut self) {
         let first = self.period * DARK + self.limits.each;
         self.wait(first, |play| {
@@ -199,7 +199,7 @@ impl<W: Write> Play<W> {
         }
         let [one, two] = nodes;
         self.say(&format!(
-            "nodes {one} and {two} have power again and remember nothing; {ends} runs ended without them"
+            "nodes {one} and {two} restart without their memory; {ends} runs ended without them"
         ));
         self.wait(self.limits.back, |play| play.stage.right() as u64 == NODES)
             .await;
@@ -210,7 +210,7 @@ impl<W: Write> Play<W> {
         Ok(())
     }
 
-    /// Routines run until an epoch has begun under them, and groups had the time to change over.
+    /// Lets routines run until an epoch has begun meanwhile, and groups had the time to change.
     async fn close(&mut self) {
         let epoch = self.period * CLOSE.max(EPOCH + 2 * STAGGER);
         self.wait(epoch, |play| {
@@ -233,9 +233,9 @@ impl<W: Write> Play<W> {
         }
     }
 
-    /// Runs that are under way end, and are counted.
+    /// Lets present runs end, and be counted.
     async fn end(mut self) -> Course {
-        // Of each routine one run may be under way, and another one may wait for its end.
+        // Of each routine one run may be active, and another may wait for its end.
         let until = self.now() + self.limits.each * 2;
         while self.now() < until && !self.is_settled().await {
             sleep(self.glance()).await;
@@ -247,13 +247,13 @@ impl<W: Write> Play<W> {
         course.end = end;
         let runs: u64 = Which::ALL.into_iter().map(|it| course.ended(it)).sum();
         self.say(&format!(
-            "{runs} runs are over, and {} epochs began under them",
+            "{runs} runs have ended, and {} epochs began meanwhile",
             course.epochs_under_way().count()
         ));
         course
     }
 
-    /// Whether no run is under way and the map counts all.
+    /// Returns true if no run is active and the map counts all.
     async fn is_settled(&self) -> bool {
         let shared = self.shared();
         let Some((_, node)) = shared.up().pop_first() else {
@@ -272,7 +272,7 @@ impl<W: Write> Play<W> {
         is_over && course.counted.as_ref() == Some(&ended)
     }
 
-    /// Whether a run of each routine has ended since then.
+    /// Returns true if a run of each routine has ended since then.
     fn since_all_ended(&self, since: Time) -> bool {
         let shared = self.shared();
         let course = shared.course();
@@ -289,7 +289,7 @@ impl<W: Write> Play<W> {
         }
     }
 
-    /// Says that an epoch has begun, if one has.
+    /// Announces an epoch, if one has begun.
     fn tell_epoch(&mut self) {
         let epochs = epochs(self.now(), self.period * EPOCH);
         let new = epochs.get(self.epochs..).unwrap_or_default().last();
@@ -329,8 +329,8 @@ impl<W: Write> Play<W> {
     }
 }
 
-/// When epochs of this length began from the start until now, by the system's clock, as hosts read
-/// it.
+/// The times at which epochs of this length began from the start until now, by the system's clock,
+/// as hosts read it.
 fn epochs(now: Time, length: Span) -> Vec<Time> {
     let since_1970: Span = UNIX_EPOCH.elapsed().map(Span::from).unwrap_or_default();
     let last = since_1970.0 % length.0.max(1);
@@ -340,8 +340,8 @@ fn epochs(now: Time, length: Span) -> Vec<Time> {
     epochs
 }
 
-/// Triggers runs, one after another, each at some node that is up. A routine drops a trigger while one
-/// run is under way and another one waits, so each trigger waits for the end of the former run, for as
+/// Triggers runs, one after another, each at some node that is up. A routine drops a trigger while
+/// one run is active and another waits, so each trigger waits for the end of the former run, as
 /// long as the limits allow.
 async fn wish(
     routine: Which,
@@ -357,7 +357,7 @@ async fn wish(
             return;
         }
         let before = shared.course().ended(routine);
-        // It is the same wish, whichever node is asked.
+        // A repetition is the same request, at any node.
         while let Some(node) = pick(&shared, &mut rng) {
             let asked = timeout((period * 10).into(), node.trigger(routine.group(), id));
             if matches!(asked.await, Ok(Ok(()))) {
@@ -371,7 +371,7 @@ async fn wish(
     }
 }
 
-/// Visitors open the door, one after another; the routine shuts it.
+/// Opens the door for visitors, one after another; the routine shuts it.
 async fn visit(
     shared: Arc<Shared>,
     is_closed: Arc<AtomicBool>,
@@ -384,16 +384,16 @@ async fn visit(
         shared.rooms.touch(DOOR, OPEN);
         let is_over = |course: &Course| course.ended(Which::Visitor) > before;
         if !wait_for(&shared, patience, is_over).await {
-            // Nobody may have seen that it was shut between two visits.
+            // The routine may not have shut it since the last visit.
             shared.rooms.touch(DOOR, "shut");
         }
-        // It is seen to be shut when it is pinged.
+        // A ping observes that it is shut.
         sleep(some(period, 5, PAUSE, &mut rng)).await;
     }
     shared.rooms.touch(DOOR, "shut");
 }
 
-/// Waits until the history says so, for a while. Says whether it does.
+/// Waits until a condition on the history holds, for at most `span`. Returns true if it does.
 async fn wait_for(shared: &Shared, span: Span, is_so: impl Fn(&Course) -> bool) -> bool {
     const STEPS: u64 = 2_000;
     for _ in 0..STEPS {
@@ -411,7 +411,7 @@ fn pick(shared: &Shared, rng: &mut ChaCha12Rng) -> Option<Handle> {
     up.into_values().nth(usize::try_from(at).ok()?)
 }
 
-/// Some time between so many periods and so many.
+/// A random time between these numbers of periods.
 fn some(period: Span, least: u64, most: u64, rng: &mut ChaCha12Rng) -> Duration {
     let spread = period * (most - least);
     (period * least + Span(rng.below(spread.0.max(1)))).into()
@@ -435,7 +435,7 @@ mod tests {
         assert!(begun.windows(2).all(|it| it[0] + length == it[1]));
     }
 
-    /// It has runs before the domain goes dark, an epoch under them, and time to end.
+    /// The script has runs before the domain fails, an epoch meanwhile, and time to end.
     #[test]
     fn a_domain_is_back_and_an_epoch_has_begun_before_the_building_closes() {
         const { assert!(DARK + DARKNESS + 2 * STAGGER < CLOSE) };

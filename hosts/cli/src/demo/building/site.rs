@@ -1,4 +1,4 @@
-//! What all nodes of the building are given alike, and their settings.
+//! The description of the building, equal at all nodes, and their settings.
 
 use core::fmt;
 
@@ -11,17 +11,17 @@ use selvedge_replica as replica;
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Routine, State, Step};
 
-/// How many nodes; they are numbered from 1, and two in a row share a power domain.
+/// The number of nodes; they are numbered from 1, and two in a row share a power domain.
 pub(crate) const NODES: u64 = 10;
-/// How many nodes a power domain has: as many as may fail at once.
+/// The number of nodes in a power domain: as many as may fail at once.
 pub(crate) const DOMAIN: u64 = 2;
-/// How many devices share a group.
+/// The number of devices in a group.
 const CLUSTER: usize = 2;
-/// How long an epoch is, in periods.
+/// The length of an epoch, in periods.
 pub(crate) const EPOCH: u64 = 30;
-/// Over how many periods the groups' changes at the beginning of an epoch are spread.
+/// The number of periods over which the groups' changes at the beginning of an epoch are spread.
 pub(crate) const STAGGER: u64 = 5;
-/// How many periods a member waits for a leader before it stands.
+/// The number of periods that a member waits for a leader before it becomes a candidate.
 pub(crate) const PATIENCE: u64 = 5;
 /// The time that a device has for a command, in periods.
 const ACT: u64 = 5;
@@ -35,7 +35,7 @@ const HEATING: NodeId = NodeId(104);
 const BLINDS: NodeId = NodeId(105);
 const FAN: NodeId = NodeId(106);
 
-/// The devices, with what they are in the beginning.
+/// The devices, with their names and first states.
 pub(crate) const DEVICES: [(NodeId, &str, &str); 6] = [
     (DOOR, "door", "shut"),
     (HALL, "hall light", "off"),
@@ -45,25 +45,25 @@ pub(crate) const DEVICES: [(NodeId, &str, &str); 6] = [
     (FAN, "fan", "off"),
 ];
 
-/// What an open door is called.
+/// The state of an open door.
 pub(crate) const OPEN: &str = "open";
 
 /// A routine of the building.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Which {
-    /// Begins when the door is open.
+    /// A routine that begins when the door is open.
     Visitor,
-    /// Begins by hand, and locks its devices one after another.
+    /// A routine that begins by hand, and locks its devices one after another.
     Evening,
-    /// Begins by hand, and locks its devices all at once.
+    /// A routine that begins by hand, and locks its devices all at once.
     Airing,
 }
 
 impl Which {
-    /// All of them, in the order of their groups.
+    /// All routines, in the order of their groups.
     pub const ALL: [Self; 3] = [Self::Visitor, Self::Evening, Self::Airing];
 
-    /// Its group.
+    /// The group that runs it.
     #[must_use]
     pub const fn group(self) -> GroupId {
         Site::routine(self as u32)
@@ -75,8 +75,8 @@ impl Which {
         Self::ALL.into_iter().find(|it| it.group() == group)
     }
 
-    /// Its commands, with the device and its new state. Each says by itself which one it is: no two
-    /// are equal.
+    /// Its commands, each a device and its new state. No two commands are equal, so a command
+    /// identifies its routine and step.
     #[must_use]
     pub const fn commands(self) -> [(NodeId, &'static str); 4] {
         match self {
@@ -96,7 +96,7 @@ impl Which {
         }
     }
 
-    /// Which command of which routine this is.
+    /// The routine and the step of a command.
     #[must_use]
     pub fn command(device: NodeId, value: &State) -> Option<(Self, usize)> {
         Self::ALL.into_iter().find_map(|it| {
@@ -106,8 +106,8 @@ impl Which {
         })
     }
 
-    /// How often a command may reach its device. A bell is not to ring twice. It comes last, for
-    /// nobody may know whether it rang.
+    /// The delivery of a command. A bell must not ring twice. Its command is the last, because no
+    /// node may know whether it rang.
     #[must_use]
     pub fn delivery(self, step: usize) -> Delivery {
         let is_bell = self.commands().get(step).is_some_and(|it| it.0 == BELL);
@@ -118,7 +118,7 @@ impl Which {
         }
     }
 
-    /// Whether no two runs of the two may be under way at once.
+    /// Returns true if runs of the two must not be active at once.
     #[must_use]
     pub fn shares_with(self, other: Self) -> bool {
         let mut own = self.commands().into_iter();
@@ -132,7 +132,7 @@ impl Which {
         let definition = Definition::new(Routine {
             steps: steps.into(),
         });
-        // What comes while a run is under way begins another one, which can be counted.
+        // A trigger during a run begins another run, which can be counted.
         let definition = definition
             .with_deliveries(deliveries)
             .with_retrigger(Retrigger::QueueOnce);
@@ -179,8 +179,8 @@ pub(crate) fn site() -> Result<Site, SiteError> {
     Ok(site)
 }
 
-/// Defaults, but for time. Answers take well below a millisecond on loopback, and as long as a busy
-/// machine lets a process wait: what is not answered within a period is asked again.
+/// The defaults, except for times. Answers take well below a millisecond on loopback, or as long as
+/// a busy machine lets a process wait: a question without an answer is asked again after a period.
 pub(crate) fn settings(period: Span) -> Config {
     Config::new()
         .with_groups(

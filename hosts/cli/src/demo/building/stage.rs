@@ -1,4 +1,4 @@
-//! The nodes of the building: real ones, with a socket each, and what an application does beside them.
+//! The nodes of the building: real nodes with a socket each, and the application at each node.
 
 use core::num::NonZeroUsize;
 use std::collections::BTreeMap;
@@ -28,10 +28,10 @@ use super::site::{EPOCH, RUNS, Which, settings};
 use crate::demo::ground::{Ground, Loopback};
 use crate::demo::plan::Plan;
 
-/// How many events one node keeps for its application.
+/// The number of events that one node keeps for its application.
 const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add((1 << 12) - 1);
 
-/// What all parts of the building's application share.
+/// The shared state of the building's application.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) rooms: Rooms,
@@ -41,7 +41,7 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn course(&self) -> MutexGuard<'_, Course> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,14 +69,14 @@ pub(super) struct Stage {
     pub(super) shared: Arc<Shared>,
     plan: Plan,
     site: Arc<Site>,
-    /// The first life of each node: none had one before.
+    /// The first life of every node.
     first_life: Incarnation,
     seed: u64,
     keyring: Keyring,
     faults: FaultControl,
     ground: Loopback,
     addresses: BTreeMap<NodeId, SocketAddr>,
-    /// What the application does at each node.
+    /// The application at each node.
     working: BTreeMap<NodeId, JoinHandle<()>>,
 }
 
@@ -104,7 +104,7 @@ impl Stage {
         })
     }
 
-    /// Starts a node; one that had a life before knows nothing of it.
+    /// Starts a node, without memory of an earlier life.
     pub(super) async fn start(&mut self, node: NodeId) -> Result<(), HostError> {
         let former = self.addresses.get(&node).copied();
         let (life, begin) = match former {
@@ -150,7 +150,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The power goes: the nodes stop, with what the application does there.
+    /// Cuts the power: the nodes stop, and the application there, too.
     pub(super) async fn go_dark(&mut self, nodes: [NodeId; 2]) {
         for node in nodes {
             let handle = self.shared.handles().remove(&node);
@@ -164,7 +164,7 @@ impl Stage {
         }
     }
 
-    /// How many nodes list exactly those that are up, each in its present life.
+    /// The number of nodes that list exactly the live nodes, each in its present life.
     pub(super) fn right(&self) -> usize {
         let up = self.shared.up();
         let truth: BTreeMap<_, _> = up.iter().map(|it| (*it.0, it.1.state().me)).collect();
@@ -178,10 +178,10 @@ impl Stage {
     }
 }
 
-/// What the application does at a node: it asks devices, does commands, and counts runs.
+/// The application at a node: it asks devices, sends commands, and counts runs.
 #[allow(
     clippy::wildcard_enum_match_arm,
-    reason = "other events, also later ones, say nothing about this"
+    reason = "other events, also later ones, are not about this"
 )]
 async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
     loop {
@@ -212,11 +212,11 @@ async fn work(mut events: Events, node: Handle, shared: Arc<Shared>) {
     }
 }
 
-/// Asks a device for its state or gives it a command, for an event of the time `at`. The node may
-/// have lost its lead when that is over.
+/// Asks a device for its state or sends it a command, for an event of the time `at`. The node may
+/// have lost its lead when that has ended.
 #[allow(
     clippy::wildcard_enum_match_arm,
-    reason = "other events, also later ones, say nothing about this"
+    reason = "other events, also later ones, are not about this"
 )]
 async fn obey(at: Time, event: devices::Event, node: Handle, shared: Arc<Shared>) {
     let _taken = match event {
@@ -236,11 +236,11 @@ async fn obey(at: Time, event: devices::Event, node: Handle, shared: Arc<Shared>
     };
 }
 
-/// Says in the map that this run has ended, and so have those of this routine before it. Others
+/// Records in the map that this run of the routine and all earlier ones have ended. Other nodes
 /// change the same entry at the same time.
 async fn count(routine: Which, run: u64, node: Handle) {
     let map = node.map(RUNS);
-    // Until the node is gone: then the one that tells of the next run counts this one, too.
+    // Until the node fails: then the node that reports the next run counts this one, too.
     while let Ok(entry) = map.get(RUNS).await {
         let mut runs = entry.as_ref().map(|it| read(&it.value)).unwrap_or_default();
         let known = runs.entry(routine).or_default();
@@ -258,7 +258,7 @@ async fn count(routine: Which, run: u64, node: Handle) {
     }
 }
 
-/// How many runs of each routine an entry of the map counts.
+/// The number of runs of each routine in an entry of the map.
 pub(super) fn read(bytes: &[u8]) -> BTreeMap<Which, u64> {
     let text = core::str::from_utf8(bytes).unwrap_or_default();
     let numbers = text.split(' ').map(|it| it.parse().unwrap_or_default());

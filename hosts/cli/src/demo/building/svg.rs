@@ -14,7 +14,7 @@ use crate::demo::promises::Promise;
 
 /// The height of a band.
 const BAND: f64 = 16.0;
-/// How wide a band has to be to have its node's number in it.
+/// The width from which a band has its node's number in it.
 const ROOM: f64 = 13.0;
 
 /// The page of the building.
@@ -28,7 +28,7 @@ pub fn building_page(course: &Course, table: &[Promise], seed: u64) -> String {
     let runs: u64 = Which::ALL.into_iter().map(|it| course.ended(it)).sum();
     let story = format!(
         "{NODES} nodes in {} power domains lead the groups of three clusters of devices, three routines and a map. {runs} runs ended.{dark} \
-         {} Each band is the node that led the group, by its own word; below a routine are its runs. Seed {seed}.",
+         {} Each band is the node that led the group, by its own events; below a routine are its runs. Seed {seed}.",
         NODES / 2,
         verdict(table),
     );
@@ -42,7 +42,7 @@ pub fn building_page(course: &Course, table: &[Promise], seed: u64) -> String {
     sheet(title, &story, STYLE, &legend, &picture, table)
 }
 
-/// Draws which node led which group when.
+/// Draws the leaders of groups over time.
 #[must_use]
 pub fn groups_over_time(course: &Course) -> String {
     let groups = groups();
@@ -67,7 +67,7 @@ pub fn groups_over_time(course: &Course) -> String {
         }
         (turns(course, time))
     };
-    time.svg("Which node leads which group when", &marks)
+    time.svg("Leaders of groups over time", &marks)
         .into_string()
 }
 
@@ -123,7 +123,7 @@ fn band(name: &str, lead: &Lead, top: f64, time: Timeline) -> Markup {
     }
 }
 
-/// The runs of a routine, from when a leader first told of each.
+/// The runs of a routine, each from a leader's first report.
 fn runs(course: &Course, routine: Which, top: f64, time: Timeline) -> Markup {
     let runs = course.runs.get(&routine).into_iter().flatten();
     let ended = runs.filter_map(|(number, run)| {

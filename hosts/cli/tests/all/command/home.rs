@@ -1,4 +1,4 @@
-//! `selvedge home`: its page, its JSON, and what is asked for wrongly.
+//! `selvedge home`: its page, its JSON, and wrong arguments.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Keys on the command line: sealed unless somebody says otherwise.
+//! Keys on the command line: datagrams are sealed unless a flag forbids it.
 
 use crate::command::running::{Folder, complaint, selvedge};
 
@@ -42,7 +42,7 @@ fn a_key_file_that_others_may_read_is_refused_with_the_mend() {
     assert!(complaint.contains(&format!("chmod 600 {path}")) && complaint.contains("644"));
 }
 
-/// Whatever a key file has become, the command that the error names makes one that a node takes.
+/// The remedy in the error about any broken key file gives a key file that a node accepts.
 #[cfg(unix)]
 #[test]
 fn the_advice_about_a_key_file_works() {
@@ -82,7 +82,7 @@ fn the_advice_about_a_key_file_works() {
     }
 }
 
-/// What cannot be read as a key file is refused at once, however long it is and whatever it is.
+/// An unreadable key file is refused at once, whatever its length and kind.
 #[cfg(unix)]
 #[test]
 fn what_cannot_be_a_key_file_is_named_and_not_read_to_its_end() {
@@ -97,7 +97,7 @@ fn what_cannot_be_a_key_file_is_named_and_not_read_to_its_end() {
         assert_eq!(complaint.lines().count(), 1);
         complaint
     };
-    // To take a folder's rights from others is no mend.
+    // Removing a folder's rights of other users is no remedy.
     let place = folder.path("folder");
     create_dir(&place).unwrap();
     set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
@@ -114,7 +114,7 @@ fn what_cannot_be_a_key_file_is_named_and_not_read_to_its_end() {
     assert!(complaint.contains("longer than"), "{complaint}");
 }
 
-/// A disk that is full, or a limit for files: nothing is left that stands in the way later.
+/// A full disk, or a limit on files: no file is left that is in the way later.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_key_file_that_could_not_be_written_leaves_its_name_free() {
@@ -124,7 +124,7 @@ fn a_key_file_that_could_not_be_written_leaves_its_name_free() {
 
     let folder = Folder::new("full");
     let path = folder.path("mesh.key");
-    // The signal that comes with the limit would kill the command: where the disk is full none does.
+    // The signal of the limit would kill the command; a full disk sends none.
     let limited = format!("trap '' XFSZ; ulimit -f 0; exec {SELVEDGE} key {path}");
     let output = Command::new("sh").args(["-c", &limited]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");

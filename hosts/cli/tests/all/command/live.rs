@@ -1,4 +1,4 @@
-//! `selvedge claims celect --live`, as short as it can be. How long anything takes is not asked.
+//! `selvedge claims celect --live`, as short as possible. Durations are not checked.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::command::running::{Folder, Running, SELVEDGE, complaint};
 
-/// Runs the command where the laboratory lies beside it, which `cargo test --workspace` builds and
-/// this package alone does not. Cargo is not asked to build it: it is another package's.
+/// Runs the command if the laboratory is beside it, which `cargo test --workspace` builds and this
+/// package alone does not. Cargo is not asked to build it, because it belongs to another package.
 fn lab(arguments: &[&str]) -> Option<Output> {
     let name = format!("selvedge-lab{}", std::env::consts::EXE_SUFFIX);
     let lab = Path::new(SELVEDGE).with_file_name(name);
@@ -28,7 +28,8 @@ fn lab(arguments: &[&str]) -> Option<Output> {
     Some(command.args(arguments).output().unwrap())
 }
 
-/// Without the laboratory one line says how to get it; with it, its exit status is the command's.
+/// Without the laboratory one line explains how to get it; with it, its exit status is the
+/// command's.
 #[test]
 fn the_laboratory_is_handed_what_was_asked_or_is_missed() {
     let folder = Folder::new("no-lab");
@@ -51,7 +52,8 @@ fn the_laboratory_is_handed_what_was_asked_or_is_missed() {
     assert!(complaint(&output).contains("camera-obscura"));
 }
 
-/// Another test may begin a process while the copy is written, which has it open for a moment.
+/// Runs the copy. Another test may begin a process while the copy is written, which has it open for
+/// a moment.
 fn output_of_copy(command: &mut Command) -> Output {
     for _ in 0..200 {
         match command.output() {

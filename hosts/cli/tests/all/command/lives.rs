@@ -1,11 +1,11 @@
-//! Lives of one node, one after another.
+//! Successive lives of one node.
 
 use selvedge_core::Incarnation;
 use serde_json::Value;
 
 use crate::command::running::{Running, SELVEDGE};
 
-/// No restart is too fast: each life is later than the one before, though nobody remembers that.
+/// A restart at once: each life is later than the one before, though nothing is stored.
 #[test]
 fn a_node_that_is_killed_and_started_again_at_once_has_a_later_life() {
     let mut former: Option<Incarnation> = None;
@@ -23,11 +23,11 @@ fn a_node_that_is_killed_and_started_again_at_once_has_a_later_life() {
             );
         }
         former = Some(life);
-        // To drop it is to kill it.
+        // Dropping it kills it.
     }
 }
 
-/// From when on others may hear of a node, it says good-bye.
+/// A node leaves properly from the moment at which other nodes may know of it.
 #[cfg(unix)]
 #[test]
 fn a_node_that_is_asked_to_go_as_soon_as_it_listens_says_good_bye() {

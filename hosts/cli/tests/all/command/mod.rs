@@ -1,4 +1,4 @@
-//! What the command says when it is called wrongly, and what its nodes do.
+//! Errors of the command after wrong calls, and the behaviour of its nodes.
 
 #![allow(
     clippy::unwrap_used,

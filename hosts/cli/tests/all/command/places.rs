@@ -29,7 +29,7 @@ fn refused(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), complaint)
 }
 
-/// Nodes that joined through a third one and announced no address had none of each other.
+/// Nodes that joined through a third node and announced no address once lost each other with it.
 #[test]
 fn nodes_at_any_address_stay_one_mesh_when_their_seed_is_gone() {
     for (any, host) in [("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "[::1]")] {
@@ -72,7 +72,7 @@ fn a_name_that_does_not_resolve_is_named_and_sought_again() {
     assert!(alone.interrupt().success());
 }
 
-/// The name of a service may have this node's record alone when it starts.
+/// The name of a service may resolve to this node alone when it starts.
 #[test]
 fn a_name_that_is_the_node_itself_is_reported_and_the_node_begins() {
     let free = std::net::UdpSocket::bind(LOOPBACK).unwrap();
@@ -102,7 +102,7 @@ fn what_needs_a_key_is_refused_in_the_clear() {
     }
 }
 
-/// Two nodes that leave at one moment: each may receive the announcement of the other one.
+/// Two nodes that leave at the same moment: each may receive the announcement of the other node.
 #[test]
 fn a_node_that_has_left_counts_the_others_as_its_lines_do() {
     for _ in 0..4 {
@@ -164,13 +164,13 @@ fn a_link_local_address_has_its_interface_by_name() {
 
 #[test]
 fn a_node_whose_sends_all_fail_reports_it_with_the_error() {
-    // A socket of the loopback interface sends to none outside.
+    // A socket of the loopback interface cannot send to any outside address.
     let (mut node, _) = start("1", LOOPBACK, &["--join", "192.0.2.1:7001"]);
-    let line = node.wait_for("no datagram that this node sends goes out");
+    let line = node.wait_for("this node cannot send");
     assert!(line.contains("os error"), "{line}");
     sleep(Duration::from_secs(2));
     let said = node.said_by_now().iter();
-    assert_eq!(said.filter(|it| it.contains("goes out")).count(), 1);
+    assert_eq!(said.filter(|it| it.contains("cannot send")).count(), 1);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Processes that are killed, stopped, asked to leave and started again, at random: in the end all
-//! list all, and follow one leader that lives. `SELVEDGE_SEED` runs one history again.
+//! list all, and follow one live leader. `SELVEDGE_SEED` repeats one history.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -16,8 +16,8 @@ use crate::command::running::{Folder, Running, SELVEDGE};
 
 const NODES: usize = 4;
 const STEPS: usize = 8;
-/// How often what is known is looked at, and how many times: far longer than lists take to become
-/// alike, for machines that do much else.
+/// The interval of the checks, and their number: far longer than lists take to become equal, for
+/// machines with other work.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: usize = 1_800;
 
@@ -27,7 +27,7 @@ struct Mesh {
     nodes: Vec<Running>,
 }
 
-/// What a process says that it knows.
+/// The state that a process reports.
 #[derive(Debug, PartialEq)]
 struct Known {
     here: BTreeSet<u64>,
@@ -64,14 +64,14 @@ impl Mesh {
         Running::start(SELVEDGE, &arguments)
     }
 
-    /// Something happens to a process.
+    /// Draws a fault or a start for a process, and performs it.
     fn step(&mut self, rng: &mut ChaCha8Rng) -> String {
         let nth = rng.below(NODES as u64) as usize;
         let id = nth + 1;
         let pause = Duration::from_millis([0, 0, 20, 400][rng.below(4) as usize]);
         match rng.below(4) {
             0 | 1 => {
-                // To drop it is to kill it. Its port is free before it is started again.
+                // Dropping it kills it. Its port is free before it is started again.
                 self.nodes[nth].kill();
                 sleep(pause);
                 self.nodes[nth] = self.node(nth);
@@ -96,7 +96,7 @@ impl Mesh {
         }
     }
 
-    /// Waits until all know the same, and that is right.
+    /// Waits until all processes report the same, correct state.
     fn settle(&mut self, story: &[String]) {
         let all: BTreeSet<u64> = (1..=NODES as u64).collect();
         for look in 0.. {

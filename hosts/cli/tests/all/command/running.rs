@@ -1,4 +1,4 @@
-//! Runs the command and reads what it says.
+//! Runs of the command, with its output.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::spawn;
 use std::time::Duration;
 
-/// Far longer than anything takes, for machines that do much else.
+/// Far longer than anything takes, for machines with other work.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The command's path.
@@ -18,7 +18,7 @@ pub(crate) fn selvedge(arguments: &[&str]) -> Output {
     Command::new(SELVEDGE).args(arguments).output().unwrap()
 }
 
-/// What a finished command wrote to its standard error.
+/// The standard error of a finished command.
 pub(crate) fn complaint(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
@@ -68,7 +68,7 @@ impl Running {
         }
     }
 
-    /// All lines that it has written so far.
+    /// All lines written until now.
     pub(crate) fn said_by_now(&mut self) -> &[String] {
         self.said.extend(self.lines.try_iter());
         &self.said
@@ -86,7 +86,7 @@ impl Running {
         self.leave()
     }
 
-    /// Presses Ctrl-C and waits for the end; what it said can still be read.
+    /// Presses Ctrl-C and waits for the end; the output can still be read.
     pub(crate) fn leave(&mut self) -> ExitStatus {
         self.signal("INT");
         self.child.wait().unwrap()
@@ -105,7 +105,7 @@ impl Drop for Running {
     }
 }
 
-/// A folder of one test's own, gone when it is dropped.
+/// A folder of one test's own, removed on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {

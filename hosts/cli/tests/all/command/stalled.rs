@@ -1,4 +1,4 @@
-//! `selvedge node` with an output that nobody reads.
+//! `selvedge node` with an output that is not read.
 
 use std::io::{BufRead, BufReader, PipeReader, Read, Write, pipe};
 use std::net::SocketAddr;
@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep};
 use crate::command::running::{Folder, Running, SELVEDGE};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The node that nobody reads.
+/// The node whose output is not read.
 const ID: NodeId = NodeId(7);
-/// Several times what pipe and queue hold.
+/// Several times the capacity of pipe and queue.
 const LINES: usize = 2_000;
 
 /// A node whose output goes into a pipe of one page. It is killed when dropped.
@@ -29,7 +29,7 @@ struct Unread {
 }
 
 impl Unread {
-    /// Starts it and reads how it is reached, and nothing after that.
+    /// Starts a node, reads its address, and nothing after that.
     fn start() -> (Self, SocketAddr) {
         let (reader, writer) = pipe().unwrap();
         fcntl_setpipe_size(&writer, 4_096).unwrap();
@@ -60,12 +60,12 @@ impl Unread {
         }
     }
 
-    /// Presses Ctrl-C, and says what came on the standard error until the end.
+    /// Presses Ctrl-C, and returns the standard error until the end.
     fn interrupt(&mut self) -> String {
         interrupt(&mut self.child)
     }
 
-    /// The same, and what came on the standard output meanwhile.
+    /// The same, with the standard output meanwhile.
     fn interrupt_and_read(&mut self) -> (String, Vec<Value>) {
         let Self { child, output } = self;
         std::thread::scope(|scope| {
@@ -106,7 +106,7 @@ impl Drop for Unread {
     }
 }
 
-/// Others that give the node much to say.
+/// Other nodes, which cause many lines of output.
 struct Others {
     nodes: Vec<(Handle, Events)>,
 }
@@ -144,7 +144,7 @@ impl Others {
         others
     }
 
-    /// The shortest list, counted without those that are declared failed.
+    /// The length of the shortest list, without members that are declared failed.
     fn live(&self) -> usize {
         let live = |(node, _): &(Handle, Events)| {
             let members = node.members();
@@ -153,7 +153,7 @@ impl Others {
         self.nodes.iter().map(live).min().unwrap()
     }
 
-    /// Makes the node write so many lines.
+    /// Makes the node write this number of lines.
     async fn chatter(&self, lines: usize) {
         let begun = Instant::now();
         let mut told = 0;
@@ -191,7 +191,7 @@ fn on_runtime<T>(test: impl Future<Output = T>) -> T {
         .block_on(test)
 }
 
-/// The nodes of a demo go on while nobody reads their story.
+/// The nodes of a demo continue while its story is not read.
 #[test]
 fn a_demo_that_nobody_reads_ends_and_judges_itself() {
     let (unread, mut writer) = pipe().unwrap();
@@ -225,7 +225,7 @@ fn a_demo_that_nobody_reads_ends_and_judges_itself() {
     }
 }
 
-/// How many lines are missing, as the last words on the standard error say.
+/// The number of missing lines, from the last words on the standard error.
 fn told_missing(complaint: &str) -> u64 {
     let words = complaint.split_whitespace();
     let mut numbers = words.filter_map(|word| word.parse().ok());
@@ -241,7 +241,7 @@ fn a_node_that_nobody_reads_is_not_declared_failed_and_says_what_is_missing() {
         let mut others = Others::join(address).await;
         others.chatter(LINES).await;
         assert_eq!((others.failures(), others.live()), (0, 5));
-        // The reader is back.
+        // The reader continues.
         let gap = tokio::task::spawn_blocking(move || {
             let gap = node.read("dropped");
             node.read("traffic");
@@ -280,8 +280,8 @@ fn a_node_that_nobody_reads_ends_when_it_is_asked_to() {
     });
 }
 
-/// A process that was stopped, or a machine that was: what it sent is said once, and not once for
-/// each second that it slept.
+/// A process that was suspended reports its traffic once, and not once for each second of the
+/// suspension.
 #[test]
 fn a_node_that_slept_says_what_it_sent_once() {
     let folder = Folder::new("slept");
@@ -295,7 +295,7 @@ fn a_node_that_slept_says_what_it_sent_once() {
     let asleep = Duration::from_secs(4);
     std::thread::sleep(asleep);
     node.signal("CONT");
-    // What was in the pipe, one that is late, and those of the time that it is awake.
+    // Reports that were in the pipe, one late report, and reports of the time awake.
     let awake = Duration::from_millis(2_500);
     std::thread::sleep(awake);
     let mut reports = Vec::new();

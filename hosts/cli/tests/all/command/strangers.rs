@@ -1,4 +1,4 @@
-//! Nodes that cannot understand each other, or are taken for each other, say so.
+//! Nodes that cannot understand each other, or share an id, report it.
 
 use std::net::UdpSocket;
 
@@ -14,7 +14,8 @@ fn start(listen: &str, arguments: &[&str]) -> (Running, String) {
 
 const ANY: &str = "127.0.0.1:0";
 
-/// Who is asked counts what does not open, and says what that may mean; who asks hears nothing.
+/// A node that gets datagrams of strangers counts them and reports the likely cause; the sender
+/// gets no answer.
 #[test]
 fn who_is_asked_by_strangers_says_what_came() {
     let folder = Folder::new("strangers");
@@ -58,7 +59,7 @@ fn who_is_asked_by_strangers_says_what_came() {
     }
 }
 
-/// Two that have each other as seeds, and another key.
+/// Two nodes that have each other as seeds, with different keys.
 #[test]
 fn no_answer_says_what_came_instead() {
     let folder = Folder::new("keys-apart");

@@ -13,7 +13,7 @@ use crate::notice::{NotKept, Place};
 const INBOX: &str = "selvedge/faas/1/9";
 const GATEWAY: Member = Member::new(1, 0);
 
-/// Gateways 1 and 2 are nowhere.
+/// Options with gateways 1 and 2, which do not exist.
 fn options() -> Options {
     let nowhere = |id| {
         let (host, port) = ("127.0.0.1".into(), 1);
@@ -46,12 +46,12 @@ impl Host {
         self.on_published(INBOX, &payload);
     }
 
-    /// The present link tells something.
+    /// Sends an event of the present link.
     fn hear_link(&mut self, event: LinkEvent) {
         self.on_link(self.links, event);
     }
 
-    /// Asks for a function, and returns the machine's number of it.
+    /// Submits a function, and returns the machine's number of it.
     fn ask(&mut self, token: u64) -> u64 {
         let number = self.driver.machine().next_number();
         self.submit(token, Function::new(b"x"));
@@ -115,7 +115,7 @@ fn an_answer_comes_with_the_token_the_voters_and_the_unit() {
         electors: electors.into_iter().collect(),
     };
     host.note(&unit(number));
-    host.note(&unit(77)); // Nobody asked for it.
+    host.note(&unit(77)); // It was not submitted.
     assert_eq!(host.units.len(), 1);
     let voters = [NodeId(101), NodeId(103)];
     let answer = Answer::Failed(Failure::Trapped);
@@ -134,7 +134,7 @@ fn an_answer_comes_with_the_token_the_voters_and_the_unit() {
         unit: Some((2, electors.to_vec())),
     };
     assert_eq!(told(&client), Some(with_unit));
-    assert_eq!(told(&client), None, "it is told once");
+    assert_eq!(told(&client), None, "one notification is enough");
     assert!(host.units.is_empty());
     host.hear(&answered(&host, other, &[]));
     let without = Told::Answered {
@@ -164,7 +164,7 @@ fn what_is_cancelled_is_what_the_token_names() {
     let sent = |host: &Host| host.counters.sent + host.counters.unsent;
     let before = sent(&host);
     host.cancel(99);
-    assert_eq!(told(&client), None, "nobody asked for it");
+    assert_eq!(told(&client), None, "it was not submitted");
     assert_eq!(sent(&host), before);
     host.cancel(8);
     assert!(sent(&host) > before);
@@ -270,7 +270,7 @@ fn a_gateway_that_is_lost_is_left_for_the_next_one() {
     host.ask(7);
     let down = || LinkEvent::Down(Lost::by(&"it is away"));
     assert_eq!(host.driver.machine().speaks_to(), NodeId(1));
-    // A link that was closed meanwhile tells nothing.
+    // An event of a closed link has no effect.
     host.on_link(host.links + 1, down());
     assert_eq!(host.counters.lost_links, 0);
     assert!(host.stay.is_some());
@@ -279,7 +279,7 @@ fn a_gateway_that_is_lost_is_left_for_the_next_one() {
     host.hear_link(down());
     assert_eq!(host.counters.lost_links, 1);
     assert_eq!(host.driver.machine().speaks_to(), NodeId(2));
-    // One where modules were put is not that one.
+    // A link for putting modules is not the machine's.
     host.go_to(NodeId(1));
     host.hear_link(down());
     assert!(host.stay.is_none());

@@ -15,9 +15,9 @@ use self::tally::Tally;
 use super::world::{Setting, World};
 use super::{Failure, gcd};
 
-/// How long the processes may take to come up.
+/// The longest time for the processes to start.
 const BEGINNING: Duration = Duration::from_secs(60);
-/// How long to wait for answers when no task comes any more.
+/// The time to wait for answers after the last task.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Run gateways and followers as processes, kill some of them, and count the answers of each task
@@ -25,22 +25,22 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// Exit status: 0 if each task had exactly one answer, and the right one; else 1.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// For how many seconds tasks come
+    /// Seconds for which tasks are submitted
     #[arg(long, default_value = "30")]
     seconds: u64,
-    /// How many gateways
+    /// Number of gateways
     #[arg(long, default_value = "3")]
     gateways: u64,
-    /// How many followers: from 2
+    /// Number of followers: from 2
     #[arg(long, default_value = "15", value_parser = clap::value_parser!(u64).range(2..))]
     followers: u64,
-    /// For how many milliseconds a follower is awake in each period
+    /// Milliseconds for which a follower is awake in each period
     #[arg(long, default_value = "1000")]
     active: u64,
-    /// For how many milliseconds it sleeps
+    /// Milliseconds for which it sleeps
     #[arg(long, default_value = "1000")]
     asleep: u64,
-    /// How many milliseconds there are between two tasks
+    /// Milliseconds between two tasks
     #[arg(long, default_value = "250")]
     every: u64,
     /// Kill nothing
@@ -49,10 +49,10 @@ pub(crate) struct Demo {
     /// A mosquitto for each gateway, instead of the broker inside
     #[arg(long, value_name = "PROGRAM")]
     mosquitto: Option<std::path::PathBuf>,
-    /// What is killed when depends on it
+    /// Seed of the choice of processes to kill
     #[arg(long)]
     seed: Option<u64>,
-    /// Show what the processes say
+    /// Show the logs of the processes
     #[arg(long, short)]
     verbose: bool,
 }
@@ -96,7 +96,7 @@ impl Demo {
         }
     }
 
-    /// Submits tasks, does what is planned, and hears answers.
+    /// Submits tasks, kills and starts processes as planned, and collects answers.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn stream(&self, world: &mut World, plan: Plan, client: &Client) -> Result<Tally, Failure> {
         let (begun, mut tally) = (Instant::now(), Tally::default());
@@ -117,7 +117,7 @@ impl Demo {
             if is_over || now > end + PATIENCE {
                 return Ok(tally);
             }
-            // Now and then, to go on with the plan.
+            // A short wait, so that the plan continues.
             if let Some(told) = client.wait(Span::millis(20)) {
                 tally.hear(told, begun.elapsed());
             }

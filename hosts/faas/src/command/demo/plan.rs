@@ -1,4 +1,4 @@
-//! What is killed and started when.
+//! The plan of kills and starts.
 
 use core::time::Duration;
 
@@ -8,27 +8,28 @@ use selvedge_core::Choose as _;
 
 use crate::command::world::FOLLOWERS;
 
-/// A process is killed, or started again.
+/// A kill or a start of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Turn {
     pub(super) at: Duration,
-    /// Up to the number of gateways, a gateway; the followers after them.
+    /// The process: first the gateways, then the followers.
     pub(super) id: u64,
     pub(super) starts: bool,
 }
 
-/// What is killed and started when, in order.
+/// All kills and starts, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) turns: Vec<Turn>,
 }
 
-/// From one kill of a gateway to the next one. A minority is dead at a time.
+/// The time between two kills of gateways. At most a minority is dead at a time.
 const GATEWAYS: u64 = 12;
 const DEAD: Duration = Duration::from_secs(5);
 
 impl Plan {
-    /// A gateway each 12 seconds, and followers between: all are started again after 5 seconds.
+    /// A plan with a gateway each 12 seconds, and followers between: each is started again after 5
+    /// seconds.
     pub(super) fn new(seed: u64, seconds: u64, gateways: u64, followers: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut turns = Vec::new();
@@ -40,7 +41,7 @@ impl Plan {
         for at in (4..seconds).step_by(GATEWAYS as usize) {
             kill(at, 1 + rng.below(gateways));
         }
-        // Two at a time, and not the same before it is back.
+        // Two at a time, and no process again before it is back.
         for at in (8..seconds).step_by(6) {
             let one = rng.below(followers);
             kill(at, FOLLOWERS + one);

@@ -1,4 +1,4 @@
-//! Which task had which answers.
+//! The answers of each task.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -9,17 +9,17 @@ use selvedge_pcm::Answer;
 
 use crate::command::gcd;
 
-/// What a task came to.
+/// The answers of one task.
 #[derive(Clone, Debug)]
 struct Task {
     submitted: Duration,
-    /// How often it was answered or refused.
+    /// The number of times it was answered or refused.
     answers: u32,
-    /// The first answer, and how long it took.
+    /// The first answer, and the time that it took.
     first: Option<(Told, Duration)>,
 }
 
-/// Which task had which answers.
+/// The answers of all tasks.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     tasks: BTreeMap<u64, Task>,
@@ -27,7 +27,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// The next task, which is submitted now.
+    /// Adds the next task, which is submitted now.
     pub(super) fn submit(&mut self, now: Duration) -> u64 {
         let token = self.tasks.len() as u64 + 1;
         let task = Task {
@@ -79,7 +79,7 @@ impl Tally {
         }
     }
 
-    /// Whether each task had exactly one answer, and the right one. None is not enough.
+    /// Returns true if each of at least one task had exactly one answer, the right one.
     pub(super) fn is_right(&self) -> bool {
         let is_right =
             |it: (&u64, &Task)| it.1.answers == 1 && Self::value(*it.0, it.1) == "the right value";
@@ -102,7 +102,7 @@ impl Tally {
                 let at = (took.len() - 1) * part / 10;
                 took.get(at).map_or(0, Duration::as_millis)
             };
-            // A string takes all that is written.
+            // Writing to a string does not fail.
             let _written = writeln!(
                 text,
                 "{value:<16} {answers:>7} {:>6} {:>8} {:>8} {:>7} {:>8}",

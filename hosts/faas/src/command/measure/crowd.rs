@@ -1,4 +1,4 @@
-//! `selvedge-faas measure crowd`: what many followers on one machine take.
+//! `selvedge-faas measure crowd`: the load of many followers on one machine.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -15,35 +15,35 @@ use super::{SeedArgs, load, machine};
 use crate::command::world::{FOLLOWERS, Setting, World};
 use crate::command::{Failure, gcd};
 
-/// How long all followers may take to be in units.
+/// The longest time until all followers are in units.
 const BEGINNING: Duration = Duration::from_secs(180);
 
-/// Start many followers, have tasks answered, and print what the processes take
+/// Start many followers, submit tasks, and print the load of the processes
 #[derive(Debug, Args)]
 pub(crate) struct Crowd {
-    /// How many gateways
+    /// Number of gateways
     #[arg(long, default_value = "3")]
     gateways: u64,
-    /// How many followers
+    /// Number of followers
     #[arg(long, default_value = "100")]
     followers: u64,
-    /// For how many milliseconds a follower is awake in each period
+    /// Milliseconds for which a follower is awake in each period
     #[arg(long, default_value = "500")]
     active: u64,
-    /// For how many milliseconds it sleeps
+    /// Milliseconds for which it sleeps
     #[arg(long, default_value = "4500")]
     asleep: u64,
-    /// For how many seconds tasks come
+    /// Seconds for which tasks are submitted
     #[arg(long, default_value = "30")]
     seconds: u64,
-    /// How many milliseconds there are between two tasks
+    /// Milliseconds between two tasks
     #[arg(long, default_value = "200")]
     every: u64,
     #[command(flatten)]
     seed: SeedArgs,
 }
 
-/// What a process took, at one moment.
+/// The load of a process at one moment.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     memory: load::Memory,
@@ -110,7 +110,7 @@ impl Crowd {
     }
 }
 
-/// What each process takes, where the system tells.
+/// The load of each process, where the system provides it.
 fn seen(world: &World) -> BTreeMap<u64, Seen> {
     let seen = |process| {
         let (memory, cpu) = load::memory(process).zip(load::cpu(process))?;
@@ -121,7 +121,7 @@ fn seen(world: &World) -> BTreeMap<u64, Seen> {
         .collect()
 }
 
-/// Prints what each of these processes takes, on average and at most.
+/// Prints the load of each of these processes, on average and at most.
 fn print_load(
     what: &str,
     before: &BTreeMap<u64, Seen>,

@@ -20,60 +20,60 @@ use crate::command::Failure;
 use crate::command::awake::Awake;
 use crate::command::world::{Setting, World};
 
-/// How long all followers may take to be in units, beside ten of their periods.
+/// The longest time until all followers are in units, in addition to ten of their periods.
 const BEGINNING: Duration = Duration::from_secs(30);
 
-/// Measure how long a function takes, and how much energy by the paper's model, by duty cycle and unit
+/// Measure the time of a function, and its energy by the paper's model, by duty cycle and unit
 #[derive(Debug, Args)]
 pub(crate) struct Duty {
-    /// In how many percent of its time a follower can be used; each of these
+    /// Percentages of its time in which a follower can be used; each is measured
     #[arg(long, value_delimiter = ',', default_value = "1,10,50,100")]
     shares: Vec<u64>,
-    /// How many followers a unit has; each of these, from 3
+    /// Numbers of followers in a unit, from 3; each is measured
     #[arg(long, value_delimiter = ',', default_value = "3,5,7")]
     units: Vec<u64>,
-    /// For how many milliseconds a follower is awake in each period; the period follows from the share
+    /// Milliseconds for which a follower is awake in each period; the period follows from the share
     #[arg(long, default_value = "100")]
     active: u64,
-    /// How many milliseconds a function takes at one follower: 23 times as long as it is awake by default
+    /// Milliseconds that a function takes at one follower: 23 times the active time by default
     #[arg(long)]
     length: Option<u64>,
-    /// How many functions each figure is made of
+    /// Number of functions for each figure
     #[arg(long, default_value = "20")]
     tasks: u64,
-    /// In how many units at a time they run
+    /// Number of units in which they run at a time
     #[arg(long, default_value = "4")]
     at_once: u64,
     #[command(flatten)]
     seed: SeedArgs,
 }
 
-/// One duty cycle and one size of units.
+/// A duty cycle and a size of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
-    /// In percent.
+    /// The share of time in which a follower can be used, in percent.
     share: u64,
     unit: u64,
 }
 
-/// What a case came to.
+/// The figures of a case.
 #[derive(Clone, Debug, Default)]
 struct Figures {
     times: Times,
     /// Joules of the unit and the gateway, for a function on average.
     energy: f64,
-    /// In how much of the time until the answer the unit's followers were awake, in percent.
+    /// The share of the time until the answer in which the unit's followers were awake, in percent.
     awake: f64,
-    /// Tasks without a right answer.
+    /// The number of tasks without a right answer.
     wrong: u64,
-    /// Tasks that a unit had after the first one.
+    /// The number of tasks that needed more than one unit.
     again: u64,
 }
 
-/// A task under way.
+/// A task without an answer.
 struct Open {
     submitted: Instant,
-    /// For how long each follower was awake before.
+    /// The time for which each follower was awake before.
     awake: BTreeMap<u64, Duration>,
     code: Vec<u8>,
 }
@@ -165,7 +165,7 @@ impl Duty {
             (Figures::default(), Vec::new(), 0.0, 0.0);
         for round in 0..self.tasks.div_ceil(self.at_once) {
             let count = self.at_once.min(self.tasks - round * self.at_once);
-            // Each task finds a unit that has nothing to do, at any moment of its periods.
+            // Each task finds an idle unit, at any moment of its periods.
             let waits = (0..count).map(|_| Duration::from_millis(rng.below(period.max(1))));
             let mut waits: Vec<Duration> = waits.collect();
             waits.sort_unstable();
@@ -186,7 +186,7 @@ impl Duty {
         Ok(figures)
     }
 
-    /// Submits a task after each of these waits, and hears the answers.
+    /// Submits a task after each of these waits, and collects the answers.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     fn round(
         &self,
@@ -241,12 +241,12 @@ impl Duty {
     }
 }
 
-/// What one task came to.
+/// The result of one task.
 #[derive(Clone, Copy, Debug)]
 struct Ran {
     took: Duration,
     energy: f64,
-    /// In percent.
+    /// The share of time awake, in percent.
     awake: f64,
     attempt: u16,
 }

@@ -1,23 +1,23 @@
-//! The paper's model of energy (section 5): an ESP32 takes power while it is awake, and next to none while
-//! it sleeps; a Raspberry Pi 3B as gateway always takes as much. The figures are those of the paper, as in
-//! `verify/lab/src/claims/pcm/energy.rs`; no power is measured.
+//! The paper's model of energy (section 5): an ESP32 takes power while it is awake, and next to
+//! none while it sleeps; a Raspberry Pi 3B as gateway always takes the same power. The figures are
+//! the paper's, as in `verify/lab/src/claims/pcm/energy.rs`; no power is measured.
 
 use core::time::Duration;
 
-/// Of an ESP32: volts, and amperes awake and asleep.
+/// An ESP32: volts, and amperes awake and asleep.
 const VOLTS: f64 = 3.3;
 const AWAKE: f64 = 0.260;
 const ASLEEP: f64 = 2.5e-6;
-/// Of a Raspberry Pi 3B, in watts.
+/// A Raspberry Pi 3B, in watts.
 const GATEWAY: f64 = 2.592_3;
 
-/// What a node takes in joules that is awake for so long of so long.
+/// The energy in joules of a node that is awake for a part of this time.
 pub(super) fn node(awake: Duration, all: Duration) -> f64 {
     let asleep = all.saturating_sub(awake);
     VOLTS * (AWAKE * awake.as_secs_f64() + ASLEEP * asleep.as_secs_f64())
 }
 
-/// What a gateway takes in joules.
+/// The energy in joules of a gateway.
 pub(super) fn gateway(all: Duration) -> f64 {
     GATEWAY * all.as_secs_f64()
 }

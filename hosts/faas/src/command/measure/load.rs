@@ -1,4 +1,4 @@
-//! What processes take, by the system's account (Linux).
+//! The load of processes, by the system's account (Linux).
 
 use core::time::Duration;
 use std::fs;
@@ -6,16 +6,16 @@ use std::fs;
 /// Ticks of the system's account of time in a second, on all machines that Linux runs on today.
 const TICKS: u64 = 100;
 
-/// Memory that a process has, in KiB.
+/// The memory of a process, in KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Memory {
-    /// All that is in the machine's memory, whatever shares it.
+    /// All its resident memory, shared or not.
     pub(super) rss: u64,
-    /// The same, where what several processes share counts in parts.
+    /// The same, with each shared page divided by the number of its users.
     pub(super) pss: u64,
 }
 
-/// The memory of a process, where the system tells.
+/// The memory of a process, where the system provides it.
 pub(super) fn memory(process: u32) -> Option<Memory> {
     parse_memory(&fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?)
 }
@@ -31,13 +31,13 @@ fn parse_memory(text: &str) -> Option<Memory> {
     })
 }
 
-/// How much time of a core a process has taken so far, where the system tells.
+/// The processor time of a process until now, where the system provides it.
 pub(super) fn cpu(process: u32) -> Option<Duration> {
     parse_cpu(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }
 
 fn parse_cpu(text: &str) -> Option<Duration> {
-    // The name of the program stands in brackets, and may have blanks.
+    // The name of the program is in brackets, and may contain blanks.
     let mut words = text.rsplit_once(") ")?.1.split(' ').skip(11);
     let mut ticks = || words.next()?.parse::<u64>().ok();
     let all = ticks()?.checked_add(ticks()?)?;

@@ -1,4 +1,4 @@
-//! `selvedge-faas measure`: what the parts take, as tables in Markdown.
+//! `selvedge-faas measure`: times, loads and rates, as tables in Markdown.
 
 mod crowd;
 mod duty;
@@ -18,7 +18,8 @@ use super::Failure;
 
 /// Measure gateways and followers that it starts as processes, and print tables in Markdown
 ///
-/// Exit status: 0 if each task was answered right, and of `rate`, if a rate is within the limit; else 1. What else this machine does counts in all figures.
+/// Exit status: 0 if each task had the right answer, and, for `rate`, if a rate is within the
+/// limit; else 1. Other work of this machine affects all figures.
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
     #[command(subcommand)]
@@ -46,10 +47,10 @@ impl Measure {
     }
 }
 
-/// What chance begins with.
+/// The seed argument.
 #[derive(Clone, Copy, Debug, Args)]
 struct SeedArgs {
-    /// Begins chance: when followers begin their periods, and when tasks come
+    /// Seed of the times at which followers begin their periods, and tasks are submitted
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -63,7 +64,7 @@ impl SeedArgs {
     }
 }
 
-/// On what it was measured, as a line of its own.
+/// The machine and the build of the measurement, as one line.
 fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|it| it.strip_prefix("model name"));

@@ -1,4 +1,4 @@
-//! `selvedge-faas measure rate`: how many tasks a second one gateway takes.
+//! `selvedge-faas measure rate`: the number of tasks a second that one gateway handles.
 
 use core::time::Duration;
 
@@ -10,34 +10,34 @@ use super::times::ms;
 use crate::command::world::{Setting, World};
 use crate::command::{Failure, gcd};
 
-/// How long all followers may take to be in units.
+/// The longest time until all followers are in units.
 const BEGINNING: Duration = Duration::from_secs(60);
 
-/// Search the highest steady rate of tasks at which one gateway's answers come within a limit
+/// Search for the highest steady rate of tasks at which one gateway's answers come within a limit
 ///
-/// Units are always awake. The rate doubles until p99 is above the limit or a task has no right answer; then
-/// the steps become smaller.
+/// Units are always awake. The rate doubles until p99 is above the limit or a task has no right
+/// answer; then the steps become smaller.
 #[derive(Debug, Args)]
 pub(crate) struct Rate {
-    /// How many units of followers
+    /// Number of units of followers
     #[arg(long, default_value = "4")]
     units: u64,
-    /// How many followers a unit has: from 3
+    /// Number of followers in a unit: from 3
     #[arg(long, default_value = "3")]
     unit: u64,
-    /// How many milliseconds 99 of 100 answers may take
+    /// Milliseconds within which 99 of 100 answers must come
     #[arg(long, default_value = "250")]
     limit: u64,
-    /// For how many seconds each rate is tried
+    /// Seconds for which each rate is tried
     #[arg(long, default_value = "5")]
     seconds: u64,
-    /// With how many tasks a second to begin
+    /// First rate, in tasks a second
     #[arg(long, default_value = "10")]
     first: u64,
-    /// No more tasks a second than these
+    /// Highest rate to try, in tasks a second
     #[arg(long, default_value = "100000")]
     most: u64,
-    /// How often the step is halved at last
+    /// Number of times the step is halved at the end
     #[arg(long, default_value = "4")]
     halves: u32,
 }
@@ -86,7 +86,8 @@ impl Rate {
         Ok(best.is_some())
     }
 
-    /// On processes of its own: what a rate that is too high leaves behind would count in the next one.
+    /// Tries a rate with new processes: the backlog of a rate that is too high would count in the
+    /// next one.
     fn try_rate(&self, rate: u64, count: u64) -> Result<Answers, Failure> {
         let followers = self.units * self.unit;
         let world = World::start(Setting {
@@ -100,7 +101,7 @@ impl Rate {
         world.wait_until(BEGINNING, |it| it.followers == all && it.units == units)?;
         let client = world.client()?;
         gcd::put(&client)?;
-        // The module comes to the followers.
+        // A few tasks bring the module to the followers.
         let few = self.units * 4;
         stream(1, few, Duration::from_millis(50)).run(&client)?;
         let every = Duration::from_secs(1) / u32::try_from(rate).unwrap_or(u32::MAX);

@@ -11,30 +11,31 @@ use selvedge_pcm::Answer;
 use super::times::Times;
 use crate::command::{Failure, gcd};
 
-/// When how many tasks come.
+/// The number of tasks and their times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
-    /// The token of the first one; each task has another.
+    /// The token of the first task; each task has another.
     pub(super) first: u64,
     pub(super) count: u64,
-    /// From one to the next. They come then, whether those before are answered or not.
+    /// The time between two tasks. They are submitted then, whether earlier ones are answered or
+    /// not.
     pub(super) every: Duration,
-    /// How long to wait after the last one.
+    /// The time to wait after the last task.
     pub(super) patience: Duration,
 }
 
-/// What became of the tasks.
+/// The answers to the tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
-    /// How long right answers took, from when the task was to come.
+    /// The times of right answers, from when the task was due.
     pub(super) times: Times,
-    /// Answers that are no right value.
+    /// The number of wrong answers.
     pub(super) wrong: usize,
-    /// Tasks that the gateways did not take.
+    /// The number of tasks that the gateways refused.
     pub(super) refused: usize,
-    /// Tasks without an answer.
+    /// The number of tasks without an answer.
     pub(super) missing: usize,
-    /// How late the latest task was submitted: this process had no time.
+    /// The largest delay of a submission: this process was too slow.
     pub(super) late: Duration,
 }
 

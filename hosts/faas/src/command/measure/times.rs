@@ -1,4 +1,4 @@
-//! Many times in few figures.
+//! A summary of many times.
 
 use core::time::Duration;
 
@@ -16,8 +16,8 @@ impl Times {
         self.0.len()
     }
 
-    /// The least one that so many percent of them are not above. With fewer than a hundred of them, 99
-    /// percent is the largest.
+    /// The least time that `percent` percent of them do not exceed. With fewer than a hundred of
+    /// them, 99 percent is the largest.
     pub(super) fn percent(&self, percent: usize) -> Duration {
         let rank = (self.0.len() * percent).div_ceil(100);
         let found = self.0.get(rank.saturating_sub(1));
@@ -31,7 +31,7 @@ impl Times {
     }
 }
 
-/// As milliseconds.
+/// A time as milliseconds.
 pub(super) const fn ms(time: Duration) -> u128 {
     time.as_millis()
 }

@@ -1,4 +1,4 @@
-//! Tests of what a gateway does with what is published. Its broker takes connections, and says nothing.
+//! Tests of a gateway with published messages. Its broker accepts connections, and sends nothing.
 
 use std::net::TcpListener;
 use std::thread::sleep;
@@ -36,7 +36,7 @@ impl Alone {
         }
     }
 
-    /// One that decides, and has these followers.
+    /// A gateway that decides, and has these followers.
     fn with(name: &str, followers: &[Member]) -> Self {
         let mut alone = Self::new(name);
         alone.host.step(Input::Command(Command::Start)).unwrap();
@@ -138,7 +138,7 @@ fn what_is_published_is_counted_as_what_it_is() {
         refused: 1,
         ..Counters::default()
     };
-    // What no gateway is told.
+    // A message that is not for gateways.
     assert_eq!(alone.hear(FOLLOWER, &Message::Elsewhere), refused);
     assert_eq!(alone.note(FOLLOWER, &Notice::NoModule(Library(5))), refused);
     alone.host.on_own(LinkEvent::Retained).unwrap();
@@ -177,7 +177,11 @@ fn modules_are_kept_when_all_that_came_is_stored() {
     for _ in 0..64 {
         assert_eq!(alone.note(CLIENT, &put).refused, 0);
     }
-    assert_eq!(alone.note(CLIENT, &put).refused, 1, "it is put again");
+    assert_eq!(
+        alone.note(CLIENT, &put).refused,
+        1,
+        "the client puts it again"
+    );
 }
 
 #[test]

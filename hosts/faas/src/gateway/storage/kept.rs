@@ -1,4 +1,4 @@
-//! Which modules a gateway keeps, in which order they go.
+//! The modules that a gateway keeps, in the order of their removal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use selvedge_store::redb::{self, ReadTransaction, ReadableTable as _, ReadableTa
 
 use super::{MODULES, NUMBERS, Room};
 
-/// Of each module that is kept: its length in bytes, and its age. The disk has the order of coming alone, so
-/// after a start a module that was put again is as old as it was at first.
+/// The length in bytes and the age of each kept module. The disk has only the order of arrival, so
+/// after a start a module that was put again has its first age.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     modules: BTreeMap<Library, Entry>,
-    /// The oldest first.
+    /// Modules by age, the oldest first.
     ages: BTreeMap<u64, Library>,
     bytes: u64,
     next: u64,
@@ -26,7 +26,7 @@ struct Entry {
 }
 
 impl Kept {
-    /// What the database has. O(n) for n bytes of modules.
+    /// Reads the database. O(n) for n bytes of modules.
     pub(super) fn read(txn: &ReadTransaction) -> Result<Self, Failed> {
         let mut kept = Self::default();
         let numbers = match txn.open_table(NUMBERS) {
@@ -53,7 +53,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// A module is put again. Returns whether it is kept, and then is the youngest.
+    /// Makes a module that is put again the youngest. Returns true if it is kept.
     pub(super) fn renew(&mut self, library: Library) -> bool {
         let Some(entry) = self.modules.get_mut(&library) else {
             return false;
@@ -80,8 +80,8 @@ impl Kept {
         }
     }
 
-    /// The oldest ones that have to go for one more of this length, none of them needed; nothing where the
-    /// others leave no room.
+    /// The oldest modules to remove for a new one of this length, none of them needed; `None` if
+    /// the needed ones leave no room.
     pub(super) fn oldest(
         &self,
         len: usize,

@@ -1,8 +1,8 @@
-//! Tests of what one gateway tells the others about modules, and of the bounds of that.
+//! Tests of the notices about modules between gateways, and of their bounds.
 
 use super::*;
 
-/// One gateway, with what it sends: gateways 2 and 3 are there, and answer nothing by themselves.
+/// A gateway, with its notices: gateways 2 and 3 exist, and answer only where the test does.
 struct One {
     _dir: Dir,
     modules: Modules,
@@ -22,7 +22,7 @@ impl One {
         }
     }
 
-    /// Whether it takes a notice.
+    /// Returns true if it accepts a notice.
     fn takes(&mut self, from: u64, notice: Notice, out: &mut Out) -> bool {
         let from = Member::new(from, 0);
         let storage = (&mut self.storage, &BTreeSet::new());
@@ -51,7 +51,7 @@ impl One {
     }
 }
 
-/// A module of its own for each number.
+/// A different module for each number.
 fn numbered(number: u8) -> Vec<u8> {
     [MODULE, &[0, 2, 0, number]].concat()
 }
@@ -81,7 +81,8 @@ fn only_gateways_speak_for_gateways() {
             assert_eq!(out, []);
         }
     }
-    // The strangers count for nothing: one more that has it makes a majority, and two lack the other.
+    // Strangers do not count: one more gateway that has it makes a majority, and two lack the
+    // other.
     let by = 2;
     let told = one.hear(2, Notice::Kept { library, by: 1 });
     assert_eq!(told, [(CLIENT.id, Notice::Kept { library, by })]);
@@ -114,7 +115,7 @@ fn a_module_is_told_three_times_more_to_those_that_lack_it_and_then_no_more() {
         assert_eq!(receivers(&one.wait(Span::millis(1))), [2]);
     }
     assert_eq!(one.wait(Span::secs(2)), []);
-    // What comes later comes too late for the client, which puts it again.
+    // A later notice comes too late for the client, which puts the module again.
     assert_eq!(one.hear(2, Notice::Kept { library, by: 1 }), []);
 }
 
@@ -168,7 +169,7 @@ fn sixteen_modules_are_asked_for_at_a_time() {
     let missing = Library(16);
     let refused = vec![(NodeId(101), Notice::NoModule(missing))];
     assert_eq!(one.hear(101, Notice::Get(missing)), refused);
-    // One that is asked for is waited for.
+    // A module that was requested is waited for.
     assert_eq!(one.hear(102, Notice::Get(Library(3))), []);
     one.hear(2, Notice::NoModule(Library(3)));
     let told = one.hear(3, Notice::NoModule(Library(3)));

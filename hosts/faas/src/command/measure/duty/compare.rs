@@ -1,24 +1,24 @@
-//! What was measured beside what the paper says.
+//! A comparison of the measured figures with the paper's.
 
 use std::collections::BTreeMap;
 
 use super::{Case, Figures};
 
-/// Section 5b: from one share to the next one, with units of five. By how many percent time falls, and
-/// what becomes of the energy.
+/// Section 5b: steps from one share to the next, with units of five. The percentage by which time
+/// falls, and the change of the energy.
 const SHARES: [((u64, u64), &str, &str); 3] = [
     ((1, 10), "about 15", "falls"),
     ((10, 50), "up to 10", "rises"),
     ((50, 100), "up to 10", "rises"),
 ];
 const UNIT: u64 = 5;
-/// Section 5a: from one size to the next one, at a share of 10%. By how many percent time falls and energy
-/// rises.
+/// Section 5a: steps from one size to the next, at a share of 10%. The percentages by which time
+/// falls and energy rises.
 const UNITS: [((u64, u64), &str, &str); 2] =
     [((3, 5), "15", "rises by 17"), ((5, 7), "5", "rises by 20")];
 const SHARE: u64 = 10;
 
-/// Prints those steps whose both ends were measured.
+/// Prints the steps of which both ends were measured.
 pub(super) fn print(all: &BTreeMap<Case, Figures>) {
     let shares = SHARES.map(|((from, to), time, energy)| {
         let case = |share| Case { share, unit: UNIT };
@@ -45,7 +45,7 @@ pub(super) fn print(all: &BTreeMap<Case, Figures>) {
     }
 }
 
-/// By how many percent.
+/// The fall from one value to the other, in percent.
 fn falls(from: f64, to: f64) -> f64 {
     (1.0 - to / from) * 100.0
 }
