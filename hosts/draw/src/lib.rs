@@ -39,6 +39,17 @@ pub fn page(title: &str, style: &str, body: &Markup) -> String {
     page.into_string() + "\n"
 }
 
+/// A picture that stands alone, such as in a README: an SVG ([`Timeline::svg`]) with its style and its
+/// ground. `style` comes behind the style of all pages.
+#[must_use]
+pub fn picture(style: &str, svg: &str) -> String {
+    let (open, marks) = svg.split_once('>').unwrap_or((svg, ""));
+    format!(
+        "{open} xmlns=\"http://www.w3.org/2000/svg\"><style>\n{STYLE}{style}</style>\
+         <rect width=\"100%\" height=\"100%\" style=\"fill: var(--ground)\"/>{marks}\n"
+    )
+}
+
 /// A list of samples, each drawn around the origin, 26 wide and 16 high, and their meanings.
 #[must_use]
 pub fn legend<T: Render>(samples: impl IntoIterator<Item = (Markup, T)>) -> Markup {
@@ -104,5 +115,16 @@ mod tests {
         let page = page("<title>", "a > b { }\n", &body);
         assert!(page.contains("<h1>&lt;title&gt;</h1><p>a &lt; b &amp; &quot;c&quot;</p>"));
         assert!(page.contains("\na > b { }\n</style>"));
+    }
+
+    #[test]
+    fn a_picture_has_its_style_within() {
+        let picture = picture("a { }", "<svg viewBox=\"0 0 1 1\"><g></g></svg>");
+        let (head, tail) = picture.split_once("<style>").unwrap();
+        assert_eq!(
+            head,
+            "<svg viewBox=\"0 0 1 1\" xmlns=\"http://www.w3.org/2000/svg\">"
+        );
+        assert!(tail.contains("a { }</style><rect ") && tail.ends_with("/><g></g></svg>\n"));
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use selvedge_cli::demo::{
-    Narrator, Options, Pace, Plan, Promise, Watch, building, building_page, ledger, page, run,
-    tolerated, write_table,
+    Narrator, Options, Pace, Plan, Promise, Watch, building, building_page, ledger, page, picture,
+    run, tolerated, write_table,
 };
 use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::Span;
@@ -59,7 +59,7 @@ pub(crate) struct Mesh {
     nodes: u64,
     #[command(flatten)]
     common: Common,
-    /// File for the page with the timeline
+    /// File for the page with the timeline; FILE.svg gets the picture alone
     #[arg(long, value_name = "FILE", default_value = "selvedge-demo.html")]
     out: PathBuf,
 }
@@ -72,12 +72,16 @@ impl Mesh {
             seed,
             period,
         };
+        let is_picture = self.out.extension().is_some_and(|it| it == "svg");
         self.common.tell(seed, Some(&self.out), |narrator| {
             let mut outcome = runtime()?.block_on(run(options, narrator))?;
             Ok(Told {
                 table: core::mem::take(&mut outcome.table),
                 cost: Some(outcome.cost()),
-                page: Box::new(move |table| page(&outcome, table, seed)),
+                page: Box::new(move |table| match is_picture {
+                    true => picture(&outcome),
+                    false => page(&outcome, table, seed),
+                }),
             })
         })
     }

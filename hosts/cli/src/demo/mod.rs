@@ -30,7 +30,7 @@ pub use leaders::{Leaders, Reign};
 pub use ledger::ledger;
 pub use narrator::Narrator;
 pub use pace::{Pace, Watch};
-pub use page::page;
+pub use page::{page, picture};
 pub use plan::{Bound, Bounds, LOSS, Plan, Times, tolerated};
 pub use promises::{Evidence, Promise, judge};
 pub use run::{Options, Outcome, run, run_on};

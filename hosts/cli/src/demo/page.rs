@@ -36,6 +36,12 @@ pub fn page(outcome: &Outcome, table: &[Promise], seed: u64) -> String {
     sheet(&title, &story, STYLE, &legend, &timeline(outcome), table)
 }
 
+/// The timeline of the mesh alone, as an SVG.
+#[must_use]
+pub fn picture(outcome: &Outcome) -> String {
+    selvedge_draw::picture(STYLE, &timeline(outcome))
+}
+
 /// A complete page.
 pub(super) fn sheet(
     title: &str,
