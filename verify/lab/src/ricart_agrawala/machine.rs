@@ -36,16 +36,16 @@ pub enum Command {
 /// An event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// The previous visit is not over.
+    /// The node is inside.
     Entered,
-    /// You are out.
+    /// The node is outside.
     Exited,
 }
 
 /// Why a command was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Reject {
-    /// One visit at a time.
+    /// The previous visit is not over.
     #[error("cannot enter: the last request is not over; exit first")]
     Busy,
     /// Only a node that is inside can leave.
