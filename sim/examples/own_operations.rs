@@ -33,7 +33,7 @@ pub(crate) struct Lock {
     stage: Stage,
     /// The questions that are answered at the exit.
     deferred: BTreeMap<NodeId, (Member, u32)>,
-    /// Whether a node that gives way asks again.
+    /// True if a node that gives way asks again.
     is_sound: bool,
 }
 
@@ -162,7 +162,7 @@ impl Machine for Lock {
     }
 }
 
-// What it promises, and how a node begins again.
+// The promise, and the restart of a node.
 
 /// Watches that one node is inside at a time.
 #[derive(Debug)]
@@ -187,7 +187,7 @@ impl Watch<Lock> for OneInside {
         Ok(())
     }
 
-    /// It comes back without memory, as another life.
+    /// A node restarts without memory, as another life.
     fn restart(&mut self, _: usize, before: Member) -> Option<(Member, Lock)> {
         let incarnation = before.incarnation.next();
         let me = Member {
@@ -198,10 +198,10 @@ impl Watch<Lock> for OneInside {
     }
 }
 
-/// Plays a list with three nodes. Returns how often a node entered.
+/// Plays a list with three nodes. Returns the number of entries.
 ///
 /// # Errors
-/// The promise that broke, and the operations up to there.
+/// The broken promise, and the operations up to there.
 pub(crate) fn play(operations: &[Operation<Lock>], is_sound: bool) -> Result<u64, Broken<Lock>> {
     let members: Vec<Member> = (0..3).map(|id| Member::new(id, 0)).collect();
     let mut mesh = Mesh::new(64);

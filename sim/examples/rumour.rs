@@ -1,16 +1,16 @@
-//! A rumour in a field of sensors: how long until all have heard it, and at what cost?
+//! A rumour in a field of sensors: the time until every sensor has it, and the cost.
 //!
 //! `cargo run --release -p selvedge-sim --example rumour -- 2048 60` places 2,048 sensors at the
-//! density of the papers, lets every one push what it knows to a random peer each second for 60
-//! simulated seconds, over hops that lose 1% each, and prints what the network carried. Run under
-//! `time`, it shows what a step costs.
+//! density of the papers, lets each push its rumour to a random peer each second for 60 simulated
+//! seconds, over hops that lose 1% each, and prints the network's counts. Run under `time`, it
+//! shows the cost of a step.
 
 use core::error::Error;
 
 use selvedge_core::{Context, Input, Machine, Member, Ratio, Span, Time};
 use selvedge_sim::network::{Link, Network, Topology};
 
-/// Pushes every second, once it has heard the rumour.
+/// Pushes every second, once it has received the rumour.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sensor {
     nodes: u64,
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let steps = network.run_until(Time::ZERO + Span::secs(seconds));
 
     let heard: Vec<_> = network.drain_events().collect();
-    println!("{} of {nodes} nodes heard the rumour", heard.len());
+    println!("{} of {nodes} nodes received the rumour", heard.len());
     if let Some((last, node, _)) = heard.last() {
         println!("the last one, node {node}, at {last:?}");
     }

@@ -2,8 +2,8 @@
 
 use selvedge_core::{Choose, Ratio, Weights};
 
-/// Bytes as operations and choices: a fuzzer steers both, and a property test draws both. When they
-/// run out all that follows is zero.
+/// Bytes as operations and choices, from a fuzzer or a property test. After the last byte, every
+/// further byte is zero.
 ///
 /// ```
 /// use selvedge_core::Choose;
@@ -21,13 +21,13 @@ pub struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// All of these.
+    /// A reader of all of `rest`.
     #[must_use]
     pub const fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
-    /// The next one; 0 when none is left.
+    /// Takes the next byte; 0 when none is left.
     pub const fn take(&mut self) -> u8 {
         match self.rest.split_first() {
             Some((&first, rest)) => {
@@ -38,24 +38,24 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// One of so many: 0 when there are none.
+    /// Picks a number below `of`; 0 if `of` is 0.
     pub fn pick(&mut self, of: usize) -> usize {
         usize::from(self.take()).checked_rem(of).unwrap_or_default()
     }
 
-    /// A coin.
+    /// Flips a coin.
     pub const fn flip(&mut self) -> bool {
         self.take().is_multiple_of(2)
     }
 
-    /// Whether none is left.
+    /// Returns true if no byte is left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 }
 
-/// Every outcome that is possible at all can be reached, the unlikely ones as well.
+/// Can return every possible outcome, including unlikely ones.
 impl Choose for Bytes<'_> {
     fn below(&mut self, bound: u64) -> u64 {
         if bound <= 1 {

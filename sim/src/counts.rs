@@ -2,8 +2,8 @@
 
 /// A struct of counts, with their sum over many runs.
 ///
-/// A field is a number that is added, and that `missing` names while it is zero; after `maybe` a number
-/// that may stay zero; after `max` something of which the largest stays.
+/// A plain field is a count: counts are added, and `missing` names the first that is zero. A
+/// `maybe` field is a count that may stay zero. A `max` field is a maximum: the larger value stays.
 ///
 /// ```
 /// selvedge_sim::counts! {

@@ -1,12 +1,12 @@
-//! What both simulators know of a durable machine.
+//! The facts of a durable machine, for both simulators.
 
 use core::fmt;
 
 use selvedge_core::Machine;
 use selvedge_core::durable::Durable;
 
-/// Which events are facts, and how a machine folds them: two functions, so that what runs machines
-/// without facts need not ask for any.
+/// Finds the facts among events, and folds them into a machine: two functions, so that a simulator
+/// of machines without facts needs no trait bound for them.
 pub(crate) struct Facts<M: Machine> {
     is_fact: fn(&M::Event) -> bool,
     fold: fn(&mut M, &M::Event) -> Result<(), String>,

@@ -8,7 +8,7 @@
 //! | [`operations`] | lists of operations on a few nodes, from a fuzzer or a property test | virtual | a promise that breaks, as a short story |
 //!
 //! All run the machine that runs in production: a [`selvedge_core::Machine`] behind its host's
-//! interface, and nothing written for the occasion. None of them knows any protocol.
+//! interface, with no code written for simulation. None of them contains code of a protocol.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What it costs to handle a message, at 64 members and at 4,096.
+//! The cost of handling a message, at 64 members and at 4,096.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
 
@@ -12,7 +12,7 @@ use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
 
 const SIZES: [u32; 2] = [64, 4_096];
 
-/// Node 0 of a mesh of so many nodes, in which each has entered once.
+/// Node 0 of a mesh of `members` nodes, in which each has entered once.
 fn node(members: u32) -> (Driver<Camera>, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(members.into());
     let machine = Camera::new(Member::new(0, 0), Config::new(members)).expect("a sound bound");

@@ -1,4 +1,4 @@
-//! What it costs to handle a message, and to run an election, at 64, 512 and 4,096 members.
+//! The cost of handling a message, and of running an election, at 64, 512 and 4,096 members.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
 
@@ -19,7 +19,7 @@ const SIZES: [u64; 3] = [64, 512, 4_096];
 
 type Node = Driver<Celect>;
 
-/// Node 0 of a mesh of so many nodes. It tolerates c = 8 and f = 2 and suspected every seventh
+/// Node 0 of a mesh of `members` nodes. It tolerates c = 8 and f = 2 and suspected every seventh
 /// node.
 fn node(members: u64, protocol: Protocol) -> (Node, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(members);
@@ -49,7 +49,7 @@ fn step(driver: &mut Node, rng: &mut ChaCha8Rng, input: Input<Celect>) {
     assert!(taken.is_ok());
 }
 
-/// Begins an election and returns which members it asks, by which ballot.
+/// Begins an election and returns the members asked, and the ballot.
 fn elect(driver: &mut Node, rng: &mut ChaCha8Rng) -> (Vec<Member>, Ballot) {
     let (mut asked, mut by) = (Vec::with_capacity(16), None);
     let elect = Input::Command(Command::Elect);
@@ -76,7 +76,7 @@ fn response(ballot: Ballot, candidates: &Members) -> Message {
     }
 }
 
-/// The lowest of the other nodes, so many.
+/// The lowest `count` of the other nodes.
 fn lowest(members: u64, count: usize) -> Members {
     let mut all: Vec<Member> = (1..members).map(|id| Member::new(id, 0)).collect();
     all.sort_by_key(|it| Sha256Sortition.rank(b"", it.id));
@@ -121,7 +121,7 @@ fn responses(criterion: &mut Criterion) {
             let (mut driver, mut rng) = node(members, protocol);
             let (asked, ballot) = elect(&mut driver, &mut rng);
             let from = *asked.first().expect("somebody is asked");
-            // The same message again and again: it is absorbed each time, and counted once.
+            // The same message repeatedly: it is absorbed each time, and counted once.
             group.bench_function(BenchmarkId::from_parameter(members), |bencher| {
                 bencher.iter(|| {
                     let message = response(ballot, &candidates);

@@ -1,4 +1,4 @@
-//! What the driver costs: the machine does next to nothing.
+//! The cost of the driver: the machine does next to nothing.
 
 use core::hint::black_box;
 
@@ -7,7 +7,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use rand_core::SeedableRng;
 use selvedge_core::{Context, Driver, Effect, Input, Machine, Member, Span, Time};
 
-/// Passes each message of so many 64-bit words on to its peers.
+/// Passes each message of `WORDS` 64-bit words on to its peers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Relay<const PEERS: usize, const WORDS: usize> {
     peers: [Member; PEERS],
@@ -67,7 +67,7 @@ fn fan_out<const PEERS: usize, const WORDS: usize>(criterion: &mut Criterion) {
     );
 }
 
-/// The cost of the outbox alone: what a step takes beyond this is the driver's share.
+/// The cost of the outbox alone: the rest of a step's cost is the driver's share.
 fn bare_outbox<const PEERS: usize, const WORDS: usize>(criterion: &mut Criterion) {
     let peers: [Member; PEERS] = core::array::from_fn(|id| Member::new(id as u64, 0));
     let mut outbox: Vec<Effect<Relay<PEERS, WORDS>>> = Vec::new();

@@ -1,5 +1,5 @@
-//! What it costs to choose groups: one among 100 nodes from nothing, and all of an epoch. What nodes do
-//! about quiet devices, a run of a routine, and a change of a map, all nodes together.
+//! The cost of choosing groups: one among 100 nodes from an empty state, and all of an epoch. The
+//! cost of quiet devices, of a run of a routine, and of a change of a map, all nodes together.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
 
@@ -84,14 +84,14 @@ fn epoch(bench: &mut Criterion) {
     }
 }
 
-/// Nodes without faults, on a network that takes no time. Devices do what they are told.
+/// Nodes without faults, on a network that takes no time. Devices carry out every command.
 struct Building {
     nodes: Vec<Driver<Kgroup>>,
     rng: ChaCha8Rng,
     now: Time,
     inputs: VecDeque<(usize, Input<Kgroup>)>,
     asked: u64,
-    /// What became of what was asked: map entries changed, runs begun.
+    /// Finished requests: map entries changed, runs begun.
     done: u64,
 }
 

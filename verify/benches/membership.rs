@@ -1,4 +1,4 @@
-//! What it costs to handle a message, at 49 members and at 2,048.
+//! The cost of handling a message, at 49 members and at 2,048.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
 
@@ -22,7 +22,7 @@ fn record(id: u64, revision: u32, claim: Claim) -> Record {
     }
 }
 
-/// Node 0 of a mesh of so many nodes, after the updates about their joins.
+/// Node 0 of a mesh of `members` nodes, after the updates about their joins.
 fn node(members: u64) -> (Driver<Membership>, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(members);
     // So that updates about joins are soon old; lists are compared by another message.
@@ -96,7 +96,7 @@ fn bench(
     group.finish();
 }
 
-/// Senders are drawn from all members, so that the whole list is touched.
+/// Draws senders from all members, so that the whole list is touched.
 fn messages(criterion: &mut Criterion) {
     let sender = |draws: &mut ChaCha8Rng, members: u64| 1 + draws.below(members - 1);
     bench(criterion, "ping", |draws, members| {

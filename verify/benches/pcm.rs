@@ -1,5 +1,6 @@
-//! What PCM's gateways compute: units formed of up to a million followers, first and anew; a follower
-//! that joins and leaves; what one gateway, the resource manager, does for a task, frames included.
+//! The computations of PCM's gateways: units of up to a million followers, formed first and again;
+//! a follower that joins and leaves; a task at the gateway that is the resource manager, including
+//! frames.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
@@ -23,7 +24,7 @@ use selvedge_replica::{Configuration, Replica, State as _};
 /// The followers' ids begin here. The gateways have those from 1 on.
 const FOLLOWERS: u64 = 1_000;
 
-/// A number that says nothing, for each number another one.
+/// A hash of the number, so that neighbours differ.
 const fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -41,7 +42,7 @@ fn attachment(nth: u64, number: u32, gateway: NodeId) -> Attachment {
     }
 }
 
-/// Of each follower another one, and another one each time.
+/// A duty cycle that differs for each follower, and each time.
 fn duty(nth: u64, number: u32) -> DutyCycle {
     DutyCycle {
         active_ms: 100 + (mixed(nth << 32 | u64::from(number)) % 10_000) as u32,
@@ -50,7 +51,7 @@ fn duty(nth: u64, number: u32) -> DutyCycle {
     }
 }
 
-/// So many followers, in no units yet.
+/// This number of followers, in no units yet.
 fn unformed(followers: u64) -> Tables {
     let mut tables = Tables::new(Limits::new().with_followers(1 << 21));
     for nth in 0..followers {
@@ -82,7 +83,7 @@ fn forming(bench: &mut Criterion) {
     }
 }
 
-/// Before each time one of so many followers spends its time otherwise.
+/// Forms units again; before each run, one in `one_of` followers gets another duty cycle.
 fn forming_anew(bench: &mut Criterion, name: &str, one_of: Option<u64>) {
     let mut group = bench.benchmark_group(name);
     group.sample_size(10);
@@ -161,7 +162,7 @@ struct Gateways {
     wire: VecDeque<(Member, Vec<u8>)>,
     /// Frames to followers and clients.
     others: Vec<Vec<u8>>,
-    /// How long the first gateway took, frames read and written.
+    /// The time that the first gateway took, with reading and writing frames.
     took: Duration,
 }
 
@@ -169,7 +170,7 @@ impl Gateways {
     fn new(followers: u64) -> Self {
         let members = (1..=3).map(|id| Member::new(id, 0));
         let first = Configuration::of(members.clone());
-        // Nothing comes of time but what an update brings about.
+        // Time alone causes nothing; only updates do.
         let rarely = Span::secs(1_000_000);
         let config = Config::new()
             .with_heartbeat(Span::ZERO)
@@ -193,7 +194,7 @@ impl Gateways {
         for at in 0..3 {
             gateways.input(at, Input::Command(Command::Start));
         }
-        // What proposes first is elected.
+        // The first proposer is elected.
         let to = NodeId(2);
         gateways.input(0, Input::Command(Command::Hops { to, hops: 2 }));
         gateways.wait();
@@ -247,7 +248,7 @@ impl Gateways {
         }
     }
 
-    /// What was decided is told.
+    /// Lets time pass until decisions are sent.
     fn wait(&mut self) {
         self.settle();
         for _ in 0..2 {
@@ -259,7 +260,7 @@ impl Gateways {
         }
     }
 
-    /// A frame comes to the first gateway, and what comes of it is carried to its end.
+    /// Delivers a frame to the first gateway, and then all messages that follow from it.
     fn hear(&mut self, from: Member, message: Message) {
         let frame = encode(from, message);
         self.frame(0, &frame);
@@ -294,12 +295,12 @@ impl Gateways {
             voters: voters.into_iter().collect(),
         };
         self.hear(orchestrator, verdict);
-        // Five hear that it is over, and the client what it came to.
+        // Five followers receive the end of the task, and the client its result.
         assert_eq!(self.others.drain(..).count(), 6);
     }
 }
 
-/// What a step of a gateway needs, and gives.
+/// The inputs and outputs of a gateway's step.
 struct Out<'a> {
     from: Member,
     now: Time,

@@ -1,5 +1,5 @@
-//! What an update costs at all members together, codec excluded: the leader proposes it, and it is
-//! applied at the leader. The news of its commit rides on the next one.
+//! The cost of an update at all members together, codec excluded: the leader proposes it, and it is
+//! applied at the leader. The notice of its commit is part of the next one.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
 
@@ -55,7 +55,7 @@ impl Group {
         group
     }
 
-    /// The leader takes this, and what comes of it is carried to its end.
+    /// Passes an input to the leader, and delivers all messages that follow from it.
     fn run(&mut self, input: Input<Replica<Sum>>) {
         self.step(0, input);
         while let Some((to, from, message)) = self.wire.pop() {
@@ -100,7 +100,7 @@ fn updates(criterion: &mut Criterion) {
     benches.finish();
 }
 
-/// As many as the default settings have on their way in one frame.
+/// As many as the default settings have in flight in one frame.
 const TOGETHER: u64 = 64;
 
 fn updates_together(criterion: &mut Criterion) {

@@ -1,7 +1,7 @@
-//! What it costs to submit a routine of 10 commands, each to another device and up to 10 minutes
+//! The cost of submitting a routine of 10 commands, each to another device and up to 10 minutes
 //! long, under `Eventual` visibility with each scheduler: in the paper's home (15 devices, 30
-//! routines; figure 15d), and in larger ones. The live routines have 1 to 10 such commands and came
-//! at one moment, so that most of them wait for devices.
+//! routines; figure 15d), and in larger ones. The live routines have 1 to 10 such commands and
+//! arrived at one moment, so that most of them wait for devices.
 
 #![allow(
     clippy::disallowed_methods,
@@ -28,11 +28,11 @@ const SIZES: [(u64, u64); 6] = [
     (1_000, 4_000),
     (50, 4_000),
 ];
-/// How many different routines are placed in turn.
+/// The number of different routines that are placed in turn.
 const DRAWN: usize = 64;
 const SHORT: Duration = Duration::from_millis(500);
 
-/// So many commands, each to another device and of a length that is drawn.
+/// A routine of `commands` commands, each to another device and of a random length.
 fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
     let mut all: Vec<u64> = (0..devices).collect();
     let steps = (0..commands).map(|_| {
@@ -47,7 +47,7 @@ fn routine(commands: u64, devices: u64, rng: &mut ChaCha8Rng) -> Routine<u8> {
     }
 }
 
-/// A hub with so many routines of 1 to 10 commands that run or wait.
+/// A hub with `routines` routines of 1 to 10 commands that run or wait.
 fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) -> Driver<Hub<u8>> {
     let config = Config::default()
         .with_scheduler(scheduler)
@@ -88,8 +88,8 @@ fn step(driver: &mut Driver<Hub<u8>>, rng: &mut ChaCha8Rng, command: Command<u8>
     }
 }
 
-/// How long it takes to submit so many routines to hubs that have grown to a size. A copy would not
-/// do: its lists have no room.
+/// The time to submit `more` routines to hubs that have grown to a size. A clone would be no
+/// substitute: its lists have no spare capacity.
 fn time(
     many: u64,
     size: u64,
@@ -128,7 +128,7 @@ fn bench(criterion: &mut Criterion) {
         Scheduler::FirstCome,
     ] {
         let mut group = criterion.benchmark_group(format!("{scheduler:?}"));
-        // To grow a hub takes longer than what is measured.
+        // Growing a hub takes longer than the measured part.
         group
             .sample_size(10)
             .warm_up_time(SHORT)

@@ -1,4 +1,4 @@
-//! What sealing costs a datagram, and which cipher is the fastest here.
+//! The cost of sealing a datagram, and a comparison of ciphers.
 //!
 //! One frame of 104 bytes becomes a datagram of 147 with each. Ours also looks up the sender,
 //! checks the window, and copies the frame once.
@@ -39,7 +39,8 @@ fn sealing(c: &mut Criterion) {
                 .unwrap()
         });
     });
-    // The cost of a flood: a datagram that claims to be of a new start, and one of a known start.
+    // The cost of a flood: a datagram that claims to be of a new start, and a datagram of a known
+    // start.
     let mut forged = datagram.clone();
     *forged.last_mut().unwrap() ^= 1;
     // The highest bits of the counter, which ends the head.

@@ -1,5 +1,5 @@
-//! What it costs a hub that a step is stored: the step alone, with its difference, and as a fact
-//! behind a barrier. A step submits a routine of three commands or reports an outcome.
+//! The cost of storing a step of a hub: the step alone, with its difference, and as a fact behind a
+//! barrier. A step submits a routine of three commands or reports an outcome.
 
 #![allow(clippy::expect_used, reason = "a bench of nothing ends")]
 
@@ -18,7 +18,7 @@ use selvedge_safehome::{
 const SIZES: [(u64, u64); 3] = [(10, 3), (50, 20), (200, 60)];
 const STEPS: u64 = 2_000;
 
-/// What is on its way.
+/// The commands in flight.
 type Sent = VecDeque<(NodeId, u64)>;
 
 /// The application's side: devices first, then routines and outcomes in turn.
@@ -64,7 +64,7 @@ fn hub() -> Hub<u8> {
     Hub::new(config).expect("sound settings")
 }
 
-/// Steps, and after each what a host does with the hub.
+/// Runs steps, and after each the host's work with the hub.
 fn plain(devices: u64, open: u64, mut after: impl FnMut(&Hub<u8>)) {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut driver = Driver::new(hub());

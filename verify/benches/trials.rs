@@ -1,4 +1,4 @@
-//! How many trials of SafeHome's scenarios are run a second: in all six models of its authors'
+//! The number of trials of SafeHome's scenarios per second: in all six models of its authors'
 //! program, one after the other, and in each alone.
 //!
 //! Each trial draws another scenario. A trial in all six draws the same one six times.

@@ -1,8 +1,7 @@
 # Steps that build and run no test. Read by `.ci/run`.
 # shellcheck shell=bash
 
-# The dependencies under "Embed it" in README build the program that it says to copy, in a crate of
-# its own.
+# The dependencies under "Embed it" in README build the program shown there, in a crate of its own.
 embed() {
     local crate=$target/embed
     mkdir -p "$crate/src"
@@ -21,13 +20,13 @@ features_of() {
     sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' "$1" | grep -vx default
 }
 
-# Each library with no feature, and with each of its features alone. One is checked after the other
-# that it needs, so two at a time, with a folder for each.
+# Each library with no feature, and with each of its features alone. A library is checked after the
+# libraries that it needs, so two at a time, with a folder for each.
 features() {
     local manifest package feature
     local -a pairs=()
     for manifest in $(git ls-files '*/Cargo.toml'); do
-        # Those in workspaces of their own have steps of their own.
+        # Packages in workspaces of their own have steps of their own.
         [[ $manifest == fuzz/* || $manifest == */flash/* || $manifest == hosts/Cargo.toml ||
             $manifest == hosts/faas/* || $manifest == hosts/hub/* || $manifest == hosts/door/* ||
             $manifest == hosts/mqtt/* ]] && continue
@@ -79,7 +78,7 @@ api() {
 }
 
 # The oldest compiler that the manifests promise, where it is installed. Elsewhere clippy's lint
-# `incompatible_msrv` has looked for what is newer in the standard library.
+# `incompatible_msrv` has looked for newer items of the standard library.
 oldest() {
     local version
     version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
@@ -90,8 +89,8 @@ oldest() {
     cargo "+$version" check --locked --workspace --all-features --target-dir "$target/oldest"
 }
 
-# The lower bounds of the manifests are true: all is built with the lowest version of each package
-# that a manifest names. In a copy, since the lock files stay as they are.
+# The lower bounds of the manifests are true: everything builds with the lowest version of each
+# package that a manifest names. In a copy, since the lock files stay unchanged.
 minimal() {
     if ! has_nightly; then
         echo "skipped: no nightly toolchain"

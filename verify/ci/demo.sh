@@ -1,9 +1,9 @@
 # The demos with ten seeds. Read by `.ci/run`.
 # shellcheck shell=bash
 
-# All demos with ten seeds, two at a time: five of them on the machine as it is, and five beside a
-# process that keeps one core busy. What depends on the machine's speed says so, and is no failure
-# where the machine was late.
+# All demos with ten seeds, two at a time: five of them on the idle machine, and five beside a
+# process that keeps one core busy. Results that depend on the machine's speed are marked, and are
+# no failure where the machine was late.
 demo() {
     local -a first=(1 2 3 12 22) second=(26 89 144 987 3459)
     cargo build --release --quiet -p selvedge-cli

@@ -13,7 +13,7 @@ fuzz() {
         echo "skipped: cargo-fuzz cannot be installed here"
         return
     fi
-    # What it takes to optimise them is more than what they gain in a few seconds.
+    # Optimising them takes more time than it gains in a few seconds.
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off
     search . fuzz
     search hosts fuzz/hosts
@@ -23,8 +23,8 @@ fuzz() {
 # a single thread.
 search() {
     local workspace=$1 folder=$PWD/$2 found=$target/fuzz-found/$2 failed=0 name
-    # Without a sanitizer: the crates forbid unsafe code, and it is twice as fast. To record what
-    # is compared would take half of the time, and finds no more here.
+    # Without a sanitizer: the crates forbid unsafe code, and it is twice as fast. Recording
+    # comparisons would take half of the time, and finds no more here.
     local -a how=(--fuzz-dir "$folder" --features libfuzzer --sanitizer none --no-trace-compares
         --target-dir "$target/fuzz")
     (cd "$workspace" && cargo +nightly fuzz build "${how[@]}")

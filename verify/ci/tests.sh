@@ -11,10 +11,10 @@ run_tests() {
     $test_command
 }
 
-# What differs between builds: traces of the simulator, which are compared with fixed digests in
+# Differences between builds: traces of the simulator, which are compared with fixed digests in
 # debug and here, and the driver, which checks machines in debug builds only.
 release() {
-    # Few commands, since each one builds what they share with features of its own.
+    # Few commands, since each builds shared packages with features of its own.
     cargo test --release -p selvedge-sim -p selvedge-core --test all -- network:: driver::
     cargo test --release -p selvedge-membership -p selvedge-camera -p selvedge-celect \
         -p selvedge-replica -p selvedge-pcm --test allocation
@@ -31,7 +31,7 @@ no_std() {
     )
 }
 
-# What each protocol takes of a device's flash is within its budget.
+# The flash of each protocol on a device is within its budget.
 flash() {
     (
         export CARGO_TARGET_DIR=$target/flash
@@ -65,12 +65,12 @@ peers() {
     )
 }
 
-# Functions over MQTT, and a home of real devices, in processes that are killed. A mosquitto and a
-# Chromium that are installed are used, too.
+# Functions over MQTT, and a home of real devices, in processes that are killed. An installed
+# mosquitto and Chromium are used, too.
 hosts() {
     (
         cd hosts
-        # Its profile is that of the other tests, which have built some of what it needs.
+        # Its profile is the profile of the other tests, so some packages are built already.
         export CARGO_TARGET_DIR=$target
         if command -v chromium >/dev/null; then
             export SELVEDGE_CHROMIUM_REQUIRED=1

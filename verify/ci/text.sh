@@ -10,8 +10,9 @@ leftovers() {
     fi
 }
 
-# Every relative link in the Markdown files leads to something, those of the book to a part of it.
-# What a chapter includes may lie anywhere in the repository. Paths that the text names are there.
+# Every relative link in the Markdown files leads to a file, links of the book to a part of the
+# book. A chapter may include files from anywhere in the repository. Paths that the text names
+# exist.
 links() {
     local file link bad=0
     while IFS= read -r file; do
@@ -30,7 +31,7 @@ links() {
                 bad=1
             fi
         done < <(grep -oE '\{\{#include [^}:]+' "$file" | sed -E 's/^\{\{#include //' || true)
-        # Files and folders that the text names. The changelog names what was.
+        # Files and folders that the text names. The changelog names removed ones.
         [[ $file == CHANGELOG.md ]] && continue
         while IFS= read -r link; do
             if [[ -d ${link%%/*} && ! -e $link && ! -e $(dirname "$file")/$link ]]; then
@@ -66,7 +67,8 @@ layout() {
         done
     done
     local file
-    # The files that ARCHITECTURE.md lists for a protocol crate. A hub has no peers, and pcm's two machines share its messages.
+    # The files that ARCHITECTURE.md lists for a protocol crate. A hub has no peers, and pcm's two
+    # machines share its messages.
     for file in {membership,camera,celect,replica,groups,safehome}/src/{config,counters,event,machine,state,check,published}.rs \
         {membership,camera,celect,replica,groups}/src/message.rs \
         kgroup/src/{config,event,machine,message,state,check,published}.rs \

@@ -13,18 +13,18 @@ tools() {
     if ! command -v c++ >/dev/null; then
         apt-get update -qq && apt-get install -y -qq g++
     fi
-    # The tests of the page that `selvedge-faas` serves look at it in a browser.
+    # The tests of the page that `selvedge-faas` serves open it in a browser.
     if ! command -v chromium >/dev/null; then
         { apt-get update -qq && apt-get install -y -qq chromium; } || echo "without Chromium"
     fi
-    # Those of hosts over MQTT go to a broker that nobody here wrote.
+    # The tests of hosts over MQTT use a broker of another project.
     if ! command -v mosquitto >/dev/null && [[ ! -x /usr/sbin/mosquitto ]]; then
         { apt-get update -qq && apt-get install -y -qq mosquitto; } || echo "without mosquitto"
     fi
     cargo --version && rustc --version
 }
 
-# Unoptimised: what it takes to build a tool is more than what it takes to run it once.
+# Unoptimised: building a tool takes longer than running it once.
 install_tool() {
     CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
         cargo install "$@" --debug --locked --quiet --root "$target/tools"

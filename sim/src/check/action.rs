@@ -1,74 +1,75 @@
-//! What can happen.
+//! The actions that are possible in a state.
 
-/// Something that can happen in a state. Letters are named by their place in
+/// An action that is possible in a state. Letters are named by their place in
 /// [`State::letters`](super::State::letters), nodes by their place in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action<T> {
     /// A letter arrives.
     Deliver {
-        /// Which letter.
+        /// The letter.
         letter: usize,
-        /// Whether a copy stays on its way.
+        /// True if a copy stays in flight.
         again: bool,
     },
     /// A letter is lost.
     Drop {
-        /// Which letter.
+        /// The letter.
         letter: usize,
     },
     /// A letter arrives at a node that is down.
     Miss {
-        /// Which letter.
+        /// The letter.
         letter: usize,
     },
     /// A timer fires.
     Tick {
         /// The node.
         node: usize,
-        /// Which timer.
+        /// The timer.
         timer: T,
     },
-    /// The application asks what is next on its list.
+    /// The application issues the next command on its list.
     Command {
         /// The node.
         node: usize,
     },
-    /// The membership service tells one of the listed deltas.
+    /// The membership service sends one of the listed deltas.
     Tell {
         /// The node.
         node: usize,
-        /// Which of the node's list.
+        /// The delta's place in the node's list.
         delta: usize,
     },
     /// A node stops.
     Crash {
-        /// Which one.
+        /// The node.
         node: usize,
     },
-    /// Storage of a node has the first of the facts that wait, and what waited for it alone is
-    /// carried out.
+    /// A node's storage stores the first waiting fact, and the effects that waited for this fact
+    /// alone are carried out.
     Store {
         /// The node.
         node: usize,
     },
-    /// A node stops while facts are stored, or what waited for them is carried out.
+    /// A node stops while facts are stored, or while the effects behind them are carried out.
     CrashAmid {
-        /// Which one.
+        /// The node.
         node: usize,
-        /// How many of the facts that wait are stored, from the first on.
+        /// The number of waiting facts that are stored, from the first on.
         stored: usize,
-        /// How many of [`Node::waiting`](super::Node::waiting) are carried out, from the first on.
+        /// The number of entries of [`Node::waiting`](super::Node::waiting) that are carried out,
+        /// from the first on.
         done: usize,
     },
     /// A node that is down begins its next life.
     Restart {
-        /// Which one.
+        /// The node.
         node: usize,
     },
 }
 
 impl<T> Action<T> {
-    /// Whether something goes wrong, so that progress must not depend on it.
+    /// Returns true for a fault: progress must not depend on it.
     #[must_use]
     pub const fn is_fault(&self) -> bool {
         match self {

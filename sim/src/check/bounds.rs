@@ -1,9 +1,9 @@
-//! How much may go wrong in a check.
+//! Limits on faults in a check.
 
 use core::fmt;
 
-/// What may still happen, and how often, in all nodes together. In a model these are the bounds
-/// of the check; in a [`State`](super::State) they are what is left of them.
+/// Limits on faults and other events, in all nodes together. In a model these are the bounds of the
+/// check; in a [`State`](super::State) they are the events that remain.
 ///
 /// The default is a network without faults in which timers tick at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -16,14 +16,14 @@ pub struct Bounds {
     pub crashes: u32,
     /// Crashed nodes that come back. Needs [`Model::restart`](super::Model::restart).
     pub restarts: u32,
-    /// Membership deltas that are delivered, of those that the model lists; `None` for all.
+    /// Membership deltas that are delivered, out of the model's lists; `None` for all.
     pub deltas: Option<u32>,
     /// Timers that fire; `None` for any number.
     pub ticks: Option<u32>,
     /// Timers that fire while a message is on its way; `None` for any number.
     ///
-    /// `Some(0)` says that timeouts are longer than any delivery takes. That keeps the states of
-    /// a protocol that retransmits finite. It is a promise of the environment: a property that
+    /// `Some(0)` means that timeouts are longer than any delivery takes. That keeps the states of a
+    /// protocol that retransmits finite. It is an assumption about the environment: a property that
     /// holds under it alone may break on a slow network.
     pub early_ticks: Option<u32>,
 }
@@ -57,9 +57,10 @@ impl fmt::Display for Bounds {
     }
 }
 
-/// What a run may use up before it gives up.
+/// Limits on the resources of a run.
 ///
-/// A run that gives up proves nothing, and says so: see [`Incomplete`](super::Incomplete).
+/// A run that meets a limit proves nothing, and reports this: see
+/// [`Incomplete`](super::Incomplete).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Unique states; each takes about 60 bytes, and 8 more for every transition when progress is

@@ -1,4 +1,4 @@
-//! Storage that takes time, and crashes that lose what is not stored.
+//! Storage that takes time, and crashes that lose unstored facts.
 
 use alloc::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::{Action, Incomplete, Model, Node, Observer, State};
 use crate::facts::Facts;
 use crate::panics::caught;
 
-/// What a model knows of its machines' facts.
+/// A model's handling of its machines' facts.
 pub(super) struct Durability<M: Machine> {
     facts: Facts<M>,
-    /// A node with more of them waiting takes no step.
+    /// The limit of waiting facts: a node with more of them takes no step.
     pub(super) unstored: usize,
 }
 
-// Derives would ask that the machine itself be Copy.
+// Derives would require that the machine itself be Copy.
 impl<M: Machine> Clone for Durability<M> {
     fn clone(&self) -> Self {
         *self
@@ -27,26 +27,26 @@ impl<M: Machine> Clone for Durability<M> {
 
 impl<M: Machine> Copy for Durability<M> {}
 
-/// A node's storage, and what waits for it.
+/// A node's storage, and the effects that wait for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Storage<M: Machine> {
-    /// The machine as this life began, with the facts folded that were stored since.
+    /// The machine as this life began, with the facts folded that were stored in this life.
     pub(super) image: M,
     /// Empty, or a fact that is not stored comes first.
     pub(super) waiting: Vec<Effect<M>>,
 }
 
 impl<M: Durable, O: Observer<M>> Model<M, O> {
-    /// The machines' facts are stored, and that takes time: whatever comes after a fact waits until
-    /// storage has it, which is a step of its own ([`Action::Store`]). A crash loses the last facts
-    /// that wait, any number of them, and every effect behind them; it may also come when facts are
-    /// stored and not all that waited for them is carried out. What [remains](Self::restart) of a
-    /// node is the machine as its life began, with its stored facts folded. That is what comes
-    /// back, unless [`restart`](Self::restart) says otherwise.
+    /// Makes the machines' facts durable, with storage that takes time: every effect after a fact
+    /// waits until the fact is stored, which is a step of its own ([`Action::Store`]). A crash
+    /// loses the last waiting facts, any number of them, and every effect behind them; a crash is
+    /// also possible when facts are stored and some effects behind them are not carried out. What
+    /// [remains](Self::restart) of a node is the machine as its life began, with its stored facts
+    /// folded. The node restarts from it, unless [`restart`](Self::restart) is set.
     ///
     /// A node takes no step while more than `unstored` of its facts wait: 0 is a host that waits
     /// for each fact, and gives the fewest states; with more, facts of later steps wait behind
-    /// those of earlier ones.
+    /// facts of earlier ones.
     #[must_use]
     pub fn durable(mut self, unstored: usize) -> Self {
         let facts = Facts::new();
@@ -59,7 +59,7 @@ impl<M: Durable, O: Observer<M>> Model<M, O> {
 }
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
-    /// What a node has stored when its life begins.
+    /// The storage of a node at the beginning of a life.
     pub(super) fn empty_storage(&self, machine: &M) -> Option<Arc<Storage<M>>> {
         self.durable.as_ref()?;
         let storage = Storage {
@@ -69,7 +69,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         Some(Arc::new(storage))
     }
 
-    /// Whether storage of this node is so far behind that it takes no step.
+    /// Returns true if this node's storage is so far behind that the node takes no step.
     pub(super) fn is_behind(&self, node: &Node<M>) -> bool {
         let Some(durable) = &self.durable else {
             return false;
@@ -79,7 +79,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
     }
 
     /// The storage of `node` after a step: with all effects from the first fact on, if none waits
-    /// already. The others are returned; in a model without storage they stay in the outbox.
+    /// already. The other effects are returned; in a model without storage they stay in the outbox.
     pub(super) fn keep_back(
         &self,
         node: Option<&Node<M>>,
@@ -125,8 +125,9 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         Ok(Some(image))
     }
 
-    /// Where a crash may come: when storage has so many facts more, and so many of those that
-    /// waited are out. One write may store several facts before anything behind them is out.
+    /// The points where a crash is possible: the numbers of further facts stored, and of waiting
+    /// effects carried out. One write may store several facts before any effect behind them is
+    /// carried out.
     pub(super) fn places(&self, node: &Node<M>) -> Vec<(usize, usize)> {
         let mut places = Vec::new();
         let mut stored = 0;
@@ -141,7 +142,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         places
     }
 
-    /// The first fact that waits is stored.
+    /// Stores the first waiting fact.
     pub(super) fn store(
         &self,
         state: &State<M, O>,

@@ -5,8 +5,8 @@ use alloc::string::String;
 
 use super::{Expected, Scenario};
 
-/// A protocol's nodes, what each knows and wants, and what may go wrong, under rules that can be
-/// exchanged.
+/// A setup of a protocol: its nodes, their knowledge and commands, and the possible faults, under
+/// rules that can be exchanged.
 pub trait Trial: Copy {
     /// The first part of its scenarios' names, as in `camera/2 nodes`.
     const PROTOCOL: &'static str;
@@ -20,17 +20,17 @@ pub trait Trial: Copy {
     #[must_use]
     fn scenario(self, name: String, expected: Expected) -> Scenario;
 
-    /// The same under these rules, of which only this promise is checked.
+    /// The same setup under these rules, with a check of this promise alone.
     #[must_use]
     fn under(self, rules: &'static [Self::Rule], promise: Self::Promise) -> Self;
 }
 
-/// The scenario of a setup that holds in so many states, under the protocol's own rules.
+/// The scenario of a setup that holds, with this number of states, under the protocol's own rules.
 pub fn holds<T: Trial>(name: &str, states: usize, setup: T) -> Scenario {
     setup.scenario(full::<T>(name), Expected::Holds { states })
 }
 
-/// The scenario of a setup in which published rules break a promise after so many steps.
+/// The scenario of a setup in which published rules break a promise after this number of steps.
 pub fn breaks<T: Trial>(
     name: &str,
     steps: usize,

@@ -1,4 +1,4 @@
-//! Breadth first through all states.
+//! Breadth-first search through all states.
 
 use alloc::collections::VecDeque;
 use core::ops::ControlFlow;
@@ -13,7 +13,7 @@ use super::property::Kind;
 use super::step::Scratch;
 use super::{Incomplete, Limits, Model, Observer, State};
 
-/// How a state was reached first: from which one, by which of its transitions.
+/// The origin of a state: the state from which it was first reached, and the transition.
 #[derive(Clone, Copy)]
 struct Origin {
     from: u32,
@@ -23,10 +23,10 @@ struct Origin {
 /// The parent of an initial state.
 const NOWHERE: u32 = u32::MAX;
 
-/// How often the caller hears of the search.
+/// The number of states between two progress reports to the caller.
 const NEWS: usize = 1 << 15;
 
-/// What a search came to.
+/// The result of a search.
 pub(super) struct Search {
     /// The numbers of all states, by fingerprint. A slot takes 5 bytes, so a table that doubles moves little.
     numbers: HashTable<u32>,
@@ -38,22 +38,22 @@ pub(super) struct Search {
     pub(super) end: End,
     /// For each property, whether a state was found in which it is true. Only for `sometimes`.
     pub(super) met: Vec<bool>,
-    /// For each progress property, in which states it is asked (1) and reached (2).
+    /// For each progress property, the states in which it is asked for (1) and reached (2).
     pub(super) marks: Vec<(usize, Vec<u8>)>,
     pub(super) edges: Edges,
 }
 
-/// How a search ended.
+/// The end of a search.
 pub(super) enum End {
-    /// Everything was seen.
+    /// Every state was visited.
     Complete,
     Truncated(Incomplete),
-    /// This property broke in this state.
+    /// A property broke in this state.
     Broke {
         property: usize,
         state: u32,
     },
-    /// This property broke in a step out of this state: by this transition.
+    /// A property broke in a step out of this state: by this transition.
     Refused {
         property: usize,
         state: u32,

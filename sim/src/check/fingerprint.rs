@@ -1,10 +1,10 @@
-//! A short stand-in for a state.
+//! Hashes that stand for states.
 
 use core::hash::{Hash, Hasher};
 
-/// 128 bits of what a state's `Hash` writes. Two states of a billion share one with a probability
-/// of about 10^-21, so counts of unique states are taken as exact. What `Hash` passes over, as it
-/// does over [`Untracked`](selvedge_core::Untracked), tells no two states apart.
+/// A 128-bit hash of a state's `Hash` output. Two states of a billion share a fingerprint with a
+/// probability of about 10^-21, so counts of unique states are taken as exact. States that differ
+/// only in fields outside `Hash`, such as [`Untracked`](selvedge_core::Untracked), share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Fingerprint(u64, u64);
 
@@ -15,7 +15,7 @@ impl Fingerprint {
         Self(lanes.a, lanes.b)
     }
 
-    /// The place in a hash table: it is a hash already.
+    /// The value for a hash table, which needs no further hashing.
     pub(super) const fn as_u64(self) -> u64 {
         self.0
     }
@@ -60,8 +60,8 @@ impl Lanes {
 
 impl Hasher for Lanes {
     fn write(&mut self, bytes: &[u8]) {
-        // The length goes first, in a word of its own. A string does not tell its own to a hasher,
-        // and inside the last chunk it could be taken for a byte.
+        // The length goes first, in a word of its own. A string does not write its length to a
+        // hasher, and inside the last chunk the length could be taken for a byte.
         self.absorb(bytes.len() as u64);
         for chunk in bytes.chunks(8) {
             let bytes = chunk.iter().rev();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     /// Strings of up to 18 bytes that end, or begin to end, in bytes that may be taken for a
-    /// length: what follows the common beginning is zeros and one small byte, in every place.
+    /// length: the common beginning is followed by zeros and one small byte, in every place.
     fn near_strings() -> BTreeSet<String> {
         let mut near = BTreeSet::new();
         for len in 0..=18_usize {
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(seen.len(), pairs.len());
     }
 
-    /// What a machine's own `Hash` may write: bytes without a length, and nothing at all.
+    /// Tests output that a hand-written `Hash` may have: bytes without a length, or no bytes.
     #[test]
     fn how_bytes_are_written_shows() {
         struct Parts(&'static [&'static [u8]]);

@@ -1,4 +1,4 @@
-//! What a protocol crate's own tests do with its list of scenarios.
+//! Tests of a protocol crate's list of scenarios.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::{panic, thread};
@@ -12,8 +12,8 @@ use super::{Expected, Rules, Scenario, Surprise};
 const DEBUG_STATES: usize = 10_000;
 
 /// Verifies the quick scenarios under our rules, on as many threads as there are processors.
-/// Returns how many there are. A debug build leaves those that should have more than 10,000 states to
-/// release builds, such as that of `selvedge check`.
+/// Returns their number. A debug build leaves scenarios with more than 10,000 expected states to
+/// release builds, such as the build of `selvedge check`.
 ///
 /// # Errors
 /// An outcome that is not as expected.
@@ -47,9 +47,9 @@ fn is_left_to_release(scenario: &Scenario) -> bool {
     cfg!(debug_assertions) && is_large
 }
 
-/// Verifies the quick scenarios under published rules: each breaks in so many steps. Under the same
-/// name there must be a quick one under our rules, which [`verify_ours`] sees to. Returns how many
-/// there are.
+/// Verifies the quick scenarios under published rules: each breaks after the expected number of
+/// steps. Each needs a quick scenario of the same name under our rules, which [`verify_ours`]
+/// verifies. Returns their number.
 ///
 /// # Errors
 /// The first scenario that stands alone, or that has another outcome than expected.
@@ -69,13 +69,13 @@ pub fn verify_published(list: &[Scenario]) -> Result<usize, Flaw> {
     Ok(count)
 }
 
-/// What is wrong with a list of published rules.
+/// A defect of a list of published rules.
 #[derive(Clone, Debug, Error)]
 pub enum Flaw {
-    /// Nothing says that ours hold where these break.
+    /// No scenario shows that our rules hold where the published rules break.
     #[error("{0:?} has only published rules: also add it with our rules, in the quick list")]
     Unpaired(String),
-    /// A check that did not find what it should.
+    /// A check with an unexpected outcome.
     #[error(transparent)]
     Surprise(#[from] Surprise),
 }

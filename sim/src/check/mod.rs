@@ -1,12 +1,12 @@
 //! Any machine, checked in every order of events.
 //!
-//! A [`Model`] is a list of machines, what their applications ask of them, what may go wrong
-//! ([`Bounds`]), and what is to hold. The check visits every state that can be reached: every
-//! order in which messages arrive, timers fire and commands are asked, every fault within the
+//! A [`Model`] is a list of machines, the commands of their applications, the faults that may occur
+//! ([`Bounds`]), and the properties that must hold. The check visits every reachable state: every
+//! order in which messages arrive, timers fire and commands are issued, every fault within the
 //! bounds, and every outcome of every choice that a machine makes.
 //!
-//! The machine is the one that runs in production. Nothing is sampled, and nothing is assumed
-//! about time: an armed timer may fire at once.
+//! The check runs the production machine itself. Nothing is sampled, and no timing is assumed: an
+//! armed timer may fire at once.
 //!
 //! # Check a machine of your own
 //!
@@ -57,7 +57,7 @@
 //! assert_eq!(model.verify()?, 7);
 //! # let broken = model.clone().show(|ring| if ring.working { "works".into() } else { "idles".into() });
 //!
-//! // On a network that may deliver a message twice, it breaks: here is how.
+//! // On a network that may deliver a message twice, the property breaks, as this trace shows:
 //! # let model = broken;
 //! let found = model.bounds(Bounds { duplicates: 1, ..Bounds::default() }).verify().unwrap_err();
 //! assert_eq!(found.to_string(), "\
@@ -79,46 +79,45 @@
 //! # Ok::<(), selvedge_sim::check::Surprise>(())
 //! ```
 //!
-//! # What a pass means
+//! # Meaning of a pass
 //!
-//! | a property | says | is shown by |
+//! | a property | meaning | how the check shows it |
 //! |---|---|---|
-//! | [`always`](Model::always) | it is true in every reachable state | having visited all of them |
-//! | [`sometimes`](Model::sometimes) | it is true in one | that one |
-//! | [`progress`](Model::progress) | from every state a goal stays within reach, without the help of a fault | going backwards from the goals |
-//! | [`never_rejects`](Model::never_rejects) | no message, tick or delta is refused | having taken every step |
+//! | [`always`](Model::always) | it is true in every reachable state | visits all of them |
+//! | [`sometimes`](Model::sometimes) | it is true in some reachable state | finds such a state |
+//! | [`progress`](Model::progress) | from every state a goal stays within reach, without the help of a fault | searches backwards from the goals |
+//! | [`never_rejects`](Model::never_rejects) | no message, tick or delta is refused | takes every step |
 //!
-//! A machine that panics breaks [`NO_PANIC`], in any model: the trace shows the steps that lead
-//! there, the panic's place and its text.
+//! A machine that panics breaks [`NO_PANIC`], in any model: the trace shows the steps that lead to
+//! the panic, its place and its text.
 //!
-//! A pass is said of a complete run only, and assumes what is said below about `Hash`. A run that
-//! met a limit or a boundary, or a machine that breaks the contract, is [`Outcome::Truncated`] with
-//! the reason, and so is a property that was left open because another one broke. Counts of unique
-//! states are exact and the same on every machine, so a scenario states its own, and a check that
-//! suddenly explores less is noticed.
+//! Only a complete run can pass, and a pass assumes the condition on `Hash` below. A run that met a
+//! limit or a boundary, or a machine that breaks the contract, is [`Outcome::Truncated`] with the
+//! reason, and so is a property that was left open because another one broke. Counts of unique
+//! states are exact and the same on every machine, so a scenario states its count, and a check that
+//! suddenly explores less fails.
 //!
-//! # What the model does and does not know
+//! # Limits of the model
 //!
 //! - The network delivers in any order. It loses and doubles only within [`Bounds`].
 //! - Time is not modelled: `now` is always zero, and a timer that is armed may fire at any moment,
 //!   before any other. [`Bounds::early_ticks`] makes timeouts longer than deliveries; without it
 //!   a machine that sends on each tick has no end of states.
-//! - Nothing is stored, and a restarted machine takes from the one that crashed what
-//!   [`Model::restart`] says; or facts are ([`Model::durable`]), and a crash loses those that are
+//! - Nothing is stored, and [`Model::restart`] decides what a restarted machine keeps of its
+//!   previous life; or facts are stored ([`Model::durable`]), and a crash loses the facts that are
 //!   not stored yet, with every effect behind them.
-//! - A letter goes to a node id, whichever life that node is in, and carries the name under which
-//!   its sender sent it. Letters to a node that can never come back are thrown away.
+//! - A letter goes to a node id, in any life of that node, and carries the name under which its
+//!   sender sent it. Letters to a node that can never come back are removed.
 //! - A refused message, tick or delta is used up; a refused command waits.
-//! - A state is known by 128 bits of what its `Hash` writes. Two states that differ only where
-//!   `Hash` does not look are one state, and the second is never visited. So a pass assumes that
-//!   nothing that decides what a machine does is in [`Untracked`](selvedge_core::Untracked), nor
-//!   left out by a `Hash` that is not derived.
-//! - Numbers that grow for ever (sequence numbers, incarnations) make states without end, so
-//!   bound what makes them grow: ticks, commands, faults.
+//! - A state is identified by a 128-bit hash of its `Hash` output. Two states that differ only
+//!   where `Hash` does not look are one state, and the second is never visited. So a pass assumes
+//!   that no field that decides a machine's behaviour is in
+//!   [`Untracked`](selvedge_core::Untracked), or left out by a `Hash` that is not derived.
+//! - Numbers that grow for ever (sequence numbers, incarnations) make states without end, so bound
+//!   the ticks, commands and faults that make them grow.
 //!
 //! One thread visits some 100,000 to 250,000 states a second, with about 60 bytes for each and more
-//! for those on the frontier; see
-//! [`Limits`].
+//! for those on the frontier; see [`Limits`].
 
 mod action;
 mod bounds;

@@ -1,4 +1,4 @@
-//! What is checked: the machines, their surroundings, and what is to hold.
+//! The model to check: machines, their surroundings, and properties.
 
 use alloc::sync::Arc;
 use core::fmt::Write;
@@ -23,12 +23,12 @@ type CrashWhen<M, O> = Arc<dyn Fn(&State<M, O>, usize) -> bool + Send + Sync>;
 pub(super) type TickWhen<M, O> =
     Arc<dyn Fn(&State<M, O>, usize, <M as Machine>::Timer) -> bool + Send + Sync>;
 
-/// Machines, what may happen to them, and what is to hold: all that a check needs.
+/// A complete check: machines, the events that are possible, and the properties that must hold.
 ///
-/// Nodes are named by their place in the list of machines, from 0. Naming one that does not exist
-/// is found when the check runs, see [`Incomplete::NoSuchNode`].
+/// Nodes are named by their place in the list of machines, from 0. A name without a node is
+/// reported when the check runs, see [`Incomplete::NoSuchNode`].
 ///
-/// With the feature `stateright`, `for_stateright` makes a model for stateright's own tools of it.
+/// With the feature `stateright`, `for_stateright` converts a model for stateright's own tools.
 pub struct Model<M: Machine, O = ()> {
     pub(super) machines: Vec<M>,
     pub(super) identity: Identity<M>,
@@ -51,9 +51,9 @@ pub struct Model<M: Machine, O = ()> {
 }
 
 impl<M: Machine> Model<M> {
-    /// Checks `machines`; `identity` reads from a machine which member it is.
+    /// Checks `machines`; `identity` returns the member that a machine is.
     ///
-    /// No commands, no deltas, no faults, and timers that tick at any time, until more is said.
+    /// The defaults: no commands, no deltas, no faults, and timers that tick at any time.
     pub fn new(machines: Vec<M>, identity: impl Fn(&M) -> Member + Send + Sync + 'static) -> Self {
         Self::observed(machines, identity, ())
     }
@@ -74,7 +74,7 @@ impl<M: Machine> Model<M> {
 }
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
-    /// As [`new`](Model::new), with an observer of the events.
+    /// Builds a model as [`new`](Model::new), with an observer of the events.
     pub fn observed(
         machines: Vec<M>,
         identity: impl Fn(&M) -> Member + Send + Sync + 'static,
@@ -103,15 +103,15 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
     }
 
-    /// How much may go wrong.
+    /// Limits the faults.
     #[must_use]
     pub const fn bounds(mut self, bounds: Bounds) -> Self {
         self.bounds = bounds;
         self
     }
 
-    /// What happens at the beginning of each life, before anything else: `start(node, life,
-    /// machine, cx)`. What it sends and arms counts; its choices are explored.
+    /// Sets the first step of each life: `start(node, life, machine, cx)`. Its messages and timers
+    /// are carried out, and its choices explored.
     #[must_use]
     pub fn start(
         mut self,
@@ -124,9 +124,9 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// What comes back after a crash: `restart(node, life, remains)`, with life 1 at the first
-    /// restart. A machine with stable storage takes from `remains` what it saved; in a
-    /// [`durable`](Self::durable) model that is all there is in `remains`.
+    /// Sets the machine that restarts after a crash: `restart(node, life, remains)`, with life 1 at
+    /// the first restart. A machine with stable storage takes its saved state from `remains`; in a
+    /// [`durable`](Self::durable) model nothing else is in `remains`.
     #[must_use]
     pub fn restart(
         mut self,
@@ -136,16 +136,17 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// What remains of a machine when it crashes; everything, if nothing is said. Forgetting here
-    /// what a restart does not use makes states equal, and so fewer.
+    /// Sets the part of a machine that remains when it crashes; by default, everything. Leaving out
+    /// here the state that a restart does not use makes states equal, and so fewer.
     #[must_use]
     pub fn remains(mut self, remains: impl Fn(&M) -> M + Send + Sync + 'static) -> Self {
         self.remains = Some(Arc::new(remains));
         self
     }
 
-    /// What the application asks of `node`: each command at any time, in this order. One that the
-    /// machine refuses waits and is asked again later; over a crash the list goes on.
+    /// Lists the application's commands to `node`: each is issued at any time, in this order. A
+    /// command that the machine refuses waits and is issued again later; after a crash the list
+    /// continues.
     #[must_use]
     pub fn commands(mut self, node: usize, commands: impl Into<Vec<M::Command>>) -> Self {
         match self.commands.get_mut(node) {
@@ -155,11 +156,11 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// What the membership service may tell `node`: each delta at most once, at any time, in any
-    /// order, true or not. At most 64.
+    /// Lists the deltas that the membership service may send to `node`: each at most once, at any
+    /// time, in any order, true or not. At most 64.
     ///
-    /// Unless [`delta_when`](Self::delta_when) says otherwise, `Confirmed` is told only when that
-    /// life is over: it is the one delta that is never wrong.
+    /// Unless [`delta_when`](Self::delta_when) is set, `Confirmed` is sent only after that life has
+    /// ended: it is the one delta that is never wrong.
     #[must_use]
     pub fn deltas(mut self, node: usize, deltas: impl Into<Vec<Delta>>) -> Self {
         let deltas = deltas.into();
@@ -176,7 +177,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// When a listed delta may be told to a node.
+    /// Sets when a listed delta may be sent to a node.
     #[must_use]
     pub fn delta_when(
         mut self,
@@ -186,7 +187,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// When a node may crash; always, within the bounds, if nothing is said.
+    /// Sets when a node may crash; by default always, within the bounds.
     #[must_use]
     pub fn crash_when(
         mut self,
@@ -196,8 +197,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// When an armed timer may fire; always, within the bounds, if nothing is said. It is a promise
-    /// of the environment about clocks: that one timer, of whichever node, outlasts another one.
+    /// Sets when an armed timer may fire; by default always, within the bounds. It is an assumption
+    /// about clocks: that one timer, of any node, outlasts another one.
     #[must_use]
     pub fn tick_when(
         mut self,
@@ -207,7 +208,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// The nodes that a multicast of `node` reaches; all others, if nothing is said.
+    /// Sets the nodes that a multicast of `node` reaches; by default, all others.
     #[must_use]
     pub fn reach(mut self, node: usize, others: impl Into<Vec<usize>>) -> Self {
         let others = others.into();
@@ -222,8 +223,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// Where to go on: states for which this is false are not followed. A run that met one is
-    /// truncated and proves nothing, so this is for hunting defects.
+    /// Bounds the search: the check does not continue from states for which `boundary` is false. A
+    /// run that met one is truncated and proves nothing, so this is for finding defects.
     #[must_use]
     pub fn boundary(
         mut self,
@@ -233,14 +234,14 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self
     }
 
-    /// How traces show a machine, instead of by `Debug`.
+    /// Sets how traces show a machine, instead of by `Debug`.
     #[must_use]
     pub fn show(mut self, show: impl Fn(&M) -> String + Send + Sync + 'static) -> Self {
         self.show = Some(Arc::new(show));
         self
     }
 
-    /// Safety: `condition` is true in every reachable state.
+    /// Adds a safety property: `condition` is true in every reachable state.
     #[must_use]
     pub fn always(
         self,
@@ -250,8 +251,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self.property(name, Kind::Always(Arc::new(condition)))
     }
 
-    /// Sanity: `condition` is true in some reachable state. Without it, a scenario in which
-    /// nothing ever happens passes every safety check.
+    /// Adds a sanity check: `condition` is true in some reachable state. Without it, a scenario in
+    /// which nothing ever happens passes every safety check.
     #[must_use]
     pub fn sometimes(
         self,
@@ -261,11 +262,12 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self.property(name, Kind::Sometimes(Arc::new(condition)))
     }
 
-    /// Progress: from every reachable state, a state in which `goal` is true can be reached
-    /// without the help of a fault. Drops, duplicates and crashes do not count as a way there;
-    /// restarts, deltas and ticks do.
+    /// Adds a progress property: from every reachable state, a state in which `goal` is true can be
+    /// reached without the help of a fault. Drops, duplicates and crashes do not count as a way
+    /// there; restarts, deltas and ticks do.
     ///
-    /// So nothing ever gets stuck: a run that takes every step that stays possible gets there.
+    /// So nothing ever gets stuck: a run that takes every step that stays possible reaches the
+    /// goal.
     #[must_use]
     pub fn progress(
         self,
@@ -275,7 +277,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self.progress_when(name, |_| true, goal)
     }
 
-    /// [`progress`](Self::progress) that is asked only of states in which `from` is true.
+    /// Adds a [`progress`](Self::progress) property that is asked only of states in which `from` is
+    /// true.
     #[must_use]
     pub fn progress_when(
         self,
@@ -290,7 +293,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self.property(name, kind)
     }
 
-    /// No message, tick or delta is ever refused. Commands may be.
+    /// Adds the property that no message, tick or delta is ever refused. Commands may be.
     #[must_use]
     pub fn never_rejects(self, name: &'static str) -> Self {
         self.property(name, Kind::NeverRejects)

@@ -4,31 +4,32 @@ use core::fmt;
 
 use selvedge_core::{Choose, Ratio, Weights};
 
-/// After so many choices in one step the odometer stops recording: a machine that draws until it
-/// likes the outcome would keep it going for ever.
+/// The number of choices in one step after which the odometer stops recording: a machine that draws
+/// until it likes the outcome would otherwise never end.
 const LONGEST: usize = 1_000;
 
-/// What kind of question a [`Choice`] answered.
+/// The kind of question that a [`Choice`] answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asked {
     /// A number below a bound.
     Below,
-    /// Whether something happens.
+    /// Whether an event happens, with a given probability.
     Chance,
     /// An outcome among weighted ones.
     Weighted,
 }
 
-/// One choice that a machine made during a step.
+/// A choice that a machine made during a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Choice {
-    /// What it asked for.
+    /// The kind of question.
     pub asked: Asked,
-    /// What it got: the number, 1 or 0 for yes or no, or the weighted outcome's position.
+    /// The answer: the number, 1 or 0 for yes or no, or the weighted outcome's position.
     pub outcome: u64,
-    /// Among how many possible outcomes; those of weight 0 do not count.
+    /// The number of possible outcomes; outcomes of weight 0 do not count.
     pub of: u64,
-    /// Which of them, counting from 0. Differs from `outcome` where weights of 0 are passed over.
+    /// The answer's position among the possible outcomes, from 0. Differs from `outcome` where
+    /// weights of 0 are skipped.
     rank: u64,
 }
 
@@ -55,8 +56,8 @@ pub(super) enum Fault {
 /// A source of choices that goes through all outcomes instead of drawing one.
 ///
 /// Run a step, then [`advance`](Self::advance), and run the step again from the same state, until
-/// `advance` says that there is nothing new. What cannot come out in production is not tried: a
-/// [`Ratio`] of never or always, a weight of 0.
+/// `advance` returns false: all sequences were tried. An outcome that is impossible in production
+/// is not tried: a [`Ratio`] of never or always, a weight of 0.
 ///
 /// ```
 /// use selvedge_core::{Choose, Ratio};
@@ -76,7 +77,7 @@ pub(super) enum Fault {
 #[derive(Clone, Debug, Default)]
 pub struct Odometer {
     digits: Vec<Choice>,
-    /// How many digits this run has read.
+    /// The number of digits that this run has read.
     read: usize,
     /// Moves on after [`LONGEST`], so that loops that wait for one outcome meet it.
     spin: u64,
@@ -84,7 +85,7 @@ pub struct Odometer {
 }
 
 impl Odometer {
-    /// At the first sequence.
+    /// An odometer at the first sequence.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -95,7 +96,8 @@ impl Odometer {
         }
     }
 
-    /// Goes on to the next sequence. `false` when there is none: then it is at the first again.
+    /// Goes on to the next sequence. Returns false after the last sequence: then the odometer is at
+    /// the first again.
     pub fn advance(&mut self) -> bool {
         self.digits.truncate(self.read);
         self.read = 0;
@@ -109,13 +111,13 @@ impl Odometer {
         false
     }
 
-    /// The choices of the run so far.
+    /// The choices of the current run.
     #[must_use]
     pub fn choices(&self) -> &[Choice] {
         self.digits.get(..self.read).unwrap_or_default()
     }
 
-    /// Back to the first sequence, whatever happened.
+    /// Returns to the first sequence.
     pub(super) fn reset(&mut self) {
         self.digits.clear();
         self.read = 0;
@@ -126,7 +128,7 @@ impl Odometer {
         self.fault
     }
 
-    /// The rank of this choice in this run; `outcome` says what a rank stands for.
+    /// The rank of this choice in this run; `outcome` converts a rank.
     fn draw(&mut self, asked: Asked, of: u64, outcome: impl FnOnce(u64) -> u64) -> u64 {
         if self.read >= LONGEST {
             self.fault = Some(Fault::Endless);

@@ -1,6 +1,6 @@
-//! Whether a goal can be reached from everywhere: breadth first, backwards.
+//! Backwards breadth-first search, for states from which a goal is out of reach.
 
-/// Where transitions lead, state by state in the order of their numbers.
+/// The targets of transitions, state by state in the order of their numbers.
 ///
 /// 4 bytes a transition and 4 a state; as much again while they are turned round.
 pub(super) struct Edges {
@@ -11,7 +11,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// Remembers nothing unless `wanted`.
+    /// A list that stays empty unless `wanted`.
     pub(super) const fn new(wanted: bool) -> Self {
         Self {
             wanted,
@@ -80,7 +80,7 @@ impl Edges {
         u32::try_from(self.targets.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether there are more transitions than can be numbered.
+    /// Returns true if there are more transitions than can be numbered.
     pub(super) const fn overflowed(&self) -> bool {
         self.targets.len() >= u32::MAX as usize
     }

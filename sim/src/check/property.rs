@@ -1,4 +1,4 @@
-//! What is to hold, and what an observer keeps of a run.
+//! Properties to check, and observers of runs.
 
 use alloc::sync::Arc;
 use core::fmt::Debug;
@@ -8,10 +8,10 @@ use selvedge_core::Machine;
 
 use super::State;
 
-/// Watches events and remembers what a property needs to know about the past. It becomes part of
-/// the state, so it should remember little.
+/// Watches events and remembers the past that a property needs. It becomes part of the state, so it
+/// should remember little.
 pub trait Observer<M: Machine>: Clone + Eq + Hash + Debug {
-    /// A node told its application something.
+    /// A node sent its application an event.
     fn event(&mut self, node: usize, event: &M::Event);
 
     /// A node took a command; events that it led to follow.

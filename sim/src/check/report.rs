@@ -1,4 +1,4 @@
-//! What a check found.
+//! Results of a check.
 
 use core::fmt;
 
@@ -9,10 +9,10 @@ use super::Trace;
 /// The rules that the machines followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Rules {
-    /// Those that this project ships.
+    /// The rules that this project ships.
     #[default]
     Ours,
-    /// Those of the paper to the letter, where they differ.
+    /// The rules of the paper to the letter, where they differ.
     Published,
 }
 
@@ -25,45 +25,45 @@ impl fmt::Display for Rules {
     }
 }
 
-/// What a check should find.
+/// The expected result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Every property holds, and there are exactly so many unique states.
+    /// Every property holds, and this is the exact number of unique states.
     Holds {
         /// Unique states.
         states: usize,
     },
-    /// A property breaks, and the shortest way there has so many steps.
+    /// A property breaks, and a shortest way there has this number of steps.
     Breaks {
         /// Steps after the initial state.
         steps: usize,
     },
 }
 
-/// What was found about one property.
+/// The result for one property.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// Every reachable state was visited, and it holds.
+    /// Every reachable state was visited, and the property holds.
     Holds,
-    /// It breaks; this is a shortest way there.
+    /// The property breaks; the trace is a shortest way there.
     Breaks {
         /// From an initial state to where it breaks.
         trace: Trace,
     },
     /// The search did not get through, so nothing is known.
     Truncated {
-        /// What was in the way.
+        /// The reason.
         why: Incomplete,
     },
 }
 
-/// Why a search did not visit every reachable state. It is no pass.
+/// Why a search did not visit every reachable state. Such a search is no pass.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Incomplete {
     /// Too many states.
     #[error("more than {limit} states: bound the scenario more tightly, or raise Limits::states")]
     States {
-        /// How many were allowed.
+        /// The number allowed.
         limit: usize,
     },
     /// More transitions than can be numbered.
@@ -83,16 +83,16 @@ pub enum Incomplete {
     Choices {
         /// The node that makes the step.
         node: usize,
-        /// How many were allowed.
+        /// The number allowed.
         limit: usize,
     },
-    /// A step that goes on choosing.
+    /// A step that never stops choosing.
     #[error("a step of node {node} never stopped making choices: bound the loop that draws")]
     Endless {
         /// The node that makes the step.
         node: usize,
     },
-    /// A machine that hides state, or asks someone else.
+    /// A machine that hides state, or depends on something outside its state and input.
     #[error(
         "a step of node {node} chose differently after the same answers: let it depend on its state and input alone, and keep in Untracked nothing that decides"
     )]
@@ -105,15 +105,15 @@ pub enum Incomplete {
         "node {node} refused an input and yet changed, or had effects: check first, change later"
     )]
     RefusedAndChanged {
-        /// Which node.
+        /// The node.
         node: usize,
     },
     /// A life that did not begin.
     #[error("node {node} refused to start: {reject}")]
     Start {
-        /// Which node.
+        /// The node.
         node: usize,
-        /// What it said.
+        /// Its reason.
         reject: String,
     },
     /// A machine that panicked before there was a state.
@@ -127,30 +127,30 @@ pub enum Incomplete {
     /// The model names a node that it does not have.
     #[error("{asked} names node {node}, but there are {nodes}, counted from 0")]
     NoSuchNode {
-        /// Which part of the model.
+        /// The part of the model.
         asked: &'static str,
         /// The node it names.
         node: usize,
-        /// How many there are.
+        /// The number of nodes.
         nodes: usize,
     },
     /// More than 64 deltas for one node.
     #[error("node {node} has {deltas} deltas listed: list at most 64")]
     Deltas {
-        /// Which node.
+        /// The node.
         node: usize,
-        /// How many are listed.
+        /// The number listed.
         deltas: usize,
     },
-    /// Restarts are allowed, but the model does not say what a restarted machine looks like.
-    #[error("the bounds allow restarts: say with Model::restart what comes back")]
+    /// Restarts are allowed, but the model does not define a restarted machine.
+    #[error("the bounds allow restarts: define the restarted machine with Model::restart")]
     NoRestart,
     /// A machine that does not fold its own facts.
     #[error("node {node} refused to fold a fact that it had stored: {damage}")]
     Fold {
-        /// Which node.
+        /// The node.
         node: usize,
-        /// What it said.
+        /// Its reason.
         damage: String,
     },
     /// There is no property to check.
@@ -159,10 +159,10 @@ pub enum Incomplete {
     /// Another property broke, and the search ended there.
     #[error("the search ended when {property:?} broke: check this one by itself")]
     OtherBroke {
-        /// The one that broke.
+        /// The property that broke.
         property: &'static str,
     },
-    /// The caller stopped it.
+    /// The caller stopped the search.
     #[error("stopped by the caller")]
     Stopped,
 }
@@ -171,7 +171,7 @@ pub enum Incomplete {
 /// breaks.
 pub const NO_PANIC: &str = "no step panics";
 
-/// What a check found about one property, in a form for people and for files.
+/// The result of a check for one property, in a form for people and for files.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The scenario's name; empty when a model was run by itself.
@@ -182,22 +182,22 @@ pub struct Report {
     pub rules: Rules,
     /// Nodes, commands and bounds in words.
     pub bounds: String,
-    /// Whether every reachable state was visited.
+    /// True if every reachable state was visited.
     pub complete: bool,
     /// Unique states that were visited.
     pub states: usize,
-    /// What was found.
+    /// The result.
     pub outcome: Outcome,
-    /// The steps of the counterexample, or, when there is none, of the longest of all shortest
+    /// The steps of the counterexample, or, when the property holds, of the longest of all shortest
     /// ways to a state.
     pub steps: usize,
-    /// What should have been found, if the scenario says so.
+    /// The expected result, if the scenario states one.
     pub expected: Option<Expected>,
 }
 
 impl Report {
-    /// Whether the outcome is the expected one, to the state and to the step; without an
-    /// expectation, whether the property holds. A truncated run never is, nor is a panic.
+    /// Returns true if the outcome is the expected one, to the state and to the step; without an
+    /// expectation, if the property holds. A truncated run never is as expected, nor is a panic.
     #[must_use]
     pub fn as_expected(&self) -> bool {
         if self.property == NO_PANIC {
@@ -215,7 +215,7 @@ impl Report {
         }
     }
 
-    /// `holds`, `breaks` or `truncated`.
+    /// Returns `holds`, `breaks` or `truncated`.
     #[must_use]
     pub const fn outcome_name(&self) -> &'static str {
         match self.outcome {
@@ -263,12 +263,12 @@ impl fmt::Display for Report {
     }
 }
 
-/// A check that did not find what it should.
+/// A check with an unexpected outcome.
 #[derive(Clone, Error)]
 #[error("{0}")]
 pub struct Surprise(pub Box<Report>);
 
-// What `unwrap` and a test's `?` show: the trace, not the fields.
+// `unwrap` and a test's `?` show the trace, not the fields.
 impl fmt::Debug for Surprise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)

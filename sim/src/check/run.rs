@@ -1,4 +1,4 @@
-//! From a search to what is reported about each property.
+//! From a search to reports on properties.
 
 use core::ops::ControlFlow;
 
@@ -22,8 +22,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self.check_with(limits, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// As [`check`](Self::check); `news` hears now and then how many states were found, and may
-    /// stop the search.
+    /// Checks every property as [`check`](Self::check); calls `news` repeatedly with the number of
+    /// states found, and `news` may stop the search.
     #[must_use]
     pub fn check_with(
         &self,
@@ -33,7 +33,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         self.reports(&self.search(limits, news), limits)
     }
 
-    /// What a search says of each property.
+    /// The reports on all properties after a search.
     pub(super) fn reports(&self, search: &Search, limits: &Limits) -> Vec<Report> {
         let complete = matches!(search.end, End::Complete);
         let reversed = (complete && !search.marks.is_empty()).then(|| search.edges.reversed());
@@ -111,7 +111,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         panicked.into_iter().chain(properties).collect()
     }
 
-    /// How many unique states there are, if every property holds in a complete run within the
+    /// Returns the number of unique states, if every property holds in a complete run within the
     /// default limits.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
     pub fn verify(&self) -> Result<usize, Surprise> {
         let mut states = 0;
         let reports = self.check(&Limits::default());
-        // What broke says more than what was left open by it.
+        // A broken property explains more than the properties that its break left open.
         let broke = |report: &Report| matches!(report.outcome, Outcome::Breaks { .. });
         let at = reports.iter().position(broke).unwrap_or(0);
         for report in reports.into_iter().skip(at) {

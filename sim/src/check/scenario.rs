@@ -1,4 +1,4 @@
-//! Named checks with the outcome they should have: what a protocol crate exports.
+//! Named checks with their expected outcome, as a protocol crate exports them.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -24,8 +24,8 @@ type RunBoth =
 type Explore =
     dyn Fn(SocketAddr, &mut dyn FnMut(SocketAddr)) -> Result<(), ExploreError> + Send + Sync;
 
-/// A machine whose models may be checked on any thread. Each machine is one whose types may be sent and
-/// shared.
+/// A machine whose models may be checked on any thread. Implemented for each machine whose types
+/// may be sent and shared.
 pub trait Threaded:
     Machine<Message: Send + Sync, Timer: Send + Sync, Command: Send + Sync, Event: Send + Sync>
     + Send
@@ -44,8 +44,7 @@ where
 {
 }
 
-/// A model with a name and the outcome that it should have. Scenarios of different machines go
-/// into one list.
+/// A model with a name and its expected outcome. Scenarios of different machines go into one list.
 ///
 /// The list is run by tests, by the `selvedge check` command, and by a host that composes the
 /// machines in another way, to see that the parts hold.
@@ -62,7 +61,7 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A scenario that is to have this outcome. `model` is called when it is run, on any thread.
+    /// A scenario with this expected outcome. `model` is called when it is run, on any thread.
     pub fn new<M, O>(
         name: impl Into<String>,
         expected: Expected,
@@ -90,7 +89,7 @@ impl Scenario {
         }
     }
 
-    /// A scenario that holds in so many states, under our rules.
+    /// A scenario that holds in this number of states, under our rules.
     pub fn holds<M, O>(
         name: impl Into<String>,
         states: usize,
@@ -103,7 +102,7 @@ impl Scenario {
         Self::new(name, Expected::Holds { states }, model)
     }
 
-    /// A scenario that breaks after so many steps, under the paper's rules.
+    /// A scenario that breaks after this number of steps, under the paper's rules.
     pub fn breaks<M, O>(
         name: impl Into<String>,
         steps: usize,
@@ -116,14 +115,14 @@ impl Scenario {
         Self::new(name, Expected::Breaks { steps }, model).published()
     }
 
-    /// It runs the paper's rules to the letter.
+    /// Marks that it runs the paper's rules to the letter.
     #[must_use]
     pub const fn published(mut self) -> Self {
         self.rules = Rules::Published;
         self
     }
 
-    /// It takes more than a few seconds, so it is run only when that is asked for.
+    /// Marks that it takes more than a few seconds, so it is run only on request.
     #[must_use]
     pub const fn deep(mut self) -> Self {
         self.deep = true;
@@ -142,27 +141,27 @@ impl Scenario {
         self.rules
     }
 
-    /// Whether it takes long.
+    /// Returns true if it takes long.
     #[must_use]
     pub const fn is_deep(&self) -> bool {
         self.deep
     }
 
-    /// What it should find.
+    /// The expected outcome.
     #[must_use]
     pub const fn expected(&self) -> Expected {
         self.expected
     }
 
-    /// Runs it and reports on each of its properties. `news` hears now and then how many states
-    /// were found, and may stop the search.
+    /// Runs it and reports on each of its properties. Calls `news` repeatedly with the number of
+    /// states found, and `news` may stop the search.
     #[must_use]
     pub fn run(&self, limits: &Limits, news: News<'_>) -> Vec<Report> {
         self.named((self.run)(limits, news))
     }
 
-    /// As [`run`](Self::run), and at the same time by stateright. `Ok` is the verdict of both
-    /// engines. Takes two threads, and about as long as stateright takes.
+    /// Runs it as [`run`](Self::run), and at the same time by stateright. `Ok` is the verdict of
+    /// both engines. Takes two threads, and about as long as stateright takes.
     #[cfg(feature = "stateright")]
     pub fn run_both(
         &self,

@@ -1,4 +1,4 @@
-//! What a whole mesh looks like at one moment.
+//! The state of a whole mesh at one moment.
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
@@ -11,7 +11,7 @@ use super::Bounds;
 use super::durable::Storage;
 use super::fingerprint::Fingerprint;
 
-/// A node of the mesh under check: a machine, and what its host keeps for it.
+/// A node of the mesh under check: a machine, and its host's data.
 ///
 /// It never changes: a step makes a new one. So its fingerprint is computed once.
 #[derive(Clone)]
@@ -24,16 +24,16 @@ pub struct Node<M: Machine> {
     fingerprint: Fingerprint,
 }
 
-/// What surrounds the machine in a node.
+/// A machine's surroundings in a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Host<T> {
     pub(super) up: bool,
     pub(super) life: u32,
     /// Armed timers, sorted.
     pub(super) timers: Vec<T>,
-    /// How many of the listed commands were carried out.
+    /// The number of listed commands that were carried out.
     pub(super) issued: u32,
-    /// Which of the listed deltas were delivered, one bit each.
+    /// The listed deltas that were delivered, one bit each.
     pub(super) told: u64,
 }
 
@@ -61,40 +61,40 @@ impl<M: Machine> Node<M> {
         self.storage.as_ref()
     }
 
-    /// What waits for storage, in order: facts, and the effects behind them. Empty in a model
-    /// without [storage](super::Model::durable).
+    /// The effects that wait for storage, in order: facts, and the effects behind them. Empty in a
+    /// model without [storage](super::Model::durable).
     #[must_use]
     pub fn waiting(&self) -> &[Effect<M>] {
         let storage = self.storage.as_ref();
         storage.map_or(&[], |storage| &storage.waiting)
     }
 
-    /// What the stored facts alone make of the machine of this life: what a crash would leave now.
+    /// The machine of this life folded from stored facts alone: what a crash would leave now.
     /// `None` in a model without [storage](super::Model::durable).
     #[must_use]
     pub fn stored(&self) -> Option<&M> {
         self.storage.as_ref().map(|storage| &storage.image)
     }
 
-    /// The machine. Of a node that is down: what remains of it.
+    /// The machine; of a node that is down, what remains of it.
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
     }
 
-    /// The member that it says it is.
+    /// The member that the machine identifies itself as.
     #[must_use]
     pub const fn member(&self) -> Member {
         self.member
     }
 
-    /// Whether it runs.
+    /// Returns true if it runs.
     #[must_use]
     pub const fn is_up(&self) -> bool {
         self.host.up
     }
 
-    /// Which life this is: 0 at first, one more with each restart.
+    /// The number of the life: 0 at first, one more with each restart.
     #[must_use]
     pub const fn life(&self) -> u32 {
         self.host.life
@@ -106,7 +106,7 @@ impl<M: Machine> Node<M> {
         &self.host.timers
     }
 
-    /// How many of the commands in the model's list for this node were carried out.
+    /// The number of commands in the model's list for this node that were carried out.
     #[must_use]
     pub const fn issued(&self) -> u32 {
         self.host.issued
@@ -173,13 +173,13 @@ impl<M: Machine> Letter<M> {
         self.from
     }
 
-    /// To which node; whichever life the node is in gets it.
+    /// The node that receives it, in any life.
     #[must_use]
     pub const fn to(&self) -> NodeId {
         self.to
     }
 
-    /// What it says.
+    /// The message itself.
     #[must_use]
     pub const fn message(&self) -> &M::Message {
         &self.message
@@ -222,14 +222,14 @@ impl<M: Machine> fmt::Debug for Letter<M> {
     }
 }
 
-/// The whole mesh at one moment: nodes, messages in flight, what may still happen, and the
+/// The whole mesh at one moment: nodes, messages in flight, what remains of the bounds, and the
 /// [`Observer`](super::Observer). Conditions of properties read it.
 ///
 /// Cloning is cheap: nodes and messages are shared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State<M: Machine, O = ()> {
     pub(super) nodes: Vec<Arc<Node<M>>>,
-    /// Sorted; equal ones stand next to each other.
+    /// Sorted; equal letters are neighbours.
     pub(super) letters: Vec<Arc<Letter<M>>>,
     pub(super) left: Bounds,
     pub(super) observer: O,
@@ -241,7 +241,7 @@ impl<M: Machine, O> State<M, O> {
         self.nodes.iter().map(AsRef::as_ref)
     }
 
-    /// One node, by its place in the model's list.
+    /// The node at this place in the model's list.
     #[must_use]
     pub fn node(&self, index: usize) -> Option<&Node<M>> {
         self.nodes.get(index).map(AsRef::as_ref)
@@ -257,13 +257,13 @@ impl<M: Machine, O> State<M, O> {
         self.letters.iter().map(AsRef::as_ref)
     }
 
-    /// What is left of the bounds.
+    /// The events that the bounds still allow.
     #[must_use]
     pub const fn left(&self) -> &Bounds {
         &self.left
     }
 
-    /// What the observer has seen.
+    /// The observer.
     #[must_use]
     pub const fn observer(&self) -> &O {
         &self.observer
@@ -275,9 +275,9 @@ impl<M: Machine, O> State<M, O> {
         self.nodes.iter().position(|node| node.member().id == id)
     }
 
-    /// Whether a message is on its way, or an effect waits for storage. A message to a node that is
-    /// down counts too, until it is missed: otherwise what others send there would pile up for the
-    /// node's next life.
+    /// Returns true if a message is in flight, or an effect waits for storage. A message to a node
+    /// that is down counts too, until it is missed: otherwise messages of other nodes would pile up
+    /// for the node's next life.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         !self.letters.is_empty() || self.nodes().any(|node| !node.waiting().is_empty())

@@ -26,9 +26,9 @@ pub(super) struct Transition<M: Machine, O> {
 pub(super) struct Scratch<M: Machine> {
     odometer: Odometer,
     outbox: Outbox<M>,
-    /// How many sequences of choices a step may have.
+    /// The limit on sequences of choices in a step.
     limit: usize,
-    /// Whether to keep the effects, for a trace.
+    /// True if the effects are kept, for a trace.
     pub(super) record: bool,
 }
 
@@ -51,7 +51,7 @@ type Call<'a, M> = &'a dyn Fn(&mut M, &mut Context<'_, M>) -> Result<(), <M as M
 pub(super) struct Attempt<'a, M: Machine, O> {
     pub(super) node: usize,
     pub(super) action: Action<M::Timer>,
-    /// The machine before it.
+    /// The machine before the step.
     pub(super) machine: &'a M,
     /// The host's part once the input is taken: the timer fired, the command issued.
     pub(super) host: &'a Host<M::Timer>,
@@ -111,8 +111,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         Ok(states)
     }
 
-    /// One step of one machine, once for each sequence of choices. `attempt.base` is the state
-    /// around it.
+    /// Takes one step of one machine, once for each sequence of choices. `attempt.base` is the
+    /// state around it.
     pub(super) fn branch(
         &self,
         attempt: &Attempt<'_, M, O>,
@@ -179,7 +179,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
     }
 
-    /// Carries out what a step wants, as a host would.
+    /// Carries out the effects of a step, as a host would.
     fn commit(
         &self,
         next: &mut State<M, O>,
@@ -236,7 +236,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
     }
 
-    /// Whether a letter to this node can ever be read.
+    /// Returns true if a letter to this node can ever be read.
     fn may_arrive(&self, state: &State<M, O>, to: NodeId) -> bool {
         state
             .position(to)
@@ -244,7 +244,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             .is_some_and(|node| node.is_up() || state.left.restarts > 0)
     }
 
-    /// Throws away letters that can never be read: states that differ in them alone are one.
+    /// Removes letters that can never be read: states that differ in them alone are one.
     pub(super) fn bury(&self, state: &mut State<M, O>) {
         if state.left.restarts > 0 {
             return;

@@ -1,4 +1,4 @@
-//! What can happen next, in every state.
+//! All possible successors of a state.
 
 use alloc::sync::Arc;
 
@@ -48,7 +48,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             if before.replace(letter) == Some(letter) {
                 continue;
             }
-            // Down, or gone under another id.
+            // Down, or restarted under another id.
             let up = state.position(letter.to()).and_then(|index| {
                 let node = state.node(index).filter(|node| node.is_up())?;
                 Some((index, node))
@@ -180,7 +180,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             call: &|machine, cx| machine.handle(Input::Command(command.clone()), cx),
         };
         self.branch(&attempt, scratch, &mut |found| {
-            // It waits for another time.
+            // It waits for a later attempt.
             if found.refused.is_some() {
                 Ok(())
             } else {
@@ -369,7 +369,7 @@ fn with_left<M: Machine, O: Clone>(state: &State<M, O>, left: Bounds) -> State<M
     next
 }
 
-/// The letter at `at` is on its way no more.
+/// The state without the letter at `at`.
 fn without<M: Machine, O: Clone>(state: &State<M, O>, at: usize, left: Bounds) -> State<M, O> {
     let mut next = state.clone();
     next.letters.remove(at);
@@ -410,7 +410,7 @@ pub(super) fn panicked<M: Machine, O: Clone>(
     }
 }
 
-/// Takes one from a budget. `false` when it is used up.
+/// Takes one from a budget. Returns false when it is used up.
 const fn spend(budget: &mut Option<u32>) -> bool {
     match budget {
         None => true,

@@ -1,4 +1,4 @@
-//! Walks a counterexample again and tells it.
+//! Replays a counterexample and writes it as a trace.
 
 use selvedge_core::{Effect, Machine};
 
@@ -7,7 +7,7 @@ use super::step::{Scratch, Transition};
 use super::{Action, Limits, Model, Node, Observer, State, Trace, TraceStep};
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
-    /// The way to a state, and one more step out of it if `last` says which.
+    /// Writes the way to a state, and one more step out of it if `last` is set.
     pub(super) fn tell(
         &self,
         search: &Search,
@@ -59,7 +59,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         wanted
     }
 
-    /// The step out of a state that has this place among them.
+    /// Writes the step out of a state that has this place among its steps.
     #[cfg(feature = "stateright")]
     pub(super) fn tell_step(
         &self,
@@ -77,7 +77,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             let node = actor.and_then(|index| state.node(index));
             node.map_or(0, |node| node.waiting().len())
         };
-        // What a step adds to those that wait is the last of its effects.
+        // The effects that a step adds to the waiting ones are the last of its effects.
         let kept_back = waiting(&found.next).saturating_sub(waiting(before));
         let out = found.effects.len().saturating_sub(kept_back);
         let effects = found.effects.iter().enumerate();
@@ -150,7 +150,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 format!("{} arrives, and a copy stays on its way", letter(at))
             }
             Action::Drop { letter: at } => format!("{} is lost", letter(at)),
-            Action::Miss { letter: at } => format!("{} finds its receiver gone", letter(at)),
+            Action::Miss { letter: at } => format!("{} finds no receiver", letter(at)),
             Action::Tick { node, timer } => format!("timer {timer:?} fires at {}", name(node)),
             Action::Command { node } => {
                 let command = state.node(node).and_then(|at| self.next_command(node, at));
@@ -162,8 +162,8 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             Action::Tell { node, delta } => {
                 let delta = self.deltas.get(node).and_then(|deltas| deltas.get(delta));
                 match delta {
-                    Some(delta) => format!("{} is told {delta:?}", name(node)),
-                    None => format!("{} is told nothing", name(node)),
+                    Some(delta) => format!("{} learns {delta:?}", name(node)),
+                    None => format!("{} learns nothing", name(node)),
                 }
             }
             Action::Crash { node } => format!("{} crashes", name(node)),
@@ -178,7 +178,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                 let all = state.node(node).map_or(0, |at| at.waiting().len());
                 let name = name(node);
                 format!(
-                    "{name} crashes when storage has {stored} facts more, and {done} of {all} that waited are out"
+                    "{name} crashes with {stored} more facts stored, and {done} of {all} waiting effects carried out"
                 )
             }
             Action::Restart { node } => format!("{} restarts", name(node)),
@@ -207,6 +207,6 @@ fn tell_effect<M: Machine>(effect: &Effect<M>) -> String {
     match effect {
         Effect::Send { to, message } => format!("sends {message:?} to {to:?}"),
         Effect::Multicast { message } => format!("sends {message:?} to all it can reach"),
-        Effect::Event(event) => format!("tells {event:?}"),
+        Effect::Event(event) => format!("reports {event:?}"),
     }
 }

@@ -2,25 +2,25 @@
 
 use core::fmt;
 
-/// A way through the states, told step by step.
+/// A way through the states, step by step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The nodes at the beginning, one text each.
     pub start: Vec<String>,
-    /// What happened.
+    /// The steps.
     pub steps: Vec<TraceStep>,
-    /// What is to be said about the end.
+    /// A remark about the end.
     pub end: String,
 }
 
-/// One step of a [`Trace`].
+/// A step of a [`Trace`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceStep {
-    /// What happened, and to which node.
+    /// The action, and its node.
     pub what: String,
     /// The choices that the machine made, in order.
     pub choices: Vec<String>,
-    /// What it sent and told, in order; and whether it refused.
+    /// The messages and events of the machine, in order, and its refusal, if it refused.
     pub effects: Vec<String>,
     /// The node afterwards; empty when it looks as before.
     pub after: String,

@@ -7,7 +7,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Choose, Ratio, Weights};
 
-/// The source of all draws of a history: a generator, or a list of what was drawn before.
+/// The source of all draws of a history: a generator, or a list of earlier draws.
 ///
 /// ```
 /// use selvedge_core::Choose;
@@ -19,7 +19,7 @@ use selvedge_core::{Choose, Ratio, Weights};
 #[derive(Debug)]
 pub struct Choices {
     source: Source,
-    /// The draws so far, if they are kept.
+    /// The draws up to now, if they are kept.
     drawn: Option<Drawn>,
 }
 
@@ -28,7 +28,7 @@ pub struct Choices {
 pub(super) struct Drawn(Rc<RefCell<Vec<u64>>>);
 
 impl Drawn {
-    /// The draws so far.
+    /// Takes the draws up to now.
     pub(super) fn take(&self) -> Vec<u64> {
         self.0.take()
     }
@@ -51,8 +51,8 @@ impl Choices {
         }
     }
 
-    /// These draws; each that is too high for what is asked is the highest one. All after the end
-    /// are zero.
+    /// A source of these draws; a draw that is too high for a question counts as the highest
+    /// answer. All draws after the end are zero.
     #[must_use]
     pub fn list(draws: Vec<u64>) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Choices {
         }
     }
 
-    /// The same, with a record of all draws.
+    /// Adds a record of all draws.
     pub(super) fn kept(mut self) -> (Self, Drawn) {
         let drawn = Drawn::default();
         self.drawn = Some(drawn.clone());
@@ -73,7 +73,7 @@ impl Choices {
         self.below(100) < percent
     }
 
-    /// One of these, all equally likely; the default where there are none.
+    /// Picks one of these, all equally likely; the default if the list is empty.
     pub fn pick<T: Clone + Default>(&mut self, of: &[T]) -> T {
         let at = self.below(of.len() as u64);
         let at = usize::try_from(at).unwrap_or_default();
@@ -115,7 +115,7 @@ impl Choose for Choices {
     }
 }
 
-/// Makes a list of draws short with which `fails` holds: leaves out runs of draws, then makes draws
+/// Shortens a list of draws with which `fails` holds: leaves out runs of draws, then makes draws
 /// smaller. Calls `fails` at most `most` times.
 pub(super) fn shrink(
     mut draws: Vec<u64>,
@@ -137,7 +137,7 @@ pub(super) fn shrink(
                 draws.get(end..).unwrap_or_default(),
             ];
             match attempt(&without.concat(), &mut left) {
-                // What the run drew in the end, which may be less than the list.
+                // The draws that the run made, which may be fewer than the list.
                 Some(shorter) if shorter.len() < draws.len() => draws = shorter,
                 _ => {}
             }

@@ -24,7 +24,7 @@ pub enum What<H: History> {
         from: Member,
         /// The message.
         message: Message<H>,
-        /// When it was sent.
+        /// The time at which it was sent.
         sent: Real,
     },
     /// Timers of a node may be due.
@@ -94,14 +94,14 @@ pub struct Hosts<H: History> {
     /// The present time.
     pub now: Real,
     queue: Queue<(u32, What<H>)>,
-    /// The number of messages in a row, each caused by the one before, that led to what happens now; 0
-    /// where a timer or the application did.
+    /// The number of messages in a row, each caused by the one before, that led to the present
+    /// event; 0 if a timer or the application caused it.
     pub depth: u32,
     /// The longest such row.
     pub deepest: u32,
     /// All nodes, by id.
     pub nodes: BTreeMap<u64, Node<H>>,
-    /// The links, from a node to a node, over which nothing comes.
+    /// The links, from a node to a node, over which no message arrives.
     pub cuts: BTreeSet<(u64, u64)>,
     /// The faults.
     pub weather: Weather,

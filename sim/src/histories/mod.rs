@@ -1,15 +1,15 @@
 //! Random histories of nodes with hosts: clocks, storage, sleep, and a network with faults.
 //!
-//! A protocol's test has a struct of its own with what it asks, what it expects, and counts. It
-//! implements [`History`] for it, and has a [`Hosts`] in it, to which it dereferences. The harness
-//! has the rest:
+//! A protocol's test has a struct with its commands, its expectations, and counts. The struct
+//! implements [`History`], and has a [`Hosts`] in it, to which it dereferences. The harness has the
+//! rest:
 //!
-//! | part | what it does |
+//! | part | role |
 //! |---|---|
-//! | [`Hosts`] | nodes, what happens when, links that are cut, old messages, counts |
+//! | [`Hosts`] | nodes, events in order of time, links that are cut, old messages, counts |
 //! | [`History`] | the loop of a host: inputs, timers, effects that wait for facts, crashes, lives |
 //! | [`Weather`] | loss, duplicates, delays, slow storage, lost news of members |
-//! | [`Choices`] | where all draws come from: a seed, or a list that a failure left |
+//! | [`Choices`] | the source of all draws: a seed, or the list of a history that failed |
 //! | [`histories`] and [`random`] | many seeds, the seed that failed, a shorter list of draws |
 //!
 //! Each part of a history takes its draws from one [`Choices`], so a history that fails can be made

@@ -16,10 +16,10 @@ pub enum Item<H: History> {
     Note(H::Note),
 }
 
-/// One write to storage.
+/// A write to storage.
 #[derive(Debug)]
 pub enum Write<H: History> {
-    /// Facts behind those that it has.
+    /// Facts to append.
     Facts(Vec<H::Fact>),
     /// A base in place of facts: see [`History::replace`].
     Base(Box<H::Base>),
@@ -75,7 +75,7 @@ pub struct Host<H: History> {
     pub own: H::Life,
 }
 
-/// The settings of a node, and what it is in all its lives.
+/// The settings of a node, and its state that outlasts its lives.
 #[derive(Debug)]
 pub struct Node<H: History> {
     /// Its id.
@@ -84,7 +84,7 @@ pub struct Node<H: History> {
     pub life: u32,
     /// Its first life.
     pub begins: u32,
-    /// The life in which what it stored began.
+    /// The life in which its stored state began.
     pub born: u32,
     /// True if its host stores facts.
     pub stores: bool,
@@ -98,7 +98,7 @@ pub struct Node<H: History> {
     pub asleep: bool,
     /// The time at which its clock stands still while it sleeps.
     pub paused_at: Option<Real>,
-    /// The time for which its clock stood still so far.
+    /// The total time for which its clock stood still.
     pub paused: Real,
     /// The lead of its clock.
     pub offset: u64,

@@ -1,4 +1,4 @@
-//! One test, many seeds, and a line that replays the one that failed.
+//! A test with many seeds, and a line that replays the seed that failed.
 
 use core::ops::Range;
 use core::panic::AssertUnwindSafe;
@@ -59,7 +59,7 @@ pub fn random(seeds: Range<u64>, mut history: impl FnMut(Choices)) -> u64 {
     })
 }
 
-/// Prints the last steps of the history of this seed, or of a short one that fails.
+/// Prints the last steps of the history of this seed, or of a short history that fails.
 fn explain(seed: u64, history: &mut impl FnMut(Choices)) {
     let most = env::var(SHRINK).ok().and_then(|it| it.parse().ok());
     // The record outlives the run that panics.
@@ -90,8 +90,8 @@ fn explain(seed: u64, history: &mut impl FnMut(Choices)) {
 
 /// Runs `history` once for every seed in `seeds`, and returns how many it ran.
 ///
-/// When one panics, the standard error stream says which seed it was and how to run it alone, and
-/// the panic goes on. When the environment variable `SELVEDGE_SEED` is set to a number, that seed
+/// When one panics, the standard error stream names the seed and the command to run it alone, and
+/// the panic continues. When the environment variable `SELVEDGE_SEED` is set to a number, that seed
 /// alone is run, in `seeds` or not.
 ///
 /// ```
@@ -111,7 +111,7 @@ pub fn histories(seeds: Range<u64>, mut history: impl FnMut(u64)) -> u64 {
     let seeds = match env::var_os(VARIABLE) {
         None => seeds,
         Some(text) => match text.to_str().and_then(|text| text.parse::<u64>().ok()) {
-            // The last seed there is has none behind it.
+            // Nothing follows the last possible seed.
             Some(u64::MAX) => {
                 run(u64::MAX, &mut history);
                 return 1;
@@ -133,7 +133,7 @@ pub fn histories(seeds: Range<u64>, mut history: impl FnMut(u64)) -> u64 {
 }
 
 fn run(seed: u64, history: &mut impl FnMut(u64)) {
-    // What a failed history leaves half done is not used: the panic goes on.
+    // The half-done state of a failed history is not used: the panic continues.
     if let Err(cause) = panic::catch_unwind(AssertUnwindSafe(|| history(seed))) {
         eprintln!(
             "failed with seed {seed}; to run it alone:\n    {}",

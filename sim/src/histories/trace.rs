@@ -11,7 +11,7 @@ thread_local! {
     static LINES: RefCell<Option<VecDeque<String>>> = const { RefCell::new(None) };
 }
 
-/// The lines of a history: what happens, in words. `TRACE` prints them, and where a history fails the
+/// The lines of a history: its events, in words. `TRACE` prints them, and if a history fails the
 /// last ones are printed.
 #[derive(Clone, Copy, Debug)]
 pub struct Trace {
@@ -27,7 +27,7 @@ impl Trace {
         Self { is_on }
     }
 
-    /// One more line, if lines are read.
+    /// Adds a line, if lines are read.
     pub fn line(self, text: impl FnOnce() -> String) {
         if !self.is_on {
             return;

@@ -1,4 +1,4 @@
-//! What can be scheduled.
+//! Actions that can be scheduled.
 
 use core::fmt;
 
@@ -6,23 +6,22 @@ use selvedge_core::{Delta, Machine, Member};
 
 use super::{Happened, Link, Network, NetworkError, Point};
 
-/// Something to do at a time to come, see [`Network::schedule`]. Each is the method of the same
-/// name.
+/// An action at a future time, see [`Network::schedule`]. Each is the method of the same name.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Action<M: Machine> {
-    /// The application asks: [`Network::command`].
+    /// The application issues a command: [`Network::command`].
     Command {
         /// The node.
         node: usize,
-        /// What.
+        /// The command.
         command: M::Command,
     },
     /// The membership service learned something: [`Network::membership`].
     Membership {
         /// The node.
         node: usize,
-        /// What.
+        /// The delta.
         delta: Delta,
     },
     /// [`Network::crash`].
@@ -36,7 +35,7 @@ pub enum Action<M: Machine> {
         node: usize,
         /// Its identity from then on.
         member: Member,
-        /// What it runs then.
+        /// The machine that it runs from then on.
         machine: Box<M>,
     },
     /// [`Network::partition`].
@@ -52,7 +51,7 @@ pub enum Action<M: Machine> {
     MoveTo {
         /// The node.
         node: usize,
-        /// Where to.
+        /// The new place.
         place: Point,
     },
 }

@@ -1,4 +1,4 @@
-//! Effects are carried out: messages travel, events are kept.
+//! The network carries out effects: messages travel, events are kept.
 
 use selvedge_core::{Choose as _, Effect, Input, Machine, Member, Ratio};
 
@@ -16,7 +16,7 @@ pub(super) struct Parcel<M: Machine> {
 }
 
 impl<M: Machine> Network<M> {
-    /// Carries out what the last step of `node` put into the outbox.
+    /// Carries out the effects of the last step of `node`.
     pub(super) fn carry(&mut self, node: usize) {
         if let Some(identity) = self.identity
             && let Some(slot) = self.nodes.get_mut(node)
@@ -28,7 +28,7 @@ impl<M: Machine> Network<M> {
         self.begin_write(node);
     }
 
-    /// Carries out all effects that are there.
+    /// Carries out all effects in the outbox.
     pub(super) fn carry_out(&mut self, node: usize) {
         let mut effects = core::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
@@ -92,7 +92,7 @@ impl<M: Machine> Network<M> {
         neighbours.extend(self.topology.neighbours(from_node));
         let sharers = u32::try_from(neighbours.len()).unwrap_or(u32::MAX);
         for to in neighbours.drain(..) {
-            // A place that no node has taken yet, or one beyond a partition, hears nothing.
+            // A place that no node has taken yet, or a place beyond a partition, receives nothing.
             if to >= self.nodes.len() || !self.radio.same_side(from_node, to) {
                 continue;
             }
@@ -113,7 +113,7 @@ impl<M: Machine> Network<M> {
         self.neighbours = neighbours;
     }
 
-    /// A copy to each other node that has a path, of which none is lost on its way.
+    /// Sends a copy to each other node that has a path; no copy is lost on its way.
     fn tell_everyone(&mut self, from_node: usize, from: Member, bytes: u64, message: &M::Message) {
         let lossless = Link {
             loss: Ratio::NEVER,
@@ -145,7 +145,7 @@ impl<M: Machine> Network<M> {
         self.send_off(parcel, route, fate, transmissions);
     }
 
-    /// What becomes of a copy, between its two ends and at them.
+    /// The fate of a copy, between its two ends and at them.
     fn fate(&mut self, parcel: &Parcel<M>, route: Route) -> Fate {
         let (from, to) = (parcel.from_node, parcel.to);
         if from != to && self.is_lost_by(from) {
@@ -158,7 +158,7 @@ impl<M: Machine> Network<M> {
         fate
     }
 
-    /// Whether a node loses a copy by itself. Draws nothing for nodes that never do.
+    /// Returns true if a node loses a copy by itself. Draws nothing for nodes that never do.
     fn is_lost_by(&mut self, node: usize) -> bool {
         let loss = self.nodes.get(node).map_or(Ratio::NEVER, |slot| slot.loss);
         loss.numerator > 0 && self.rng.chance(loss)
@@ -240,7 +240,7 @@ impl<M: Machine> Network<M> {
         }
     }
 
-    /// Counts at the sender; returns the member that it is.
+    /// Counts at the sender; returns the sender's member.
     fn count_sent(&mut self, node: usize, bytes: u64) -> Member {
         add(&mut self.counters.bytes, bytes);
         let Some(slot) = self.nodes.get_mut(node) else {

@@ -1,21 +1,21 @@
-//! What was counted.
+//! Counts of messages, bytes and facts.
 
 /// Why a copy of a message did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
     /// A hop lost it.
     Hop,
-    /// When it was sent there was no path, or no node of this id.
+    /// It was sent without a path to the receiver, or to an id without a node.
     NoPath,
-    /// When it arrived, a partition stood between sender and receiver.
+    /// A partition separated sender and receiver when it arrived.
     Partition,
-    /// When it arrived, the receiver was down.
+    /// The receiver was down when it arrived.
     Down,
-    /// When it arrived, the receiver was asleep.
+    /// The receiver was asleep when it arrived.
     Asleep,
 }
 
-/// What the network has carried since it was made.
+/// Counts of the network's traffic since the network was made.
 ///
 /// `sent + duplicated == delivered + lost() + in flight`, at any moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -23,11 +23,11 @@ pub enum Loss {
 pub struct Counters {
     /// Messages on their way to one receiver. A multicast counts once for every neighbour.
     pub sent: u64,
-    /// Multicasts, however many neighbours they had.
+    /// Multicasts; each counts once for any number of neighbours.
     pub multicasts: u64,
     /// Second copies that set out.
     pub duplicated: u64,
-    /// Copies that a machine was given, those that it rejected included.
+    /// Copies that machines received, including those that they rejected.
     pub delivered: u64,
     /// Copies lost on a hop.
     pub lost_on_hop: u64,
@@ -35,15 +35,15 @@ pub struct Counters {
     pub lost_no_path: u64,
     /// Copies that a partition cut off on their way.
     pub lost_to_partition: u64,
-    /// Copies that found their receiver down.
+    /// Copies whose receiver was down.
     pub lost_down: u64,
-    /// Copies that found their receiver asleep.
+    /// Copies whose receiver was asleep.
     pub lost_asleep: u64,
-    /// Bytes that nodes sent end to end, however many hops they took. A multicast counts once,
-    /// copies and relaying do not.
+    /// Bytes that nodes sent end to end, over any number of hops. A multicast counts once, copies
+    /// and relaying do not.
     pub bytes: u64,
-    /// Bytes that were transmitted, hop by hop: those of lost messages until they were lost, those
-    /// of copies too. A multicast is one transmission.
+    /// Bytes that were transmitted, hop by hop: of a lost message until it was lost, of copies too.
+    /// A multicast is one transmission.
     pub hop_bytes: u64,
     /// Scheduled actions that failed: the node was down, or its machine rejected the input.
     pub failed_actions: u64,
@@ -72,17 +72,17 @@ impl Counters {
     }
 }
 
-/// What one node has done since it was added, in all its lives.
+/// Counts of one node since it was added, in all its lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct NodeCounters {
     /// Messages it sent. A multicast counts once.
     pub sent: u64,
-    /// Messages it was given.
+    /// Messages it received.
     pub received: u64,
     /// Bytes it sent. A multicast counts once; relaying for others does not count.
     pub bytes_sent: u64,
-    /// Bytes of the messages it was given.
+    /// Bytes of the messages it received.
     pub bytes_received: u64,
     /// Timers that ticked.
     pub ticks: u64,

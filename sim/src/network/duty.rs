@@ -6,8 +6,9 @@ use super::NetworkError;
 
 /// A node that is awake for the first part of every period, and sleeps through the rest.
 ///
-/// Asleep, a node gets no message, and its timers wait until it wakes. What its application asks
-/// is done at once: the application woke it. It still passes on messages of others.
+/// A node that is asleep receives no message, and its timers wait until it wakes. Commands of its
+/// application are handled at once: the application woke it. It still relays messages of other
+/// nodes.
 ///
 /// ```
 /// use selvedge_core::{Span, Time};
@@ -19,9 +20,9 @@ use super::NetworkError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DutyCycle {
-    /// How long a period is.
+    /// The length of a period.
     pub period: Span,
-    /// How long a node is awake in each. A whole period or more: it never sleeps.
+    /// The time that a node is awake in each period. With a whole period or more it never sleeps.
     pub awake: Span,
     /// When the first period begins. Before that, periods run too: only the offset within a
     /// period counts.
@@ -29,7 +30,7 @@ pub struct DutyCycle {
 }
 
 impl DutyCycle {
-    /// Whether the node is awake `at` this time.
+    /// Returns true if the node is awake `at` this time.
     #[must_use]
     pub const fn is_awake(&self, at: Time) -> bool {
         self.within(at) < self.awake.0
@@ -54,7 +55,7 @@ impl DutyCycle {
         Ok(())
     }
 
-    /// How far into a period `at` is.
+    /// The time from the beginning of the period to `at`.
     const fn within(&self, at: Time) -> u64 {
         let Some(offset) = self.offset.0.checked_rem(self.period.0) else {
             return 0;

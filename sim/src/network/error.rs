@@ -5,22 +5,22 @@ use thiserror::Error;
 
 use super::TopologyError;
 
-/// Why the network cannot be set up or changed as asked. Nothing changed then.
+/// An error in setting up or changing the network. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NetworkError {
-    /// There is no such node.
-    #[error("there is no node {node}: {nodes} nodes were added, counted from 0")]
+    /// The node does not exist.
+    #[error("node {node} does not exist: {nodes} nodes were added, counted from 0")]
     NoSuchNode {
         /// The index that was asked for.
         node: usize,
-        /// How many nodes were added.
+        /// The number of nodes added.
         nodes: usize,
     },
     /// The topology has no place left.
     #[error("the topology holds {nodes} nodes and all were added: make a larger one")]
     NoPlaceLeft {
-        /// How many nodes the topology holds.
+        /// The number of nodes that the topology holds.
         nodes: usize,
     },
     /// Two nodes with one id.
@@ -60,9 +60,9 @@ pub enum NetworkError {
     /// A duty cycle that never wakes, or has no length.
     #[error("a node awake for {awake:?} of every {period:?} never wakes: both must be above zero")]
     NeverAwake {
-        /// How long it is awake.
+        /// The time that it is awake.
         awake: Span,
-        /// Of how long.
+        /// The length of the period.
         period: Span,
     },
     /// A membership trace names an observer that is not in the network.
@@ -76,15 +76,15 @@ pub enum NetworkError {
     Topology(#[from] TopologyError),
 }
 
-/// Why a node did not do what it was asked.
+/// The reason why a node did not handle an input or a call.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CallError<E: Debug> {
-    /// There is no such node.
-    #[error("there is no node {node}: {nodes} nodes were added, counted from 0")]
+    /// The node does not exist.
+    #[error("node {node} does not exist: {nodes} nodes were added, counted from 0")]
     NoSuchNode {
         /// The index that was asked for.
         node: usize,
-        /// How many nodes were added.
+        /// The number of nodes added.
         nodes: usize,
     },
     /// It is down.
@@ -98,7 +98,7 @@ pub enum CallError<E: Debug> {
     Refused {
         /// The node.
         node: usize,
-        /// What the machine said.
+        /// The machine's reason.
         why: E,
     },
 }

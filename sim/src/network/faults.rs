@@ -1,13 +1,13 @@
-//! What goes wrong when a test says so.
+//! Faults that a test injects.
 
 use selvedge_core::{Machine, Member, Ratio, Time};
 
 use super::{DutyCycle, Network, NetworkError, Point, What};
 
 impl<M: Machine> Network<M> {
-    /// Cuts the network into these groups; nodes that no group names are a group of their own.
-    /// Nothing passes from one to another, not even what is on its way. An earlier partition is
-    /// replaced.
+    /// Cuts the network into these groups; nodes that no group names are a group of their own. No
+    /// message passes from one group to another, not even a message in flight. An earlier partition
+    /// is replaced.
     ///
     /// # Errors
     /// [`NetworkError::NoSuchNode`], or [`NetworkError::TwoGroups`] for a node in two groups.
@@ -19,18 +19,18 @@ impl<M: Machine> Network<M> {
         Ok(())
     }
 
-    /// Takes all partitions away.
+    /// Removes all partitions.
     pub fn heal(&mut self) {
         self.radio.side.fill(0);
         self.routes.invalidate();
         self.tracer.line(self.now, None, What::Healed);
     }
 
-    /// The node stops at once and loses its timers. It gets nothing and, unless
+    /// Stops the node at once; it loses its timers. It receives nothing and, unless
     /// [`Relays::All`](super::Relays) was chosen, relays nothing. Its machine can still be read
-    /// with [`machine`](Self::machine), so that a restart can take from it what was in stable
-    /// storage; in a network with [storage](Self::set_storage) that is all it shows then. Returns
-    /// whether it was up.
+    /// with [`machine`](Self::machine), so that a restart can take from it the state that was in
+    /// stable storage; in a network with [storage](Self::set_storage) it then has its stored state
+    /// alone. Returns true if it was up.
     ///
     /// # Errors
     /// [`NetworkError::NoSuchNode`].
@@ -50,9 +50,8 @@ impl<M: Machine> Network<M> {
         Ok(true)
     }
 
-    /// The node begins its next life as `member`, running `machine`, with no timer armed. A node
-    /// that is up crashes first. Its generator goes on where it was, so no life repeats another's
-    /// draws.
+    /// Begins the node's next life as `member`, running `machine`, with no timer armed. A node that
+    /// is up crashes first. Its generator continues, so no life repeats another's draws.
     ///
     /// With stable storage, build `machine` from the old one, which [`machine`](Self::machine)
     /// still shows; without, build it from nothing, and give `member` the next incarnation.
@@ -93,10 +92,10 @@ impl<M: Machine> Network<M> {
         Ok(())
     }
 
-    /// Lets the node itself lose what it sends, on the first hop, and what it is sent, on the last:
-    /// each copy with this chance, beside what hops lose. A bad antenna, say, or a loss that
-    /// depends on the sender and not on the distance. What it passes on for others is spared. A
-    /// node keeps it through restarts; [`Ratio::NEVER`] ends it.
+    /// Lets the node itself lose messages that it sends, on the first hop, and messages to it, on
+    /// the last: each copy with this chance, in addition to losses of hops. It models a bad
+    /// antenna, say, or a loss that depends on the sender and not on the distance. Messages that it
+    /// relays for others are spared. A node keeps it through restarts; [`Ratio::NEVER`] ends it.
     ///
     /// # Errors
     /// [`NetworkError::NoSuchNode`].
@@ -122,8 +121,8 @@ impl<M: Machine> Network<M> {
         Ok(())
     }
 
-    /// Lets `now` be the time from which everything else is counted: for tests that shift the
-    /// epoch. Only before the first node is added; returns whether it was.
+    /// Sets the start of time to `now`: for tests that shift the epoch. Only possible before the
+    /// first node is added; returns true if it was.
     pub fn start_at(&mut self, now: Time) -> bool {
         if self.nodes.is_empty() {
             self.now = now;
@@ -152,7 +151,7 @@ impl<M: Machine> Network<M> {
         Ok(())
     }
 
-    /// The side of each node: 0 for those that no group names.
+    /// The side of each node: 0 for nodes that no group names.
     pub(super) fn sides<G: AsRef<[usize]>>(&self, groups: &[G]) -> Result<Vec<u32>, NetworkError> {
         let mut sides = vec![0; self.topology.len()];
         for (group, side) in groups.iter().zip(1..) {

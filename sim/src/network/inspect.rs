@@ -1,4 +1,4 @@
-//! What a test can see.
+//! A test's view of the network.
 
 use alloc::vec::Drain;
 use core::fmt;
@@ -15,13 +15,13 @@ impl<M: Machine> Network<M> {
         self.now
     }
 
-    /// How many nodes were added, those that are down included.
+    /// The number of nodes added, including nodes that are down.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Whether no node was added.
+    /// Returns true if no node was added.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -33,7 +33,7 @@ impl<M: Machine> Network<M> {
         Some(self.nodes.get(node)?.driver.machine())
     }
 
-    /// All machines with their nodes, those that are down included.
+    /// All machines with their nodes, including nodes that are down.
     pub fn machines(&self) -> impl Iterator<Item = (usize, &M)> + '_ {
         self.nodes
             .iter()
@@ -53,13 +53,13 @@ impl<M: Machine> Network<M> {
         self.by_id.get(&id).copied()
     }
 
-    /// Whether `node` is there and up.
+    /// Returns true if `node` exists and is up.
     #[must_use]
     pub fn is_up(&self, node: usize) -> bool {
         self.radio.is_up(node)
     }
 
-    /// Whether `node` is there, up and not asleep.
+    /// Returns true if `node` exists, is up and is not asleep.
     #[must_use]
     pub fn is_awake(&self, node: usize) -> bool {
         self.is_up(node)
@@ -69,7 +69,8 @@ impl<M: Machine> Network<M> {
                 .is_some_and(|slot| slot.is_awake(self.now))
     }
 
-    /// How many lives `node` has begun: 1 until its first restart, 0 when there is no such node.
+    /// The number of lives that `node` has begun: 1 until its first restart, 0 if it does not
+    /// exist.
     #[must_use]
     pub fn lives(&self, node: usize) -> u32 {
         self.nodes.get(node).map_or(0, |slot| slot.lives)
@@ -89,20 +90,20 @@ impl<M: Machine> Network<M> {
         &self.topology
     }
 
-    /// The hops that a message from `a` to `b` would take now; `None` when there is no path. The
-    /// first question about `a` since the routes changed takes O(nodes + edges), the others O(1).
+    /// The hops that a message from `a` to `b` would take now; `None` without a path. The first
+    /// question about `a` since the routes changed takes O(nodes + edges), further ones O(1).
     pub fn hops(&mut self, a: usize, b: usize) -> Option<u16> {
         let route = self.routes.route(&self.topology, &self.radio, a, b)?;
         Some(route.hops)
     }
 
-    /// What the network has carried.
+    /// Counts of the network's traffic.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// What `node` has done; all 0 when there is no such node.
+    /// Counts of `node`; all 0 if it does not exist.
     #[must_use]
     pub fn node_counters(&self, node: usize) -> NodeCounters {
         self.nodes
@@ -117,43 +118,43 @@ impl<M: Machine> Network<M> {
         self.nodes.get(node)?.last_reject.as_ref()
     }
 
-    /// How many copies are on their way.
+    /// The number of copies in flight.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// How much waits in all queues: copies on their way, scheduled actions, and at most one alarm
-    /// and, until it is done, each write of a node.
+    /// The length of all queues: copies in flight, scheduled actions, and at most one alarm and,
+    /// until it is done, each write of a node.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.queue.len() + self.alarms.len()
     }
 
-    /// Whether events are kept for [`events`](Self::events): they are until told. A long run that
-    /// neither drains them nor reads them should not keep them.
+    /// Sets whether events are kept for [`events`](Self::events), as they are by default. A long
+    /// run that neither drains nor reads them should not keep them.
     pub const fn keep_events(&mut self, keep: bool) {
         self.keep_events = keep;
     }
 
-    /// What machines told their applications, with the time and the node, in order, since the last
+    /// The events of machines for their applications, with time and node, in order, since the last
     /// drain.
     #[must_use]
     pub fn events(&self) -> &[(Time, usize, M::Event)] {
         &self.events
     }
 
-    /// Takes these out.
+    /// Takes the events out.
     pub fn drain_events(&mut self) -> Drain<'_, (Time, usize, M::Event)> {
         self.events.drain(..)
     }
 
-    /// Records a membership trace from now on: whatever `learned` makes of an event.
+    /// Records a membership trace from now on, of the events that `learned` converts to deltas.
     pub const fn record_membership(&mut self, learned: fn(&M::Event) -> Option<Delta>) {
         self.learned = Some(learned);
     }
 
-    /// Takes out what was recorded so far. Recording goes on.
+    /// Takes out the membership trace recorded since the last call. Recording continues.
     pub fn take_membership(&mut self) -> MembershipTrace {
         core::mem::take(&mut self.membership)
     }

@@ -1,4 +1,4 @@
-//! What one hop does to a message.
+//! The effects of one hop on a message.
 
 use core::num::NonZeroU64;
 
@@ -7,7 +7,7 @@ use selvedge_core::{Choose, Ratio, Span};
 use super::NetworkError;
 use super::routes::Route;
 
-/// How hops delay, lose and double messages. Every hop of a path draws for itself.
+/// The delays, losses and duplicates of hops. Every hop of a path draws for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
     /// The shortest delay of a hop. Messages take at least 1 µs in all, so that time always moves.
@@ -15,17 +15,17 @@ pub struct Link {
     /// The longest delay of a hop; every whole microsecond from the shortest on is equally likely.
     /// Where the two differ, messages overtake each other.
     pub max_delay: Span,
-    /// How likely a hop loses a message.
+    /// The chance that a hop loses a message.
     pub loss: Ratio,
-    /// How likely a second copy of a message sets out, with delays and losses of its own.
+    /// The chance that a second copy of a message sets out, with delays and losses of its own.
     pub duplicate: Ratio,
-    /// How likely a message takes [`slow_by`](Self::slow_by) longer: a second, coarser way to put
-    /// messages out of order.
+    /// The chance that a message takes [`slow_by`](Self::slow_by) longer: a second, coarser way to
+    /// put messages out of order.
     pub slow: Ratio,
-    /// How much longer a slow message takes.
+    /// The additional delay of a slow message.
     pub slow_by: Span,
-    /// The bandwidth of a node in bit/s, shared by its neighbours: over each hop, `b` bytes take
-    /// `b * 8 * neighbours / bandwidth`, on top of the delay. Neighbours are those in the
+    /// The bandwidth of a node in bit/s, shared by its neighbours: over each hop, `b` bytes take `b
+    /// * 8 * neighbours / bandwidth`, in addition to the delay. Neighbours are those of the
     /// topology, up or not. Messages do not queue behind each other. `None` is without limit.
     pub bandwidth: Option<NonZeroU64>,
 }
@@ -45,7 +45,7 @@ impl Default for Link {
     }
 }
 
-/// Which nodes a multicast reaches.
+/// The receivers of a multicast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Multicasts {
     /// The neighbours: one transmission, of which each may miss its copy.
@@ -57,7 +57,7 @@ pub enum Multicasts {
     Reliable,
 }
 
-/// What becomes of one copy on its way.
+/// The fate of a copy on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Arrives {
@@ -97,7 +97,7 @@ impl Link {
         }
     }
 
-    /// How long the sender and all relays need to transmit, rounded up.
+    /// The time that the sender and all relays need to transmit, rounded up.
     fn airtime(&self, route: Route, bytes: u64) -> Span {
         let Some(bandwidth) = self.bandwidth else {
             return Span::ZERO;

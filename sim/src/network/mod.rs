@@ -1,15 +1,15 @@
 //! Many machines together, at random: a discrete-event simulator for any
 //! [`Machine`].
 //!
-//! A [`Network`] runs each machine in a [`Driver`](selvedge_core::Driver), as a real host does,
-//! and carries what they send over a [`Topology`] of [`Link`]s, in virtual time. It cuts itself
-//! apart, crashes and restarts nodes, puts them to sleep and moves them when a test says so.
+//! A [`Network`] runs each machine in a [`Driver`](selvedge_core::Driver), as a real host does, and
+//! carries messages over a [`Topology`] of [`Link`]s, in virtual time. A test can partition it,
+//! crash and restart nodes, put them to sleep and move them.
 //!
 //! ```
 //! use selvedge_core::{Context, Input, Machine, Member, Ratio, Span};
 //! use selvedge_sim::network::{Link, Network, Topology};
 //!
-//! /// Sends a greeting to its peer every second; tells when one came.
+//! /// Sends a greeting to its peer every second; reports each greeting that arrives.
 //! #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 //! struct Greeter(Member);
 //!
@@ -47,12 +47,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is promised
+//! # Promises
 //!
 //! | promise | how |
 //! |---|---|
-//! | the same seed and the same calls give the same run, byte for byte, in every build and on every platform | whole numbers only; everything in order of time, then of arrival, then of node; [`Network::trace_digest`] tells |
-//! | what one node draws disturbs no other node | each has a stream of its own, which goes on when it restarts |
+//! | the same seed and the same calls give the same run, byte for byte, in every build and on every platform | whole numbers only; everything in order of time, then of arrival, then of node; compare with [`Network::trace_digest`] |
+//! | the draws of one node affect no other node | each has a stream of its own, which continues when the node restarts |
 //! | the cost of an event does not grow with the network, but for a logarithm | a heap of messages, one alarm a node; a path costs O(1) once searched |
 //! | time always moves | a message takes at least 1 µs; a timer that ticks and is armed with no delay ticks again 1 µs later |
 //!
@@ -62,20 +62,19 @@
 //!   Each hop delays it and may lose it ([`Link`]), and so may its two ends
 //!   ([`Network::set_node_loss`]). A node that sends to itself takes no hop.
 //! - A multicast goes to the neighbours, one hop, each with its own delay and loss, or reaches
-//!   everyone ([`Multicasts`]).
-//! - A message is for a node, not for one of its lives: one that was sent to the former life
-//!   reaches the present one. Machines see the sender's life, and no more; so it is on a radio.
+//!   every node ([`Multicasts`]).
+//! - A message is for a node, not for one of its lives: a message sent to the former life reaches
+//!   the present one. Machines see the sender's life, and no more, as on a radio.
 //! - A message arrives if then its receiver is up and awake and no partition stands between it and
-//!   the sender. What a node sent before it crashed still arrives.
+//!   the sender. Messages that a node sent before it crashed still arrive.
 //!
 //! # How facts are stored
 //!
-//! A network with storage ([`Network::set_storage`]) lets what comes after a fact wait until the
-//! fact is stored. A node has one write on its way at a time, and the next one takes all facts that
-//! came meanwhile. A crash loses what was not written: of the write that is on its way it keeps the
-//! first facts, any number of them, and it carries out nothing of what waited. Then
-//! [`Network::machine`] shows the machine that its life began with, with the stored facts folded,
-//! and nothing else.
+//! In a network with storage ([`Network::set_storage`]), the effects after a fact wait until the
+//! fact is stored. A node has one write in progress at a time, and the next one takes all facts
+//! that arrived meanwhile. A crash loses unwritten facts: of the write in progress it keeps the
+//! first facts, any number of them, and no waiting effect is carried out. Then [`Network::machine`]
+//! shows the machine with which its life began, with the stored facts folded, and nothing else.
 //!
 //! At one moment messages and scheduled actions come first, in the order in which they were sent or
 //! scheduled, then timers, in the order of nodes.
@@ -125,7 +124,7 @@ use trace::Tracer;
 
 use crate::facts::Facts;
 
-/// Machines, and the network between them. See the [module](self) for what it does.
+/// Machines, and the network between them. See the [module](self).
 pub struct Network<M: Machine> {
     seed: u64,
     now: Time,
@@ -155,14 +154,14 @@ pub struct Network<M: Machine> {
     tracer: Tracer<M>,
 }
 
-/// What an event says about membership.
+/// Converts an event to a membership delta, if it is one.
 type Learned<E> = fn(&E) -> Option<Delta>;
 
-/// What waits in the queue.
+/// An entry of the queue.
 enum Pending<M: Machine> {
     Parcel(Parcel<M>),
     Action(Action<M>),
-    /// This write of this node may be done.
+    /// This write of this node may be complete.
     Write {
         node: usize,
         write: u64,
@@ -211,7 +210,7 @@ impl<M: Machine> Network<M> {
     }
 
     /// Adds a node that runs `machine` and is reached under the id of `member`. Returns its index:
-    /// 0, 1, 2 and so on. Nothing happens to the machine: most want a first command.
+    /// 0, 1, 2 and so on. The machine receives no input: most need a first command.
     ///
     /// Takes O(log nodes).
     ///
@@ -229,7 +228,7 @@ impl<M: Machine> Network<M> {
                 node,
             });
         }
-        // Stream 0 is the network's.
+        // Stream 0 belongs to the network.
         let rng = node::stream(self.seed, node as u64 + 1);
         let disk = self.storage.map(|_| Disk::new(machine.clone()));
         let mut slot = Node::new(member, machine, rng);
@@ -242,30 +241,30 @@ impl<M: Machine> Network<M> {
         Ok(node)
     }
 
-    /// How long a message is, in bytes. Until told, messages have 0 bytes.
+    /// Sets the function for a message's size in bytes. Without it, messages have 0 bytes.
     pub const fn set_size(&mut self, size: fn(&M::Message) -> usize) {
         self.size = size;
     }
 
-    /// Sets how to read from a machine which member it is, for machines that may take a later
-    /// incarnation while they run. It is read after every step. Without this, a node stays the
+    /// Sets the function that reads a machine's member, for machines that may take a later
+    /// incarnation while they run. It is called after every step. Without it, a node stays the
     /// member as which it was added or restarted.
     pub const fn set_identity(&mut self, identity: fn(&M) -> Member) {
         self.identity = Some(identity);
     }
 
-    /// Which nodes relay: [`Relays::Live`] until told.
+    /// Sets the nodes that relay; [`Relays::Live`] by default.
     pub const fn set_relays(&mut self, relays: Relays) {
         self.radio.relays = relays;
         self.routes.invalidate();
     }
 
-    /// Which nodes a multicast reaches: [`Multicasts::Neighbours`] until told.
+    /// Sets the receivers of a multicast; [`Multicasts::Neighbours`] by default.
     pub const fn set_multicasts(&mut self, multicasts: Multicasts) {
         self.multicasts = multicasts;
     }
 
-    /// Changes all links from now on. What is on its way keeps its fate.
+    /// Changes all links from now on. Messages in flight are not affected.
     ///
     /// # Errors
     /// [`NetworkError::Delays`] when the shortest delay is longer than the longest.

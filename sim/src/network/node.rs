@@ -1,4 +1,4 @@
-//! One node: a driven machine, its generator, and what was counted.
+//! A node: a driven machine, its generator, and its counts.
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -14,19 +14,19 @@ pub(super) struct Node<M: Machine> {
     pub(super) driver: Driver<M>,
     pub(super) rng: ChaCha8Rng,
     pub(super) duty: Option<DutyCycle>,
-    /// How likely it loses a message that it sends or is sent.
+    /// The chance that it loses a message that it sends or receives.
     pub(super) loss: Ratio,
     pub(super) lives: u32,
     pub(super) counters: NodeCounters,
     pub(super) last_reject: Option<M::Reject>,
     /// `None` in a network without storage.
     pub(super) disk: Option<Disk<M>>,
-    /// Ticks refused in former lives: a driver counts its own only.
+    /// Refused ticks of former lives: a driver counts its own only.
     refused_before: u64,
 }
 
-/// The generator of a node, or (stream 0) of the network: one key, a stream for each, so that what
-/// one draws never disturbs another.
+/// The generator of a node, or (stream 0) of the network: one key, a stream for each, so that the
+/// draws of one never affect another.
 pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(stream);
@@ -53,14 +53,14 @@ impl<M: Machine> Node<M> {
         self.duty.is_none_or(|duty| duty.is_awake(at))
     }
 
-    /// When its timers are to be looked after: not before `from`, and not while it sleeps.
+    /// The time to look at its timers next: not before `from`, and not while it sleeps.
     pub(super) fn alarm(&self, from: Time) -> Option<Time> {
         let due = self.driver.deadline()?.max(from);
         Some(self.duty.map_or(due, |duty| duty.awake_from(due)))
     }
 
-    /// Forgets the timers and what is not stored, keeps the machine to be looked at. The first
-    /// `kept` facts of a write that is on its way are stored all the same.
+    /// Removes the timers and the unstored facts, and keeps the machine for reading. The first
+    /// `kept` facts of a write in progress are stored nevertheless.
     pub(super) fn crash(&mut self, facts: Option<Facts<M>>, kept: u64) {
         let mut machine = self.driver.machine().clone();
         if let (Some(disk), Some(facts)) = (&mut self.disk, facts) {

@@ -1,12 +1,12 @@
-//! What happens when: messages and actions in a heap, and one alarm a node.
+//! Pending events: messages and actions in a heap, and one alarm for each node.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
 use selvedge_core::Time;
 
-/// First by time, then first come. Push and pop take O(log n). Items lie in slots that are used
-/// again, so that the heap moves small keys only.
+/// A queue in order of time, then of arrival. Push and pop take O(log n). Items lie in slots that
+/// are used again, so that the heap moves small keys only.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T> {
     heap: BinaryHeap<Reverse<(Time, u64, usize)>>,
@@ -52,8 +52,8 @@ impl<T> Queue<T> {
     }
 }
 
-/// When each node wants to be woken: never more than one entry a node, so that moved timers leave
-/// nothing behind. Every change takes O(log nodes), the earliest is always at hand.
+/// The time at which each node wants to be woken: never more than one entry a node, so that moved
+/// timers leave nothing behind. Every change takes O(log nodes), reading the earliest O(1).
 #[derive(Clone, Debug)]
 pub(super) struct Alarms {
     /// A tree of winners: the second half are the nodes, and each place of the first half has the
@@ -71,7 +71,7 @@ impl Alarms {
         }
     }
 
-    /// Moves the alarm of `node`, or takes it away.
+    /// Moves the alarm of `node`, or removes it.
     pub(super) fn set(&mut self, node: usize, at: Option<Time>) {
         let nodes = self.tree.len() / 2;
         let mut place = nodes + node;
@@ -125,7 +125,7 @@ mod tests {
     proptest! {
         #[test]
         fn comes_out_by_time_then_by_arrival(
-            // `None` takes one out in between, so that slots are used again in another order.
+            // `None` takes an entry out in between, so that slots are used again in another order.
             steps in proptest::collection::vec(proptest::option::weighted(0.7, 0_u64..8), 0..60),
         ) {
             let mut queue = Queue::new();

@@ -3,13 +3,13 @@ use selvedge_core::Machine;
 use super::{Action, MembershipTrace, Network, NetworkError, Pending};
 
 impl<M: Machine> Network<M> {
-    /// Schedules everything that `trace` tells, so that each observer is given what it learned, at
-    /// the time at which it did. What lies before now happens with the next step. Returns how many
-    /// entries were scheduled.
+    /// Schedules all entries of `trace`: each observer receives the changes that it learned, at the
+    /// recorded time. Entries before the present time happen with the next step. Returns the number
+    /// of entries scheduled.
     ///
     /// # Errors
     /// [`NetworkError::UnknownObserver`] when an observer was not added; nothing is scheduled then.
-    /// An entry whose observer is down when its time comes counts in
+    /// An entry whose observer is down at its time counts in
     /// [`Counters::failed_actions`](super::Counters).
     pub fn replay(&mut self, trace: &MembershipTrace) -> Result<usize, NetworkError> {
         let observers = trace

@@ -2,25 +2,25 @@
 
 use super::Topology;
 
-/// Which nodes pass on messages of others.
+/// The nodes that relay messages of other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Relays {
-    /// Those that are up: a crash breaks the paths through a node, and the network finds others.
+    /// Nodes that are up: a crash breaks the paths through a node, and the network finds others.
     /// Every crash and restart makes the searches void, at O(nodes + edges) for each sender's next
     /// message.
     #[default]
     Live,
-    /// All, those that are down or not added yet included, as if radio and processor of a node
-    /// failed apart. Cheaper under much churn: routes last until nodes move.
+    /// All nodes, including nodes that are down or not added yet, as if radio and processor of a
+    /// node failed separately. Cheaper when nodes often crash: routes last until nodes move.
     All,
 }
 
-/// What decides which nodes reach each other, beside the topology.
+/// Partitions and relays, which decide with the topology which nodes reach each other.
 #[derive(Clone, Debug)]
 pub(super) struct Radio {
     pub(super) relays: Relays,
     pub(super) up: Vec<bool>,
-    /// The side of a partition each node is on.
+    /// The side of a partition that each node is on.
     pub(super) side: Vec<u32>,
 }
 
@@ -50,12 +50,11 @@ impl Radio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) hops: u16,
-    /// The neighbours of the sender and of each relay, summed: what shares the bandwidth.
+    /// The sum of the neighbours of the sender and of each relay: they share the bandwidth.
     pub(super) sharers: u32,
 }
 
-/// The paths of every sender that has asked: 8 bytes a pair, so 34 MB when each of 2,048 nodes
-/// has.
+/// The paths of every sender so far: 8 bytes a pair, so 34 MB when each of 2,048 nodes has sent.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
     version: u64,

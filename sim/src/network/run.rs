@@ -1,27 +1,27 @@
-//! Time moves.
+//! The progress of time.
 
 use selvedge_core::{Context, Delta, Input, Machine, Span, Time};
 
 use super::{Action, CallError, Loss, Network, Pending, What};
 
-/// One thing that happened.
+/// A step of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// When.
+    /// Its time.
     pub at: Time,
-    /// What.
+    /// The event.
     pub happened: Happened,
 }
 
-/// What a [`Step`] was.
+/// The event of a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Happened {
-    /// A node got a message, and its machine may have rejected it.
+    /// A message arrived at a node; its machine may have rejected it.
     Delivered {
         /// The receiver.
         node: usize,
     },
-    /// A message arrived at a node that did not get it.
+    /// A message reached a node that could not receive it.
     Lost {
         /// The receiver.
         node: usize,
@@ -32,25 +32,25 @@ pub enum Happened {
     Ticked {
         /// The node.
         node: usize,
-        /// How many: 0 when the timer was disarmed in the meantime.
+        /// Their number: 0 when the timer was disarmed in the meantime.
         timers: usize,
     },
-    /// A node's storage was done with a write.
+    /// A node's storage completed a write.
     Stored {
         /// The node.
         node: usize,
-        /// How many facts it stored: 0 when a crash ended the write.
+        /// The number of facts stored: 0 when a crash ended the write.
         facts: usize,
     },
     /// A scheduled action was carried out.
     Acted {
-        /// Whether it was; the node may have been down, or its machine may have rejected it.
+        /// True if it succeeded; the node may have been down, or its machine may have rejected it.
         succeeded: bool,
     },
 }
 
 impl<M: Machine> Network<M> {
-    /// The time of the next thing to happen; `None` when nothing will by itself.
+    /// The time of the next event; `None` when the network is idle.
     #[must_use]
     pub fn next_at(&self) -> Option<Time> {
         match (self.queue.next_at(), self.alarms.next_at()) {
@@ -59,9 +59,9 @@ impl<M: Machine> Network<M> {
         }
     }
 
-    /// Lets the next thing happen, and says what it was; `None` when nothing will by itself.
+    /// Runs the next event, and returns it; `None` when the network is idle.
     ///
-    /// Takes O(log (nodes + messages in flight)) and what the machine takes, plus a search of
+    /// Takes O(log (nodes + messages in flight)) and the machine's own time, plus a search of
     /// O(nodes + edges) when a node sends for the first time since the routes changed.
     pub fn step(&mut self) -> Option<Step> {
         let queue_at = self.queue.next_at();
@@ -88,8 +88,8 @@ impl<M: Machine> Network<M> {
         })
     }
 
-    /// Lets everything happen up to and including `until`; then that is the time. Returns how many
-    /// steps it took. A time that is over changes nothing.
+    /// Runs everything up to and including `until`, which then is the time. Returns the number of
+    /// steps. A past time changes nothing.
     pub fn run_until(&mut self, until: Time) -> u64 {
         let mut steps = 0;
         while self.next_at().is_some_and(|at| at <= until) && self.step().is_some() {
@@ -99,13 +99,13 @@ impl<M: Machine> Network<M> {
         steps
     }
 
-    /// Lets everything happen for so long. Returns how many steps it took.
+    /// Runs for this time. Returns the number of steps.
     pub fn run_for(&mut self, span: Span) -> u64 {
         self.run_until(self.now + span)
     }
 
-    /// Lets things happen until `met` holds, which is asked first and after every step, but not
-    /// beyond `limit`. Returns whether it held. If not, `limit` is the time then.
+    /// Runs until `met` holds, which is called first and after every step, but not beyond `limit`.
+    /// Returns true if it held. If not, `limit` is the time then.
     pub fn run_until_met(&mut self, limit: Time, mut met: impl FnMut(&Self) -> bool) -> bool {
         loop {
             if met(self) {
@@ -118,10 +118,10 @@ impl<M: Machine> Network<M> {
         }
     }
 
-    /// The application of `node` asks, now.
+    /// Passes a command of the application to `node`, now.
     ///
     /// # Errors
-    /// When there is no such node, it is down, or its machine rejects the command.
+    /// When the node does not exist or is down, or its machine rejects the command.
     pub fn command(
         &mut self,
         node: usize,
@@ -133,10 +133,10 @@ impl<M: Machine> Network<M> {
         self.feed(node, Input::Command(command))
     }
 
-    /// The membership service of `node` learned something, now.
+    /// Passes a delta of the membership service to `node`, now.
     ///
     /// # Errors
-    /// When there is no such node, it is down, or its machine rejects the input.
+    /// When the node does not exist or is down, or its machine rejects the input.
     pub fn membership(&mut self, node: usize, delta: Delta) -> Result<(), CallError<M::Reject>> {
         self.reach(node)?;
         self.tracer
@@ -148,7 +148,7 @@ impl<M: Machine> Network<M> {
     /// `network.with(2, |camera, cx| camera.enter(cx))`.
     ///
     /// # Errors
-    /// When there is no such node, it is down, or the method refuses.
+    /// When the node does not exist or is down, or the method refuses.
     pub fn with<T, E: core::fmt::Debug>(
         &mut self,
         node: usize,
@@ -172,19 +172,19 @@ impl<M: Machine> Network<M> {
         outcome.map_err(|why| CallError::Refused { node, why })
     }
 
-    /// Schedules `action`. A time that is over counts as now; it happens with the next step then.
+    /// Schedules `action`. A past time counts as now: the action happens with the next step.
     ///
     /// # Errors
-    /// [`NetworkError`](super::NetworkError) when it names a node that was not added yet or is no
-    /// action at all. What fails only when its time has come, because the node is down or its
-    /// machine rejects, is counted in [`Counters::failed_actions`](super::Counters).
+    /// [`NetworkError`](super::NetworkError) when it names a node that was not added yet or is
+    /// invalid. An action that fails only at its time, because the node is down or its machine
+    /// rejects, is counted in [`Counters::failed_actions`](super::Counters).
     pub fn schedule(&mut self, at: Time, action: Action<M>) -> Result<(), super::NetworkError> {
         self.check_action(&action)?;
         self.queue.push(at.max(self.now), Pending::Action(action));
         Ok(())
     }
 
-    /// One input for a machine that is up; it counts and traces a rejection.
+    /// Passes an input to a machine that is up; counts and traces a rejection.
     pub(super) fn feed(
         &mut self,
         node: usize,

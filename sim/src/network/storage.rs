@@ -1,4 +1,4 @@
-//! Storage that takes time, and what a crash leaves of it.
+//! Storage that takes time, and its state after a crash.
 
 use selvedge_core::durable::{Barrier, Durable, Mark};
 use selvedge_core::{Choose as _, Effect, Machine, Span};
@@ -6,7 +6,7 @@ use selvedge_core::{Choose as _, Effect, Machine, Span};
 use super::{Happened, Network, NodeCounters, Pending, What};
 use crate::facts::Facts;
 
-/// How long a write to a node's storage takes, however many facts it holds.
+/// The time that a write to a node's storage takes, for any number of facts.
 ///
 /// ```
 /// use selvedge_core::Span;
@@ -16,20 +16,20 @@ use crate::facts::Facts;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Storage {
-    /// The shortest time; less than 1 µs counts as that.
+    /// The shortest time; less than 1 µs counts as 1 µs.
     pub latency: Span,
-    /// So much longer at most, each length with the same chance.
+    /// The longest additional time; each length has the same chance.
     pub jitter: Span,
 }
 
-/// A node's storage, and what waits for it.
+/// A node's storage, and the effects that wait for it.
 pub(super) struct Disk<M: Machine> {
-    /// The machine as this life began, with the facts folded that were stored since.
+    /// The machine as this life began, with the facts folded that were stored in this life.
     pub(super) image: M,
     barrier: Barrier<Effect<M>>,
-    /// The write that is on its way.
+    /// The write in progress.
     write: Option<Write<M>>,
-    /// How many were begun, so that one that a crash ended is known.
+    /// The number of writes begun: it identifies a write that a crash ended.
     begun: u64,
 }
 
@@ -43,14 +43,14 @@ impl<M: Machine> Disk<M> {
     pub(super) const fn new(image: M) -> Self {
         Self {
             image,
-            // A simulated host takes every step: its memory is the test's.
+            // A simulated host takes every step: its memory is the memory of the test.
             barrier: Barrier::new(usize::MAX),
             write: None,
             begun: 0,
         }
     }
 
-    /// What a crash leaves: the first `kept` facts of the write that is on its way.
+    /// Applies a crash: the first `kept` facts of the write in progress stay.
     pub(super) fn crash(&mut self, facts: Facts<M>, kept: u64, counters: &mut NodeCounters) {
         let unstored = self.barrier.unstored();
         let write = self.write.take();
@@ -75,7 +75,7 @@ fn fold<M: Machine>(facts: Facts<M>, image: &mut M, fact: &M::Event, counters: &
 
 impl<M: Durable> Network<M> {
     /// Gives every node storage for its facts, from now on: see [the module](super). Called before
-    /// nodes are added; a node that is there keeps what it is now, as if that was stored.
+    /// nodes are added; a node added earlier keeps its present state, as if that was stored.
     pub fn set_storage(&mut self, storage: Storage) {
         self.storage = Some((storage, Facts::new()));
         for slot in &mut self.nodes {
@@ -87,7 +87,7 @@ impl<M: Durable> Network<M> {
 }
 
 impl<M: Machine> Network<M> {
-    /// Leaves those of a step's effects that wait for no fact.
+    /// Leaves the effects of a step that wait for no fact.
     pub(super) fn keep_back(&mut self, node: usize) {
         let Some((_, facts)) = self.storage else {
             return;
@@ -108,7 +108,7 @@ impl<M: Machine> Network<M> {
         core::mem::swap(&mut self.effects, &mut self.ready);
     }
 
-    /// Writes all facts that are new, unless a write is on its way.
+    /// Writes all new facts, unless a write is in progress.
     pub(super) fn begin_write(&mut self, node: usize) {
         let Some((storage, _)) = self.storage else {
             return;
@@ -140,7 +140,7 @@ impl<M: Machine> Network<M> {
             .push(self.now + after, Pending::Write { node, write });
     }
 
-    /// A write is done, unless a crash ended it.
+    /// Completes a write, unless a crash ended it.
     pub(super) fn written(&mut self, node: usize, write: u64) -> Happened {
         let slot = self.nodes.get_mut(node);
         let (Some((_, facts)), Some(slot)) = (self.storage, slot) else {
@@ -166,7 +166,7 @@ impl<M: Machine> Network<M> {
         Happened::Stored { node, facts }
     }
 
-    /// How many facts of the write that is on its way a crash keeps, by chance.
+    /// The number of facts of the write in progress that a crash keeps, by chance.
     pub(super) fn kept_by_crash(&mut self, node: usize) -> u64 {
         let disk = self.nodes.get(node).and_then(|it| it.disk.as_ref());
         let write = disk.and_then(|it| it.write.as_ref());
@@ -175,7 +175,7 @@ impl<M: Machine> Network<M> {
         self.rng.below(facts + 1)
     }
 
-    /// How many facts of `node` are not stored.
+    /// The number of facts of `node` that are not stored.
     #[must_use]
     pub fn unstored(&self, node: usize) -> u64 {
         let disk = self.nodes.get(node).and_then(|it| it.disk.as_ref());

@@ -1,4 +1,4 @@
-//! What happened, line by line.
+//! The trace of a run, line by line.
 
 use core::fmt;
 
@@ -6,35 +6,35 @@ use selvedge_core::{Delta, Machine, Member, Time};
 
 use super::Loss;
 
-/// One line of a network's trace.
+/// A line of a network's trace.
 ///
-/// It displays as `<time in µs> <node> <what>`, with what is the machine's own in the form of its
-/// `Debug`. The same seed gives the same lines, byte for byte, in every build and on every
-/// platform, as long as these `Debug` forms do.
+/// It displays as `<time in µs> <node> <what>`, where the machine's own values are in the form of
+/// their `Debug`. The same seed gives the same lines, byte for byte, in every build and on every
+/// platform, as long as these `Debug` forms stay the same.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TraceLine<'a, M: Machine> {
-    /// When.
+    /// The time.
     pub at: Time,
-    /// The node it happened at; `None` when it concerns the whole network.
+    /// The node; `None` for the whole network.
     pub node: Option<usize>,
-    /// What happened.
+    /// The event.
     pub what: What<'a, M>,
 }
 
-/// What a [`TraceLine`] tells.
+/// The event of a [`TraceLine`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum What<'a, M: Machine> {
-    /// The node was added, or came back.
+    /// The node was added, or restarted.
     Started(Member),
     /// The node crashed.
     Crashed,
     /// The node was moved.
     Moved,
-    /// The network was cut into so many groups.
+    /// The network was cut into this number of groups.
     Partitioned(usize),
-    /// All partitions are gone.
+    /// All partitions were removed.
     Healed,
     /// Links changed.
     Relinked,
@@ -42,36 +42,36 @@ pub enum What<'a, M: Machine> {
     Sent {
         /// The receiver.
         to: Option<Member>,
-        /// What.
+        /// The message.
         message: &'a M::Message,
     },
-    /// A copy set out that will never arrive, or one did not arrive here.
+    /// A copy sent here will never arrive, or a copy did not arrive here.
     Lost {
         /// The node it was meant for; `None` for an id that no node has.
         to: Option<usize>,
         /// Why.
         why: Loss,
     },
-    /// The node got a message.
+    /// The node received a message.
     Got {
         /// The sender.
         from: Member,
-        /// What.
+        /// The message.
         message: &'a M::Message,
     },
     /// The node's timers are due.
     Due,
-    /// The node's storage has so many facts more.
+    /// The node's storage has this number of facts more.
     Stored(usize),
-    /// The node's application asked.
+    /// The node's application issued a command.
     Command(&'a M::Command),
     /// The node's application called a method of the machine.
     Called,
-    /// The node was told of a membership change.
+    /// The node was notified of a membership change.
     Membership(Delta),
-    /// The node's machine rejected what stands in the line before.
+    /// The node's machine rejected the input of the line before.
     Rejected(&'a M::Reject),
-    /// The node's machine told its application.
+    /// The node's machine sent its application an event.
     Event(&'a M::Event),
 }
 
@@ -110,7 +110,7 @@ impl<M: Machine> fmt::Display for TraceLine<'_, M> {
 
 pub(super) type Sink<M> = Box<dyn FnMut(&TraceLine<'_, M>) + Send>;
 
-/// Where lines go: nowhere, unless asked for.
+/// The receivers of lines: none, unless requested.
 pub(super) struct Tracer<M: Machine> {
     pub(super) sink: Option<Sink<M>>,
     pub(super) digest: Option<Fnv>,
@@ -131,8 +131,8 @@ impl<M: Machine> Tracer<M> {
     }
 }
 
-/// FNV-1a with 64 bits, over the text of all lines. It tells runs apart; it does not
-/// withstand an attacker that wants two runs to look alike.
+/// FNV-1a with 64 bits, over the text of all lines. It distinguishes runs; it is no protection
+/// against an attacker who wants two runs to look alike.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fnv(pub(super) u64);
 
@@ -141,7 +141,7 @@ impl Fnv {
 
     fn line(&mut self, line: &impl fmt::Display) {
         use fmt::Write as _;
-        // Writing into a digest fails only when a machine's `Debug` does; what it wrote counts.
+        // Writing into a digest fails only when a machine's `Debug` does; the part written counts.
         writeln!(self, "{line}").ok();
     }
 }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn digest_is_fnv_1a() {
-        // Vectors of the algorithm's authors.
+        // Test vectors of the algorithm's authors.
         for (text, digest) in [
             ("", 0xcbf2_9ce4_8422_2325),
             ("foobar", 0x8594_4171_f739_67e8),

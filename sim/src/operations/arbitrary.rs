@@ -8,9 +8,11 @@ use super::Operation;
 /// Time passes in quarters of a second, up to eight seconds at once.
 const QUARTER: Span = Span::millis(250);
 
-/// All the operations that bytes stand for, whichever bytes they are: what a fuzz target begins with.
+/// All the operations that `bytes` stand for; every byte string is valid. A fuzz target begins with
+/// it.
 ///
-/// The iterators of `arbitrary` spend a byte on whether they go on, and end with half of all bytes.
+/// The iterators of `arbitrary` spend a byte per item on whether another follows, and stop after
+/// half of all bytes.
 #[must_use]
 pub fn list<'a, M: Machine>(bytes: &'a [u8]) -> Vec<Operation<M>>
 where
@@ -25,15 +27,15 @@ where
     operations
 }
 
-/// Deliveries and commands come most often. Nothing is forged, and membership tells of suspicions
-/// and failures alone: what it must not get wrong is made by
+/// Deliveries and commands come most often. No message is forged, and `Learn` brings suspicions and
+/// failures alone: correct news of joins and restarts is made by
 /// [`Introduce`](Operation::Introduce) and [`Announce`](Operation::Announce).
 impl<'a, M: Machine> Arbitrary<'a> for Operation<M>
 where
     M::Command: Arbitrary<'a>,
 {
     fn arbitrary(bytes: &mut Unstructured<'a>) -> Result<Self> {
-        // Three bits are a seat, five say what happens.
+        // Three bits are a seat, five choose the operation.
         let byte = u8::arbitrary(bytes)?;
         let seat = usize::from(byte >> 5);
         let mut number = || u8::arbitrary(bytes).map(usize::from);

@@ -12,11 +12,11 @@ pub struct Mesh<M: Machine> {
     now: Time,
     seats: Vec<Seat<M>>,
     in_flight: Vec<Letter<M>>,
-    /// More than so many messages are not in flight: the oldest ones are lost.
+    /// The largest number of messages in flight; beyond it, the oldest ones are lost.
     capacity: usize,
     /// Reused from step to step.
     effects: Vec<Effect<M>>,
-    /// Empty. Takes turns with `in_flight`, so that neither grows anew.
+    /// Empty. Swapped with `in_flight`, so that neither allocates again.
     arriving: Vec<Letter<M>>,
     played: Vec<Operation<M>>,
     story: Story<M>,
@@ -25,7 +25,7 @@ pub struct Mesh<M: Machine> {
 }
 
 impl<M: Machine> Mesh<M> {
-    /// Without nodes. When more than `capacity` messages are in flight, the oldest are lost.
+    /// A mesh without nodes. When more than `capacity` messages are in flight, the oldest are lost.
     #[must_use]
     pub const fn new(capacity: usize) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl<M: Machine> Mesh<M> {
         }
     }
 
-    /// One more node, in its first life. Returns its seat.
+    /// Adds a node in its first life. Returns its seat.
     pub fn add(&mut self, me: Member, machine: M) -> usize {
         self.seats.push(Seat::new(me, machine));
         self.seats.len() - 1
@@ -54,7 +54,7 @@ impl<M: Machine> Mesh<M> {
         &self.seats
     }
 
-    /// One node.
+    /// The node at this seat.
     #[must_use]
     pub fn seat(&self, at: usize) -> Option<&Seat<M>> {
         self.seats.get(at)
@@ -72,7 +72,7 @@ impl<M: Machine> Mesh<M> {
         self.seats.iter().position(|seat| seat.me.id == id)
     }
 
-    /// How much time has passed. Clocks of nodes began later: see [`Seat::now`].
+    /// The time since the run began. Clocks of nodes began later: see [`Seat::now`].
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
@@ -95,13 +95,13 @@ impl<M: Machine> Mesh<M> {
         self.story.tell(&self.played)
     }
 
-    /// How many messages arrived.
+    /// The number of messages that arrived.
     #[must_use]
     pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// How many inputs were refused.
+    /// The number of inputs that were refused.
     #[must_use]
     pub const fn refused(&self) -> u64 {
         self.refused
@@ -110,8 +110,8 @@ impl<M: Machine> Mesh<M> {
     /// Carries out one operation. Machines choose by `choices`.
     ///
     /// # Errors
-    /// The promise that broke, in words, or the panic of a machine or of the watch. After a panic the
-    /// mesh is good for its story alone.
+    /// The broken promise, in words, or the panic of a machine or of the watch. After a panic the
+    /// mesh can be used for its story alone.
     pub fn play<C: Choose>(
         &mut self,
         operation: Operation<M>,
@@ -193,13 +193,13 @@ impl<M: Machine> Mesh<M> {
             }
             Operation::Resume(seat) => {
                 self.pause(seat, false);
-                // What became due meanwhile is due now.
+                // Timers that expired during the pause tick now.
                 self.wait(Span::ZERO, choices, watch)
             }
         }
     }
 
-    /// The seat that is meant, and the life in it.
+    /// The seat that the number selects, and the life in it.
     fn wrapped(&self, seat: usize) -> (usize, Member) {
         let at = seat.checked_rem(self.seats.len()).unwrap_or_default();
         let me = self.seats.get(at).map_or(Member::default(), |seat| seat.me);
@@ -213,7 +213,7 @@ impl<M: Machine> Mesh<M> {
         }
     }
 
-    /// Whether a message to this node waits.
+    /// Returns true if a message to this node is in flight.
     fn waits(&self, to: NodeId) -> bool {
         let seat = self.seats.iter().find(|seat| seat.me.id == to);
         seat.is_some_and(|seat| seat.is_paused)
@@ -240,7 +240,7 @@ impl<M: Machine> Mesh<M> {
         })
     }
 
-    /// What is in flight now arrives in order.
+    /// Delivers the messages now in flight, in order.
     fn deliver_all<C: Choose>(
         &mut self,
         choices: &mut C,
@@ -295,7 +295,7 @@ impl<M: Machine> Mesh<M> {
                 let deadline = seat.driver.as_ref().and_then(Driver::deadline);
                 !seat.is_paused && deadline.is_some_and(|deadline| deadline <= seat.now)
             };
-            // Where nothing is due nothing happens, and there is nothing to hold promises against.
+            // Where no timer is due, nothing happens and no promise needs a check.
             if self.seats.get(at).is_some_and(is_due) {
                 self.call(at, watch, |driver, now, effects| {
                     driver.expire(now, choices, |effect| effects.push(effect));
@@ -316,7 +316,7 @@ impl<M: Machine> Mesh<M> {
         self.step(seat, Input::Membership(delta), choices, watch)
     }
 
-    /// A node is not told about itself.
+    /// Passes a delta to a node, unless it is about the node itself.
     fn learn_of_another<C: Choose>(
         &mut self,
         seat: usize,
@@ -364,7 +364,7 @@ impl<M: Machine> Mesh<M> {
             watch.over(me)
         };
         for other in (0..self.seats.len()).filter(|&other| other != seat) {
-            // The end of a life is told to all: others than members may have met it.
+            // The end of a life is announced to all: a node may have met it before it was a member.
             if !is_up || watch.may_know(other, seat) {
                 self.learn(other, delta, choices, watch)?;
             }
@@ -425,7 +425,7 @@ impl<M: Machine> Mesh<M> {
         changed.map_or(Ok(()), Err)
     }
 
-    /// Lets a node that is up do something, and holds what came of it against the promises.
+    /// Lets a node that is up handle an input, and checks the promises after the step.
     fn call(
         &mut self,
         at: usize,
@@ -464,7 +464,7 @@ impl<M: Machine> Mesh<M> {
         self.post(me, watch)
     }
 
-    /// Puts what a step sent into flight.
+    /// Puts the messages of a step into flight.
     fn post(&mut self, from: Member, watch: &impl Watch<M>) -> Result<(), String> {
         for effect in self.effects.drain(..) {
             let (to, message) = match effect {
@@ -503,7 +503,7 @@ impl<M: Machine> Mesh<M> {
         if surplus == 0 {
             return;
         }
-        // Mostly the first ones may be lost: then what is behind them moves once.
+        // Mostly the first messages may be lost: then the rest moves only once.
         let oldest = self.in_flight.iter().take(surplus);
         let lost = oldest.take_while(|it| watch.may_lose(it)).count();
         self.in_flight.drain(..lost);

@@ -1,18 +1,18 @@
-//! Lists of operations on a small mesh: what a fuzzer steers, and what a property test draws.
+//! Lists of operations on a small mesh, for fuzzers and property tests.
 //!
 //! A [`Mesh`] is a few machines with their drivers, a clock, and the messages in flight. An
-//! [`Operation`] is one thing that happens to it, so a list of them reads as a story:
-//! `[Enter(0), DeliverAll, Crash(1)]`. A [`Watch`] knows the protocol: it makes the machine of a
-//! node that restarts, and after every step it holds the promises against what the nodes did.
+//! [`Operation`] is one event in it, so a list of them reads as a story: `[Enter(0), DeliverAll,
+//! Crash(1)]`. A [`Watch`] knows the protocol: it makes the machine of a node that restarts, and
+//! checks the promises after every step.
 //!
-//! | part | what it does |
+//! | part | role |
 //! |---|---|
 //! | [`Mesh`] | delivery, loss, duplicates, time, crashes, restarts, pauses, deltas; a refusal that changed something, a refused tick and a message to itself break the run |
 //! | your [`Watch`] | machines, promises, counts |
 //! | your test | the list: typed, by `arbitrary` (feature `arbitrary`), or from bytes in a format of its own |
 //!
-//! Each life of a node has a clock of its own, which begins at zero: a machine that compares its time
-//! with that of another node, or of its life before, is found.
+//! Each life of a node has a clock of its own, which begins at zero: a machine that compares its
+//! time with the time of another node, or of its previous life, breaks its promises here.
 //!
 //! [`run`] plays a whole list, and [`shrink`] makes a list that breaks a promise short. A protocol with
 //! a format of its own plays operation by operation ([`Mesh::play`]). [`Broken`] is the story: the last

@@ -1,13 +1,13 @@
-//! One thing that happens.
+//! One operation on a mesh.
 
 use core::fmt;
 
 use selvedge_core::{Delta, Machine, Member, Span};
 
-/// One thing that happens to a [`Mesh`](super::Mesh).
+/// One operation on a [`Mesh`](super::Mesh).
 ///
-/// Nodes are named by their seat and messages by their place among those in flight, both modulo how
-/// many there are: every operation means something in every mesh. What is asked of a node that is
+/// Nodes are named by their seat and messages by their place among the messages in flight, both
+/// modulo their number: every operation means something in every mesh. An input to a node that is
 /// down does nothing.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -22,31 +22,32 @@ pub enum Operation<M: Machine> {
     Lose(usize),
     /// The messages from and to a node are lost.
     Cut(usize),
-    /// Time passes, and what is due ticks.
+    /// Time passes, and timers that are due tick.
     Wait(Span),
     /// The application asks a node.
     Command(usize, M::Command),
-    /// Membership tells a node.
+    /// Membership sends a node a delta.
     Learn(usize, Delta),
-    /// Membership tells the first node that the second one is suspected.
+    /// Membership notifies the first node that the second one is suspected.
     Suspect(usize, usize),
-    /// Membership tells the first node that the second one is no longer suspected.
+    /// Membership notifies the first node that the second one is no longer suspected.
     Refute(usize, usize),
-    /// Membership tells the first node that the second one failed.
+    /// Membership notifies the first node that the second one failed.
     Fail(usize, usize),
-    /// A node hears of all others that are up and that it may know.
+    /// A node learns of all other nodes that are up and that it may know.
     Introduce(usize),
-    /// All others that may know a node hear that it is up, or that its life is over.
+    /// All other nodes that may know a node learn that it is up, or that its life has ended.
     Announce(usize),
-    /// A node gets a message that no node sent. Boxed: every operation would be as large.
+    /// A node receives a message that no node sent. Boxed, because otherwise every operation would
+    /// be as large.
     Forge(usize, Member, Box<M::Message>),
     /// A node stops.
     Crash(usize),
-    /// A node begins its next life. One that is up crashes first.
+    /// A node begins its next life. A node that is up crashes first.
     Restart(usize),
     /// A node does nothing until it is resumed: its messages wait, and its timers are late.
     Pause(usize),
-    /// A node goes on.
+    /// A node is resumed.
     Resume(usize),
 }
 
@@ -78,7 +79,7 @@ impl<M: Machine> Operation<M> {
     }
 }
 
-/// As code, but for commands: `Enter(0)`, where a node is asked for `Command::Enter`.
+/// Prints as code, but for commands: `Enter(0)`, where a node receives `Command::Enter`.
 impl<M: Machine> fmt::Debug for Operation<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -90,7 +91,7 @@ impl<M: Machine> fmt::Debug for Operation<M> {
             Self::Wait(span) => write!(f, "Wait({span:?})"),
             Self::Command(seat, command) => {
                 let text = format!("{command:?}");
-                // One with fields ends in a bracket: there the seat goes behind it.
+                // A command with fields ends in a bracket: there the seat goes behind it.
                 if text.ends_with([')', '}']) {
                     write!(f, "{text} at {seat}")
                 } else {

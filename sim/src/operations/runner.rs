@@ -1,4 +1,4 @@
-//! A whole list at once.
+//! A run of a whole list of operations.
 
 use core::fmt;
 
@@ -20,7 +20,7 @@ pub struct Broken<M: Machine> {
 }
 
 impl<M: Machine> Broken<M> {
-    /// What broke in a mesh with the operation that was played last.
+    /// The break of `promise` in a mesh, at the last operation played.
     #[must_use]
     pub fn new(promise: String, mesh: &Mesh<M>) -> Self {
         Self {
@@ -31,7 +31,7 @@ impl<M: Machine> Broken<M> {
     }
 }
 
-// What `unwrap` shows: the story, not the fields.
+// `unwrap` shows the story, not the fields.
 impl<M: Machine> fmt::Debug for Broken<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
@@ -55,10 +55,10 @@ impl fmt::Display for Tail<'_> {
     }
 }
 
-/// Carries out a list of operations. Machines choose by `choices`.
+/// Plays a list of operations. Machines choose by `choices`.
 ///
 /// # Errors
-/// The first promise that broke, with the operations up to there.
+/// The first broken promise, with the operations up to there.
 pub fn run<M: Machine, C: Choose>(
     mesh: &mut Mesh<M>,
     operations: impl IntoIterator<Item = Operation<M>>,
@@ -72,9 +72,9 @@ pub fn run<M: Machine, C: Choose>(
     Ok(())
 }
 
-/// Leaves out of a list that breaks a promise each operation without which it still breaks, the
-/// last ones first. `play` plays a list and returns its break; it is called up to once for each
-/// operation in each of a few rounds, so O(n^2) times in the worst case.
+/// Shortens a list that breaks a promise: leaves out each operation without which the list still
+/// breaks, from the last to the first. `play` plays a list and returns its break; it is called up
+/// to once for each operation in each of a few rounds, so O(n^2) times in the worst case.
 ///
 /// Returns the break of the short list, with the seats and messages that its operations hit, or
 /// `None` if the list does not break.
@@ -87,7 +87,7 @@ pub fn shrink<M: Machine>(
         let before = broken.played.len();
         for at in (0..before).rev() {
             let mut shorter = broken.played.clone();
-            // It may have broken earlier than that since.
+            // A shorter list may break earlier.
             if at < shorter.len() {
                 shorter.remove(at);
                 broken = play(&shorter).unwrap_or(broken);

@@ -1,4 +1,4 @@
-//! The places of nodes, and what is on its way between them.
+//! The places of nodes, and the messages between them.
 
 use selvedge_core::{Driver, Machine, Member, NodeId, Time};
 
@@ -42,7 +42,7 @@ impl<M: Machine> Seat<M> {
         self.me
     }
 
-    /// Its first life under the id that it has.
+    /// The node's first life under its id.
     #[must_use]
     pub const fn first(&self) -> Member {
         self.first
@@ -54,28 +54,28 @@ impl<M: Machine> Seat<M> {
         self.now
     }
 
-    /// Whether it does nothing until it is resumed.
+    /// Returns true if the node does nothing until it is resumed.
     #[must_use]
     pub const fn is_paused(&self) -> bool {
         self.is_paused
     }
 
-    /// Whether it runs, paused or not.
+    /// Returns true if the node runs, paused or not.
     #[must_use]
     pub const fn is_up(&self) -> bool {
         self.driver.is_some()
     }
 }
 
-/// A message in flight. It is for a node, whichever life the node is in.
+/// A message in flight. It is for a node, in any of its lives.
 #[derive(Clone, Debug)]
 pub struct Letter<M: Machine> {
     /// The life that sent it.
     pub from: Member,
     /// The node that it is for.
     pub to: NodeId,
-    /// What it says.
+    /// The message itself.
     pub message: M::Message,
-    /// Whether it was sent to all.
+    /// True if it was sent to all.
     pub is_multicast: bool,
 }

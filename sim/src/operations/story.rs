@@ -31,7 +31,7 @@ pub(super) enum Line<M: Machine> {
     Arrives(Letter<M>),
     Copied(Letter<M>),
     Lost(Letter<M>),
-    /// To all, where no receiver is named.
+    /// A multicast has no receiver.
     Sent(Member, Option<NodeId>, M::Message),
 }
 
@@ -50,7 +50,7 @@ impl<M: Machine> Story<M> {
         self.chapters.push_back(Chapter { lines, others: 0 });
     }
 
-    /// `line` is called if there is room for it.
+    /// Adds a line, if there is room for it; otherwise `line` is not called.
     pub(super) fn note(&mut self, line: impl FnOnce() -> Line<M>) {
         match self.chapters.back_mut() {
             Some(chapter) if chapter.lines.len() < MESSAGES => chapter.lines.push(line()),

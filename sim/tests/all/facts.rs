@@ -11,7 +11,7 @@ use selvedge_core::{Context, Input, Machine, Member, NodeId};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Voter {
     pub(crate) me: Member,
-    /// Answers first, and tells its vote behind that.
+    /// True if it answers first, and emits its vote after that.
     pub(crate) is_rash: bool,
     pub(crate) vote: Option<NodeId>,
     pub(crate) is_elected: bool,
@@ -23,7 +23,7 @@ pub(crate) enum Message {
     Granted,
 }
 
-/// What a voter promised: the fact.
+/// The promise of a voter: the fact.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Voted(pub(crate) NodeId);
 

@@ -1,5 +1,5 @@
-//! What each operation does to a mesh, seen by machines that note all they hear; how bytes become
-//! operations, and how lists are told and shortened.
+//! The effect of each operation on a mesh, seen by machines that note their inputs; operations from
+//! bytes; stories, and lists that are shortened.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use selvedge_sim::operations::Operation::{
 };
 use selvedge_sim::operations::{Broken, Letter, Mesh, Step, Watch, run, shrink};
 
-/// Notes what it hears, and does as it is told.
+/// Notes its inputs, and follows commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Probe {
     heard: Vec<Heard>,
@@ -29,7 +29,7 @@ enum Heard {
 enum Command {
     Send(u8, u8),
     SendAll(u8),
-    /// Arms a timer, so many seconds from now.
+    /// Arms a timer, due after this number of seconds.
     Arm(u8),
     /// Arms a timer that it refuses when it is due.
     ArmWrongly,
@@ -38,7 +38,7 @@ enum Command {
 
 impl Machine for Probe {
     type Message = u8;
-    /// Whether it is refused when it is due.
+    /// True if it is refused when it is due.
     type Timer = bool;
     type Command = Command;
     type Event = ();
@@ -59,7 +59,7 @@ impl Machine for Probe {
     }
 }
 
-/// What may be lost and known, and which life comes next.
+/// The messages that may be lost, the nodes that may be known, and the next life.
 struct Rules {
     may_lose: fn(&Letter<Probe>) -> bool,
     may_know: fn(usize, usize) -> bool,
@@ -154,7 +154,7 @@ fn heard(mesh: &Mesh<Probe>, at: usize) -> Vec<Heard> {
     mesh.machine(at).unwrap().heard.clone()
 }
 
-/// From, to, what, and whether to all.
+/// Sender, receiver, content, and true for a multicast.
 fn letters(mesh: &Mesh<Probe>) -> Vec<(u64, u64, u8, bool)> {
     let letters = mesh.in_flight().iter();
     letters
@@ -292,7 +292,7 @@ fn a_node_is_introduced_to_those_that_are_up_and_its_end_is_announced_to_all() {
         (vec![joined(1)], vec![joined(1)])
     );
     assert!(heard(&mesh, 1).is_empty());
-    // Nodes that may not know it hear of its end, for they may have met it.
+    // Nodes that may not know it learn of its end, for they may have met it.
     let mut rules = Rules {
         may_know: |seat, about| (seat, about) != (0, 1),
         ..Rules::default()
@@ -382,13 +382,13 @@ fn a_message_to_itself_breaks_the_run() {
     assert!(toself.unwrap_err().promise.contains("to itself"));
 }
 
-/// The last operations are shown, and how many came before them.
+/// The last operations are shown, with the number of earlier ones.
 #[test]
 fn a_broken_promise_is_told_with_the_last_operations() {
     for count in [1, 29, 30, 31, 45] {
         let mut operations = vec![DeliverAll; count - 1];
         operations.push(Forge(1, node(0), Box::new(99)));
-        // What comes later is not played.
+        // Later operations are not played.
         let later = operations.iter().cloned().chain([Crash(2)]);
         let told = run(
             &mut mesh(64),
@@ -414,7 +414,7 @@ fn a_broken_promise_is_told_with_the_last_operations() {
     }
 }
 
-/// What can be left out only after something before it was left out takes another round.
+/// An operation that can be left out only after an earlier one was takes another round.
 #[test]
 fn no_operation_can_be_left_out_of_a_list_that_was_shortened() {
     let breaks = |list: &[Operation<Probe>]| {
@@ -517,8 +517,8 @@ fn kind(operation: &Operation<Probe>) -> String {
     text.split('(').next().unwrap().to_owned()
 }
 
-/// Every kind of operation but those that would lie about members, each seat of eight, and each
-/// quarter of a second up to eight seconds.
+/// Every kind of operation but false news of members, each seat of eight, and each quarter of a
+/// second up to eight seconds.
 #[test]
 fn bytes_stand_for_all_that_may_happen() {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();

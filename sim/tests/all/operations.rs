@@ -1,4 +1,5 @@
-//! Lists of operations on a small mesh: the example that finds a defect, and what each operation does.
+//! Lists of operations on a small mesh: the example that finds a defect, and the effect of each
+//! operation.
 
 #[path = "../../examples/own_operations.rs"]
 mod own_operations;
@@ -32,7 +33,7 @@ fn a_node_gets_in_when_all_have_answered() {
     let enter = || Ask(0, Command::Enter);
     assert_eq!(play(&[enter(), DeliverAll], true).unwrap(), 0);
     assert_eq!(play(&[enter(), DeliverAll, DeliverAll], true).unwrap(), 1);
-    // What is lost is not answered, and one answer is not two.
+    // A lost message is not answered, and one answer is not two.
     assert_eq!(
         play(&[enter(), Lose(0), DeliverAll, DeliverAll], true).unwrap(),
         0
@@ -80,7 +81,7 @@ fn what_is_down_or_paused_does_not_answer() {
         DeliverAll,
     ];
     assert_eq!(play(&resumed, true).unwrap(), 1);
-    // It forgets what it was, and comes back without being in.
+    // It lost its memory, and comes back outside.
     let forgotten = [
         enter(),
         DeliverAll,
@@ -103,7 +104,7 @@ fn any_bytes_are_a_list() {
     }
 }
 
-/// Refuses to be asked twice, and tells when it was asked.
+/// Refuses a second command, and emits an event at the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Diary {
     was_asked: bool,
@@ -126,7 +127,7 @@ impl Machine for Diary {
     }
 }
 
-/// Notes what each step was like.
+/// Notes each step.
 #[derive(Default)]
 struct Notes(Vec<(Time, Option<&'static str>)>);
 

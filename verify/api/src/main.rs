@@ -1,9 +1,9 @@
 //! Compares the public API of each published package with the file `<package>.txt` beside this
-//! program. A nightly toolchain must be there, because only its rustdoc writes JSON.
+//! program. Needs a nightly toolchain, because only its rustdoc writes JSON.
 //!
 //! ```sh
 //! cd verify/api
-//! cargo run             # what differs; fails if anything does
+//! cargo run             # prints differences; fails if there are any
 //! cargo run -- --write  # the files follow the code
 //! ```
 
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether each file is what the code says, or is now.
+/// Compares the files with the code, or writes them; returns true if they are equal now.
 fn run(write: bool) -> Result<bool, Box<dyn Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root =
@@ -123,7 +123,7 @@ fn api_of(root: &Path, package: &str, features: &str) -> Result<String, Box<dyn 
     Ok(api.to_string())
 }
 
-/// Prints what only one of the two has.
+/// Prints the lines that only one of the two has.
 fn is_same(package: &str, kept: &str, found: &str) -> bool {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     let [kept, found] = [lines(kept), lines(found)];

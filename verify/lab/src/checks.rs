@@ -17,7 +17,7 @@ pub struct List {
     pub scenarios: fn() -> Vec<Scenario>,
 }
 
-/// All lists. A protocol's own list is plugged in here. Names of scenarios begin with that of their
+/// All lists; a new protocol's list is added here. Names of scenarios begin with the name of their
 /// list, and a slash.
 pub const LISTS: &[List] = &[
     List {
@@ -61,35 +61,35 @@ pub const LISTS: &[List] = &[
 /// The result of one property of one scenario.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What the checker says.
+    /// The report of the checker.
     pub report: Report,
-    /// How long the whole scenario took.
+    /// The time that the whole scenario took.
     pub took: Duration,
-    /// What stateright said, where it was asked.
+    /// The verdict of stateright, if it ran.
     pub second: Option<Second>,
 }
 
-/// What the second engine says of a scenario as a whole.
+/// The second engine's verdict on a scenario as a whole.
 #[derive(Clone, Debug)]
 pub enum Second {
-    /// The same: the verdict, the number of unique states, and the steps.
+    /// The same verdict, number of unique states, and steps.
     Agrees,
-    /// Something else, so at least one engine is wrong.
+    /// Another result, so at least one engine is wrong.
     Disagrees(Box<Disagreement>),
 }
 
-/// Which engines run a scenario.
+/// The engines that run a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// Ours alone.
     Ours,
     /// Ours and stateright, at the same time.
     Both,
-    /// Ours, and then both anew where ours found no more states than [`FEW`].
+    /// Ours first, and then both if ours found no more states than [`FEW`].
     BothWhereFew,
 }
 
-/// So many states stateright searches within a second or two.
+/// The number of states that stateright searches within a second or two.
 pub const FEW: usize = 20_000;
 
 /// A [`Finding`] for programs.
@@ -103,22 +103,22 @@ pub struct Row {
     pub rules: String,
     /// Nodes, commands and faults in words.
     pub bounds: String,
-    /// Whether every reachable state was visited.
+    /// True if every reachable state was visited.
     pub complete: bool,
     /// Unique states that were visited.
     pub states: usize,
     /// `holds`, `breaks`, or `truncated` when the search did not finish.
     pub outcome: &'static str,
-    /// The steps of the counterexample, or how deep the search went.
+    /// The steps of the counterexample, or the depth of the search.
     pub steps: usize,
     /// `holds` or `breaks`.
     pub expected: Option<&'static str>,
-    /// Whether stateright agrees on the scenario, where it was asked.
+    /// True if stateright agrees on the scenario; `None` if it did not run.
     pub second_agrees: Option<bool>,
 }
 
 impl Finding {
-    /// Whether it is what it should be, and no engine says otherwise.
+    /// Returns true if the outcome is the expected one, and no engine disagrees.
     #[must_use]
     pub fn as_expected(&self) -> bool {
         self.report.as_expected() && !matches!(self.second, Some(Second::Disagrees(_)))
@@ -149,8 +149,8 @@ impl Finding {
     }
 }
 
-/// Runs a scenario. `progress` is called now and then with the time so far and the number of
-/// states found, and may end a search: then properties are unknown.
+/// Runs a scenario. `progress` is called repeatedly with the time passed and the number of states
+/// found, and may end a search: then properties are unknown.
 pub fn run(
     scenario: &Scenario,
     engine: Engine,

@@ -1,5 +1,5 @@
-//! The laboratory: it tries every order of events within bounds, and measures again what the papers
-//! claim.
+//! The laboratory: tries every order of events within bounds, and measures the papers' claims
+//! again.
 
 #![forbid(unsafe_code)]
 #![allow(

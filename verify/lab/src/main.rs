@@ -1,4 +1,4 @@
-//! The `selvedge-lab` command: what `selvedge check` and `selvedge claims` run.
+//! The `selvedge-lab` command, which `selvedge check` and `selvedge claims` run.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Check what is promised, and measure what the papers claim
+/// Check the protocols' promises, and measure the papers' claims
 #[derive(Debug, Parser)]
 #[command(name = "selvedge-lab", version)]
 enum Command {

@@ -8,7 +8,7 @@
 //! A wake-up that can be lost is a deadlock in some order, and loom finds it. Without `--cfg loom`
 //! there is nothing to test.
 //!
-//! `LOOM_LOG=trace LOOM_LOCATION=1` shows the steps of a run that fails. Each test says where it
-//! bounds how often a thread may be interrupted (`preemption_bound`); without that it tries
+//! `LOOM_LOG=trace LOOM_LOCATION=1` shows the steps of a run that fails. A test that bounds how
+//! often a thread may be interrupted (`preemption_bound`) documents this; the others try
 //! everything.
 #![no_std]

@@ -197,7 +197,8 @@ fn one_that_runs_out_of_time_never_takes_the_turn_of_the_next_one() {
         });
         let node = Node::default().serve(keeper);
         patient.join().unwrap();
-        // One entry for each thread, and one that was given back if the hasty thread left too late.
+        // An entry for each thread, and an entry that was given back if the hasty thread left too
+        // late.
         let users = 1 + hasty.join().unwrap();
         assert!((users..=2).contains(&node.entries));
     });
@@ -219,8 +220,8 @@ fn a_turn_that_nobody_waits_for_any_more_is_given_back() {
     });
 }
 
-/// Takes the Enter, and lets the node in only when the gate is heard of again: then the Enter is
-/// cancelled, or another thread has come.
+/// Takes the Enter, and lets the node in only when the next event of the gate arrives: then the
+/// Enter is cancelled, or another thread has come.
 #[test]
 fn a_cancelled_enter_that_is_granted_all_the_same_is_used_or_given_back() {
     orders(3, || {

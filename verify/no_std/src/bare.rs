@@ -1,4 +1,4 @@
-//! What a program without std brings itself: an allocator, a panic handler, choices.
+//! The parts that a program without std needs: an allocator, a panic handler, choices.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;

@@ -4,7 +4,7 @@
 //! Linking does not: std brings a panic handler, and a program can have only one. So this program
 //! brings its own, and links only while none of its dependencies pulls std in.
 //!
-//! CONTRIBUTING.md shows what a failure looks like.
+//! CONTRIBUTING.md shows an example of a failure.
 
 #![no_std]
 #![no_main]
@@ -35,7 +35,7 @@ use selvedge_kgroup::{Kgroup, Site};
 use selvedge_membership::{Command, Config, Membership};
 use selvedge_replica::{Configuration, Replica, State};
 
-/// What the C library's start code calls. Returns 0 when every crate did its work.
+/// The entry point for the C library's start code. Returns 0 when every crate passed.
 #[unsafe(no_mangle)]
 extern "C" fn main(_count: c_int, _arguments: *const *const c_char) -> c_int {
     let parts = [
@@ -271,7 +271,7 @@ fn pcm_works() -> bool {
     works && is_answered
 }
 
-/// What one of PCM's nodes sends.
+/// The messages sent by one of PCM's nodes.
 fn sent<M: Machine<Message = selvedge_pcm::Message>>(
     from: Member,
     effect: Effect<M>,
@@ -310,7 +310,7 @@ fn node_works() -> bool {
     works
 }
 
-/// A node asks another node, and is inside when that node has said OK.
+/// A node asks another node, and is inside when that node has sent OK.
 fn camera_works() -> bool {
     let members = [Member::new(1, 1), Member::new(2, 1)];
     let config = selvedge_camera::Config::radio(2);
@@ -441,7 +441,7 @@ fn safehome_works() -> bool {
     works && hub.machine().is_quiet() && hub.machine().state(device) == Some(&7)
 }
 
-/// A node asks another one which nodes it knows, and both follow the node that is appointed.
+/// A node asks another one for the nodes that it knows, and both follow the node that is appointed.
 fn celect_works() -> bool {
     let members = [Member::new(1, 1), Member::new(2, 1)];
     let config = selvedge_celect::Config::new(0, 0);

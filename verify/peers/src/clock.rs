@@ -1,4 +1,4 @@
-//! What measuring takes, which is taken off.
+//! The cost of measuring, which is subtracted.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::network::Counted;
 
 /// The time that measuring itself takes: the least of many means, since other work on the machine
-/// would count once for each call of a node, and those of a contender that sends more are more.
+/// would count once for each call of a node, and a contender that sends more has more calls.
 pub(crate) fn cost() -> Duration {
     const MEANS: u32 = 100;
     const TIMES: u32 = 10_000;

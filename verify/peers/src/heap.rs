@@ -1,4 +1,4 @@
-//! How many bytes are on the heap.
+//! A count of the bytes on the heap.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! A node of ours: a driver, and the codec of Selvedge.
+//! A node of a Selvedge protocol: a driver, and the codec.
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;

@@ -13,17 +13,17 @@ pub(crate) type Time = u64;
 
 pub(crate) const PERIOD: Time = 1_000_000;
 
-/// What one node of a contender asks for in a call.
+/// The requests of a contender's node in a call.
 pub(crate) struct Out<T> {
     /// Receiver and datagram.
     pub(crate) sends: Vec<(usize, Vec<u8>)>,
-    /// When each is due, and the timer.
+    /// The timers, each with the time at which it is due.
     pub(crate) timers: Vec<(Time, T)>,
     /// The nodes that it declared failed.
     pub(crate) failed: Vec<usize>,
 }
 
-/// One node of a contender.
+/// A node of a contender.
 pub(crate) trait Peer: Sized {
     type Timer;
     /// A datagram came.
@@ -37,7 +37,7 @@ enum What<T> {
     Timer(T),
 }
 
-/// What was counted since [`Network::reset`].
+/// Counts since [`Network::reset`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Counted {
     pub(crate) sent: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Counted {
     pub(crate) heard: u64,
     /// The time in the nodes' own code.
     pub(crate) busy: Duration,
-    /// How often a node's code was called.
+    /// The number of calls of nodes' code.
     pub(crate) entered: u64,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct Network<P: Peer> {
     pub(crate) now: Time,
     pub(crate) peers: Vec<P>,
     pub(crate) counted: Counted,
-    /// When, by which node, about which node.
+    /// Declared failures: the time, the node that declared, and the failed node.
     pub(crate) failures: Vec<(Time, usize, usize)>,
     down: Vec<bool>,
     loss_percent: u64,
-    /// The shortest time that a datagram takes, and how many microseconds there are to draw from.
+    /// The shortest time that a datagram takes, and the range in microseconds to draw from.
     delays: (Time, Time),
     rng: ChaCha8Rng,
     order: u64,
@@ -191,7 +191,7 @@ impl<P: Peer> Network<P> {
     }
 }
 
-/// What a node does in a call: `valgrind --tool=callgrind --toggle-collect='*node_code*'` counts its
+/// A node's code in a call: `valgrind --tool=callgrind --toggle-collect='*node_code*'` counts its
 /// instructions, and none of the network's.
 #[inline(never)]
 fn node_code<P: Peer>(

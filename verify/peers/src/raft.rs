@@ -1,4 +1,4 @@
-//! A node of raft-rs, which applies what is committed.
+//! A node of raft-rs, which applies committed entries.
 
 use protobuf::Message as _;
 use raft::prelude::{Config, Entry, Message, RawNode};
@@ -11,14 +11,14 @@ use crate::replication::{Sum, Update};
 /// With raft-rs' defaults heartbeats are sent every 200 ms and elections begin after 2 to 4 s.
 const TICK: Time = 100_000;
 
-/// As many entries go into a message as fit into a datagram.
+/// The size of a message, which is filled with entries up to a datagram.
 const MESSAGE_BYTES: u64 = 1_400;
 
-/// Which of raft-rs' ways.
+/// Settings of raft-rs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Variant {
     pub(crate) pre_vote: bool,
-    /// Whether what is committed is told with the next entries alone.
+    /// True if a commit is sent with the next entries alone.
     pub(crate) skip_bcast_commit: bool,
 }
 
@@ -55,7 +55,8 @@ impl Raft {
         (self.node.raft.leader_id as usize).checked_sub(1)
     }
 
-    /// raft-rs draws from a generator that cannot be seeded: each term gets a draw of ours.
+    /// Sets the timeout of a term to our own draw: raft-rs draws from a generator that cannot be
+    /// seeded.
     fn set_timeout(&mut self) {
         let (low, high) = self.limits;
         let term = self.node.raft.term;

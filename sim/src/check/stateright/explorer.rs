@@ -11,20 +11,20 @@ use thiserror::Error;
 use super::super::{Limits, Model, Observer};
 use super::{Reached, Step};
 
-/// Why the Explorer does not run.
+/// The reason why the Explorer does not run.
 #[derive(Debug, Error)]
 pub enum ExploreError {
-    /// Nothing can listen there.
+    /// The server cannot listen at the address.
     #[error(
         "cannot listen at {address}: {source}: choose another address, or port 0 for a free one"
     )]
     Listen {
-        /// Where it was to listen.
+        /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Its server is gone.
+    /// The server ended.
     #[error("the Explorer ended: start it again")]
     Ended,
 }
@@ -36,7 +36,7 @@ pub enum ExploreError {
 /// explored as they are looked at.
 ///
 /// # Errors
-/// When nothing can listen at `address`. It does not return otherwise, unless its server ends.
+/// When the server cannot listen at `address`. Otherwise it returns only if its server ends.
 pub fn explore<M, O>(
     model: Model<M, O>,
     limits: &Limits,
@@ -51,7 +51,7 @@ where
     Step<M, O>: Send + Sync,
 {
     let listen = || TcpListener::bind(address)?.local_addr();
-    // Stateright binds by itself, panics when it cannot, and does not say which port it got.
+    // Stateright binds by itself, panics when it cannot, and does not report its port.
     let bound = listen().map_err(|source| ExploreError::Listen { address, source })?;
     ready(bound);
     let model = model.for_stateright(limits);

@@ -46,18 +46,18 @@ const TOO_MANY: &str = "a model has at most 16 properties";
 #[derive(Clone)]
 pub struct Stateright<M: Machine, O = ()> {
     model: Arc<Model<M, O>>,
-    /// How many sequences of choices a step may have.
+    /// The limit on sequences of choices in a step.
     choices: usize,
     never_rejects: bool,
-    /// Whether a state beyond the boundary was met.
+    /// True if a state beyond the boundary was met.
     cut: Arc<AtomicBool>,
 }
 
-/// A transition as stateright takes it: what happened, which choices were made, and where that
-/// leads.
+/// A transition in stateright's form: the action, the machine's choices, and the state that
+/// follows.
 #[derive(Clone)]
 pub struct Step<M: Machine, O = ()> {
-    /// What happened; `None` where a step could not be explored.
+    /// The action; `None` where a step could not be explored.
     pub action: Option<Action<M::Timer>>,
     /// The choices that the machine made.
     pub choices: Vec<Choice>,
@@ -73,7 +73,7 @@ impl<M: Machine, O: PartialEq> PartialEq for Step<M, O> {
     }
 }
 
-/// In the words of a [`Trace`](super::Trace).
+/// Prints in the words of a [`Trace`](super::Trace).
 impl<M: Machine, O: Observer<M>> fmt::Debug for Step<M, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(action) = self.action else {
@@ -90,7 +90,7 @@ impl<M: Machine, O: Observer<M>> fmt::Debug for Step<M, O> {
 }
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
-    /// The same model for stateright's own tools.
+    /// Converts the model for stateright's own tools.
     #[must_use]
     pub fn for_stateright(self, limits: &Limits) -> Stateright<M, O> {
         let rejects = |kind: &Kind<M, O>| matches!(kind, Kind::NeverRejects);
@@ -160,7 +160,7 @@ impl<M: Machine, O: Observer<M>> Stateright<M, O> {
                 let mut first: Vec<Reached<M, O>> = Vec::new();
                 for state in states {
                     let reached = self.at(Place::State(state));
-                    // Equal ones would be visited twice.
+                    // Equal states would be visited twice.
                     if !first.contains(&reached) {
                         first.push(reached);
                     }
@@ -190,12 +190,12 @@ impl<M: Machine, O: Observer<M>> stateright::Model for Stateright<M, O> {
         Some(step.next)
     }
 
-    /// What happened, in the words of a [`Trace`](super::Trace).
+    /// The action, in the words of a [`Trace`](super::Trace).
     fn format_action(&self, step: &Self::Action) -> String {
         format!("{step:?}")
     }
 
-    /// What came of it, in the words of a [`Trace`](super::Trace).
+    /// The step's effects, in the words of a [`Trace`](super::Trace).
     fn format_step(&self, _: &Self::State, step: Self::Action) -> Option<String> {
         let told = step
             .action
@@ -268,7 +268,7 @@ fn at<const PLACE: usize, M: Machine, O>(
         (Kind::Always(condition) | Kind::Sometimes(condition), Place::State(state)) => {
             condition(state)
         }
-        // What is refused is a break of `never_rejects` alone.
+        // A refused input is a break of `never_rejects` alone.
         (Kind::Always(_), Place::Refused(_)) | (Kind::NeverRejects, Place::State(_)) => true,
         _ => false,
     }

@@ -8,7 +8,7 @@ use selvedge_core::Machine;
 
 use super::super::{Incomplete, Model, Observer, State};
 
-/// Where a transition leads.
+/// The target of a transition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Place<M: Machine, O> {
     State(State<M, O>),
@@ -20,10 +20,10 @@ pub(super) enum Place<M: Machine, O> {
     Stuck(Incomplete),
 }
 
-/// A [`State`] as stateright keeps it, or the reason why there is none.
+/// A [`State`] in stateright's form, or the reason why a step has no state.
 ///
-/// It is hashed from what the machines write, and not from the fingerprints that [`State`] keeps:
-/// where both engines count the same states, two hash functions say so.
+/// It is hashed from the machines' `Hash` output, and not from the fingerprints that [`State`]
+/// keeps: equal counts of both engines are confirmed by two hash functions.
 pub struct Reached<M: Machine, O = ()> {
     /// For the texts.
     model: Arc<Model<M, O>>,
@@ -52,7 +52,7 @@ impl<M: Machine, O> Reached<M, O> {
         }
     }
 
-    /// Why the step before could not be explored.
+    /// The reason why the step before could not be explored.
     pub(super) const fn stuck(&self) -> Option<&Incomplete> {
         match &self.place {
             Place::Stuck(why) => Some(why),
@@ -97,7 +97,7 @@ impl<M: Machine, O: Hash> Hash for Reached<M, O> {
     }
 }
 
-/// One line for each node, and one for each message on its way, as a trace shows them.
+/// Prints one line for each node, and one for each message in flight, as a trace shows them.
 impl<M: Machine, O: Observer<M>> fmt::Debug for Reached<M, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.place {

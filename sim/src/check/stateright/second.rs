@@ -1,4 +1,4 @@
-//! What both engines say of one model, side by side.
+//! Verdicts of both engines on one model, side by side.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -16,10 +16,10 @@ use super::super::{Incomplete, Limits, Model, NO_PANIC, Observer, Report, State}
 use super::reached::Place;
 use super::{Reached, Stateright, Step};
 
-/// What an engine says of a model, as far as both engines can say it.
+/// An engine's verdict on a model, limited to the checks of both engines.
 ///
 /// Progress is left out: stateright has no property for it. Our engine follows the transitions of
-/// the same states backwards, so what the count of states says holds for progress, too.
+/// the same states backwards, so equal counts of states support progress, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every reachable state was visited, and no property breaks in one.
@@ -28,10 +28,10 @@ pub enum Verdict {
         states: usize,
         /// Steps from an initial state to the deepest state.
         depth: usize,
-        /// What was to be true in some state, and is in none.
+        /// The `sometimes` properties that are true in no state.
         never_true: Vec<&'static str>,
     },
-    /// A property broke. Nothing nearer to an initial state does.
+    /// A property broke. No property breaks nearer to an initial state.
     Broke {
         /// The property.
         property: &'static str,
@@ -73,17 +73,17 @@ impl fmt::Display for Verdict {
 
 /// The engines do not agree, so at least one of them is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the engines disagree: ours says {ours}; stateright says {theirs}")]
+#[error("the engines disagree: ours finds {ours}; stateright finds {theirs}")]
 pub struct Disagreement {
-    /// What our engine says.
+    /// The verdict of our engine.
     pub ours: Verdict,
-    /// What stateright says.
+    /// The verdict of stateright.
     pub theirs: Verdict,
 }
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
-    /// As [`check_with`](Self::check_with), and at the same time by stateright, on a thread of its
-    /// own. `Ok` is the verdict of both.
+    /// Checks as [`check_with`](Self::check_with), and at the same time by stateright, on a thread
+    /// of its own. `Ok` is the verdict of both.
     pub fn check_both(
         &self,
         limits: &Limits,
@@ -108,7 +108,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         });
         let ours = self.verdict(&search);
         let reports = self.reports(&search, limits);
-        // A caller that stops one engine stops both, and neither has anything to say.
+        // A caller that stops one engine stops both, and neither has a verdict.
         let verdict = if ours == theirs || is_stopped {
             Ok(ours)
         } else {
@@ -117,7 +117,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         (reports, verdict)
     }
 
-    /// What our search came to.
+    /// The verdict of our search.
     fn verdict(&self, search: &Search) -> Verdict {
         let name = |at: usize| self.properties.get(at).map_or("", |property| property.name);
         let states = search.states();
@@ -149,7 +149,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
         }
     }
 
-    /// The properties that were to be true in some state and are in none.
+    /// The `sometimes` properties that are true in no state.
     fn never_true(&self, met: &[bool]) -> Vec<&'static str> {
         let is_sometimes = |kind: &Kind<M, O>| matches!(kind, Kind::Sometimes(_));
         let properties = self.properties.iter().zip(met);
@@ -160,7 +160,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
     }
 }
 
-/// What stateright's search came to so far.
+/// The results of stateright's search up to now.
 #[derive(Debug, Default)]
 struct Tally {
     /// States of which the properties were asked. Breadth first on one thread, stateright asks in
@@ -170,7 +170,7 @@ struct Tally {
     end: Option<Bad>,
 }
 
-/// What ended stateright's search.
+/// The reason why stateright's search ended.
 #[derive(Clone, Debug)]
 enum Bad {
     Broke(&'static str),
@@ -186,14 +186,14 @@ struct Joint<M: Machine, O> {
     stop: Arc<AtomicBool>,
 }
 
-/// What is known of a [`Joint`] model while stateright has it.
+/// Our bookkeeping for a [`Joint`] model while stateright searches it.
 struct Beside<M: Machine, O> {
     model: Stateright<M, O>,
     tally: Arc<Mutex<Tally>>,
     stop: Arc<AtomicBool>,
 }
 
-/// Has stateright search, and meanwhile does something else.
+/// Runs stateright's search, and `meanwhile` at the same time.
 fn ask<M, O, S, T>(model: S, beside: &Beside<M, O>, meanwhile: impl FnOnce() -> T) -> (T, Verdict)
 where
     M: Machine,
@@ -210,7 +210,7 @@ where
         Some(Bad::Truncated(why)) => Verdict::Truncated(why.clone()),
         Some(Bad::Broke(property)) => {
             let (property, asked) = (*property, tally.asked);
-            // To tell the way there, stateright asks the model again.
+            // To build the path, stateright asks the model again.
             drop(tally);
             let way = checker.discovery(ALL);
             Verdict::Broke {
@@ -255,7 +255,7 @@ impl<M: Machine, O: Observer<M>> Joint<M, O> {
         }
     }
 
-    /// Whether all is well there.
+    /// Returns true if no property breaks in this state.
     fn holds(&self, reached: &Reached<M, O>) -> bool {
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         if tally.end.is_some() {
@@ -332,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts to three, at each tick one more.
+    /// Counts to three, one more at each tick.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     struct Count(u8);
 
@@ -429,14 +429,14 @@ mod tests {
         .to_string();
         assert_eq!(
             told,
-            "the engines disagree: ours says 16 states, 6 steps deep; \
-             stateright says 7 states, 6 steps deep"
+            "the engines disagree: ours finds 16 states, 6 steps deep; \
+             stateright finds 7 states, 6 steps deep"
         );
     }
 
     #[test]
     fn an_engine_that_misses_a_break_is_noticed() {
-        // Only a way of the second node leads there, which is dropped while the first can go on.
+        // Only a path of the second node leads there, which is dropped while the first can go on.
         let ahead = |state: &State<Count>| {
             let counts: Vec<u8> = state.machines().map(|it| it.0).collect();
             counts != [1, 2]

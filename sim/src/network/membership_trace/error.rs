@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::HEADER;
 
-/// Why something is not a membership trace.
+/// An error in a membership trace.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MembershipTraceError {
@@ -13,13 +13,13 @@ pub enum MembershipTraceError {
     Io {
         /// The line, from 1.
         line: u64,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The first line is not the header of this version.
     #[error("line 1: found `{found}`; expected `{HEADER}`, the only version this reader knows")]
     Header {
-        /// What was found.
+        /// The line found.
         found: String,
     },
     /// A line is too long to be an entry.
@@ -27,7 +27,7 @@ pub enum MembershipTraceError {
     TooLong {
         /// The line, from 1.
         line: u64,
-        /// How many bytes a line may have.
+        /// The limit in bytes.
         limit: usize,
     },
     /// The file ends within a line.
@@ -43,24 +43,24 @@ pub enum MembershipTraceError {
     Fields {
         /// The line, from 1.
         line: u64,
-        /// How many were found.
+        /// The number found.
         found: usize,
     },
-    /// A field is not what it should be.
+    /// A field with a wrong value.
     #[error("line {line}: the {field} is `{found}`; expected {expected}")]
     Field {
         /// The line, from 1.
         line: u64,
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What was found. Bytes that are not printable ASCII are escaped.
+        /// The value found. Bytes that are not printable ASCII are escaped.
         found: String,
-        /// What was expected.
+        /// The value expected.
         expected: &'static str,
     },
     /// An entry is older than the one before it.
     #[error(
-        "line {line}: the time is {found}; expected at least {previous}, that of the line before"
+        "line {line}: the time is {found}; expected at least {previous}, the time of the line before"
     )]
     BackInTime {
         /// The line, from 1.

@@ -1,4 +1,4 @@
-//! What membership services learned, as a file.
+//! A file of the membership changes that services learned.
 
 mod error;
 mod read;
@@ -23,18 +23,18 @@ const KINDS: [(&str, Kind); 6] = [
     ("confirmed", Delta::Confirmed),
 ];
 
-/// One thing that one observer learned.
+/// A membership change that an observer learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MembershipEntry {
-    /// When, in µs since the run began.
+    /// The time, in µs since the run began.
     pub at: Time,
     /// The node that learned it.
     pub observer: NodeId,
-    /// What.
+    /// The change.
     pub delta: Delta,
 }
 
-/// What each observer learned about other nodes, in order of time.
+/// The membership changes that each observer learned about other nodes, in order of time.
 ///
 /// Recorded by a network that runs a membership protocol
 /// ([`Network::record_membership`](super::Network::record_membership)), it drives other protocols
@@ -84,7 +84,7 @@ impl MembershipTrace {
         &self.entries
     }
 
-    /// Appends an entry. A time before that of the last entry counts as that one, so that times
+    /// Appends an entry. A time before the last entry's counts as the last entry's, so that times
     /// never decrease.
     pub fn push(&mut self, at: Time, observer: NodeId, delta: Delta) {
         let last = self.entries.last().map_or(Time::ZERO, |entry| entry.at);

@@ -9,13 +9,13 @@ use super::{HEADER, KINDS, MembershipEntry, MembershipTrace, MembershipTraceErro
 const LINE_LIMIT: usize = 128;
 
 impl MembershipTrace {
-    /// Reads a trace; the format is described [above](Self). Holds one line at a time beside the
-    /// entries, 48 bytes each: where the source is not trusted, limit what is read, for instance
-    /// with [`Read::take`].
+    /// Reads a trace; the format is described [above](Self). Holds one line at a time in addition
+    /// to the entries, 48 bytes each: if the source is not trusted, limit the bytes read, for
+    /// instance with [`Read::take`].
     ///
     /// # Errors
-    /// [`MembershipTraceError`] at the first line that is not as described. It names the line, what
-    /// was found and what was expected.
+    /// [`MembershipTraceError`] at the first line that is not in this format. It names the line,
+    /// the value found and the value expected.
     pub fn read(from: impl BufRead) -> Result<Self, MembershipTraceError> {
         let mut lines = Lines {
             from,
@@ -52,8 +52,8 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads the next line without its line feed; says whether there was one. Never takes in more
-    /// than a line may have.
+    /// Reads the next line without its line feed; returns false at the end. Never reads more than
+    /// the longest line.
     fn advance(&mut self) -> Result<bool, MembershipTraceError> {
         self.line += 1;
         let line = self.line;

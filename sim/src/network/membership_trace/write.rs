@@ -9,7 +9,7 @@ impl MembershipTrace {
     /// buffered writer.
     ///
     /// # Errors
-    /// When writing fails. What was written then is part of a trace.
+    /// When writing fails. The output is then incomplete.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         writeln!(to, "{HEADER}")?;
         for entry in &self.entries {

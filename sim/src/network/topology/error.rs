@@ -9,10 +9,10 @@ pub enum TopologyError {
     /// No nodes, or too many.
     #[error("a topology holds 1 to {max} nodes, and {nodes} were asked for", max = Topology::MAX_NODES)]
     Size {
-        /// How many were asked for.
+        /// The number of nodes requested.
         nodes: usize,
     },
-    /// An edge that cannot be.
+    /// An edge that is impossible.
     #[error(
         "the edge {a} - {b} must join two different nodes below {nodes}: correct the edge, or ask for more nodes"
     )]
@@ -21,7 +21,7 @@ pub enum TopologyError {
         a: usize,
         /// The other.
         b: usize,
-        /// How many nodes there are.
+        /// The number of nodes.
         nodes: usize,
     },
     /// No placement was connected.
@@ -29,16 +29,16 @@ pub enum TopologyError {
         "none of {tries} placements of {nodes} nodes was connected at range {range} mm: raise the range, or place the nodes closer together"
     )]
     NotConnected {
-        /// How many placements were tried.
+        /// The number of placements tried.
         tries: u32,
-        /// How many nodes were to be placed.
+        /// The number of nodes to place.
         nodes: usize,
-        /// How far a radio was to reach, in mm.
+        /// The range of a radio, in mm.
         range: u32,
     },
     /// The coordinates do not fit.
     #[error(
-        "the area ends beyond {max} mm, the last coordinate that there is: make it smaller",
+        "the area ends beyond {max} mm, the largest coordinate: make it smaller",
         max = u32::MAX
     )]
     TooFar,
@@ -49,7 +49,7 @@ pub enum TopologyError {
     NoPlace {
         /// The node.
         node: usize,
-        /// How many nodes there are.
+        /// The number of nodes.
         nodes: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Which nodes can hear each other.
+//! Nodes, and the edges between neighbours.
 
 mod error;
 mod place;
@@ -11,7 +11,7 @@ pub use point::Point;
 /// No node has this hop count: the most that a topology holds is one node less.
 const UNREACHED: u16 = u16::MAX;
 
-/// The nodes of a network, by index from 0, and which of them are one hop apart. Every hop goes
+/// The nodes of a network, by index from 0, and their neighbours, one hop apart. Every hop goes
 /// both ways.
 ///
 /// Distances are whole millimetres and decide by comparing squares, so that a topology is the same
@@ -32,11 +32,11 @@ pub struct Topology {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Reach {
-    /// Everyone hears everyone; no edge is stored.
+    /// Every two nodes are neighbours; no edge is stored.
     Everyone,
     /// The edges were given.
     Listed { near: Vec<Vec<u32>> },
-    /// Each node that is at most `range` mm away is heard.
+    /// Nodes at most `range` mm apart are neighbours.
     Range {
         points: Vec<Point>,
         range: u32,
@@ -48,7 +48,7 @@ impl Topology {
     /// The most nodes that a topology holds.
     pub const MAX_NODES: usize = UNREACHED as usize;
 
-    /// Every node hears every other: one hop between any two. Takes no memory a node.
+    /// A topology in which every two nodes are one hop apart. Takes no memory per node.
     ///
     /// # Errors
     /// [`TopologyError::Size`] when there are no nodes or more than [`MAX_NODES`](Self::MAX_NODES).
@@ -59,11 +59,11 @@ impl Topology {
         })
     }
 
-    /// `nodes` nodes and these edges between them. An edge given twice counts once.
+    /// A topology of `nodes` nodes and these edges between them. An edge given twice counts once.
     ///
     /// # Errors
     /// [`TopologyError::Size`] as in [`full_mesh`](Self::full_mesh), and [`TopologyError::Edge`]
-    /// for an edge to a node that is not there, or from a node to itself.
+    /// for an edge to a node that does not exist, or from a node to itself.
     pub fn from_edges(nodes: usize, edges: &[(usize, usize)]) -> Result<Self, TopologyError> {
         let len = checked_len(nodes)?;
         let mut near = vec![Vec::new(); len];
@@ -83,7 +83,7 @@ impl Topology {
         })
     }
 
-    /// Nodes at these points, each of which hears each node that is at most `range` mm away. The
+    /// A topology of nodes at these points; nodes at most `range` mm apart are neighbours. The
     /// whole need not be connected. Takes O(n log n) and the pairs that share a strip of the width
     /// of the range.
     ///
@@ -102,7 +102,7 @@ impl Topology {
         })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes.
     #[must_use]
     #[expect(
         clippy::len_without_is_empty,
@@ -122,7 +122,7 @@ impl Topology {
         everyone.filter(move |&other| other != node).chain(listed)
     }
 
-    /// How many nodes are one hop away from `node`.
+    /// The number of neighbours of `node`.
     #[must_use]
     pub fn degree(&self, node: usize) -> usize {
         match &self.reach {
@@ -131,9 +131,9 @@ impl Topology {
         }
     }
 
-    /// The hops on a shortest path from `a` to `b`: 0 from a node to itself, `None` when there is
-    /// no path or no such node. Searches anew, in O(nodes + edges): for many pairs take
-    /// [`hops_from`](Self::hops_from), in a run [`Network::hops`](super::Network::hops).
+    /// The hops on a shortest path from `a` to `b`: 0 from a node to itself, `None` without a path
+    /// or for a node that does not exist. Each call searches, in O(nodes + edges): for many pairs
+    /// take [`hops_from`](Self::hops_from), in a run [`Network::hops`](super::Network::hops).
     #[must_use]
     pub fn hops(&self, a: usize, b: usize) -> Option<u16> {
         self.hops_from(a).get(b).copied().flatten()
@@ -166,20 +166,20 @@ impl Topology {
         hops
     }
 
-    /// Whether there is a path between any two nodes. Takes O(nodes + edges).
+    /// Returns true if a path joins any two nodes. Takes O(nodes + edges).
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.is_full_mesh() || self.hops_from(0).iter().all(Option::is_some)
     }
 
     /// The distance from `a` to `b` in mm, rounded down; `None` when nodes have no place here or
-    /// there is no such node.
+    /// one of the two does not exist.
     #[must_use]
     pub fn distance(&self, a: usize, b: usize) -> Option<u64> {
         Some(self.point(a)?.distance(self.point(b)?))
     }
 
-    /// Where `node` is; `None` when nodes have no place here or there is no such node.
+    /// The place of `node`; `None` when nodes have no place here or it does not exist.
     #[must_use]
     pub fn point(&self, node: usize) -> Option<Point> {
         match &self.reach {
@@ -192,8 +192,8 @@ impl Topology {
     /// O(nodes).
     ///
     /// # Errors
-    /// [`TopologyError::NoPlace`] when nodes have no place here, or there is no such node; nothing
-    /// changed.
+    /// [`TopologyError::NoPlace`] when nodes have no place here, or the node does not exist;
+    /// nothing changed.
     pub fn move_to(&mut self, node: usize, to: Point) -> Result<(), TopologyError> {
         let no_place = TopologyError::NoPlace {
             node,
@@ -236,7 +236,7 @@ fn checked_len(nodes: usize) -> Result<usize, TopologyError> {
     Ok(nodes)
 }
 
-/// Notes the edge at both ends; the caller sorts.
+/// Adds the edge at both ends; the caller sorts.
 fn link(near: &mut [Vec<u32>], a: usize, b: usize) {
     for (at, other) in [(a, b), (b, a)] {
         if let (Some(row), Ok(other)) = (near.get_mut(at), u32::try_from(other)) {

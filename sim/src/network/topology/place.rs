@@ -6,21 +6,21 @@ use selvedge_core::Choose;
 
 use super::{Point, Topology, TopologyError, checked_len};
 
-/// How many placements are drawn before giving up.
+/// The number of placements to draw before giving up.
 const TRIES: u32 = 1_000;
 
 /// Placements draw from a stream of their own, so that a network with the same seed draws nothing
 /// twice.
 const PLACEMENT_STREAM: u64 = u64::MAX;
 
-/// A cluster: so many nodes, anywhere in a square.
+/// A cluster: nodes at random places in a square.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Square {
-    /// How many nodes are in it.
+    /// The number of nodes in it.
     pub nodes: usize,
     /// Its corner with the lowest coordinates.
     pub corner: Point,
-    /// How long its sides are, in mm.
+    /// The length of its sides, in mm.
     pub side: u32,
 }
 
@@ -46,8 +46,8 @@ impl Square {
 }
 
 impl Topology {
-    /// `columns` by `rows` nodes, `spacing` mm apart, row by row from the corner. A node hears
-    /// each node that is at most `range` mm away: `range == spacing` gives each up to four
+    /// A grid of `columns` by `rows` nodes, `spacing` mm apart, row by row from the corner. Nodes
+    /// at most `range` mm apart are neighbours: `range == spacing` gives each up to four
     /// neighbours.
     ///
     /// # Errors
@@ -71,8 +71,8 @@ impl Topology {
         Self::placed(points, range)
     }
 
-    /// `nodes` nodes anywhere in a square with sides of `side` mm, each of which hears each
-    /// node that is at most `range` mm away. Draws placements from `seed` until one is connected.
+    /// A topology of `nodes` nodes at random places in a square with sides of `side` mm; nodes at
+    /// most `range` mm apart are neighbours. Draws placements from `seed` until one is connected.
     ///
     /// # Errors
     /// [`TopologyError::Size`] for no nodes or too many, [`TopologyError::NotConnected`] when
@@ -91,8 +91,8 @@ impl Topology {
         Self::clusters(&[square], range, seed)
     }
 
-    /// Clusters of nodes, each anywhere in its square, numbered cluster by cluster; each node
-    /// hears each node that is at most `range` mm away. Draws placements from `seed` until one is
+    /// Clusters of nodes, each at a random place in its square, numbered cluster by cluster; nodes
+    /// at most `range` mm apart are neighbours. Draws placements from `seed` until one is
     /// connected.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Places, and which of them are in range of each other.
+//! Places, and ranges between them.
 
 use super::link;
 
@@ -38,8 +38,8 @@ impl Point {
     }
 }
 
-/// For every point those in range of it, by index. Sweeps from left to right, so that only pairs
-/// within a range in `x` are compared.
+/// For every point the points in range of it, by index. Sweeps from left to right, so that only
+/// pairs within a range in `x` are compared.
 pub(super) fn within(points: &[Point], range: u32) -> Vec<Vec<u32>> {
     let mut near = vec![Vec::new(); points.len()];
     let mut sweep: Vec<(Point, usize)> = points.iter().copied().zip(0..).collect();

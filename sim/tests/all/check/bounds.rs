@@ -1,4 +1,4 @@
-//! Each kind of fault happens as often as its bound says, and no more.
+//! Each kind of fault happens as often as its bound allows, and no more.
 
 use selvedge_core::Delta;
 use selvedge_sim::check::{Bounds, Model};
@@ -163,11 +163,11 @@ fn each_delta_is_told_once_and_confirmed_only_of_the_dead() {
             })
             .sometimes("two", |state| seen(state, 0).len() == 2)
     };
-    // Up: told nothing or the suspicion. Down: any of the four.
+    // Up: no delta or the suspicion received. Down: any of the four.
     assert_eq!(model(None).verify().unwrap(), 2 + 4);
     let one = model(Some(1)).verify().unwrap_err();
     assert_eq!(one.0.property, "two");
-    // A guard of one's own takes the place of the usual one.
+    // A guard set by the test replaces the default one.
     let lies = model(None).delta_when(|_, _, _| true).verify().unwrap_err();
     assert_eq!(lies.0.property, "the second means death");
 }

@@ -1,4 +1,4 @@
-//! Every outcome of every choice is explored, also those that hardly ever come up.
+//! Every outcome of every choice is explored, however unlikely.
 
 use selvedge_core::{Context, Input, Ratio, WeightTree};
 use selvedge_sim::check::{Incomplete, Limits, Outcome};

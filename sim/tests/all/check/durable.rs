@@ -74,7 +74,7 @@ fn a_voter_that_answers_before_it_has_stored_its_vote_gives_it_twice() {
     );
     for line in [
         "a voter votes once (3 nodes, commands 1+1+0, crashes 1, restarts 1, unstored facts 0)",
-        "       -> sends Granted to n0#0\n       -> tells Voted(n0), once storage is done",
+        "       -> sends Granted to n0#0\n       -> reports Voted(n0), once storage is done",
         "vote: Some(n0), is_elected: false }, 1 wait for storage",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
@@ -91,7 +91,8 @@ fn a_step_of_storage_is_told_with_the_effects_that_waited_for_it() {
         .verify()
         .unwrap_err();
     let text = found.to_string();
-    let step = "has stored Voted(n0)\n       -> tells Voted(n0)\n       -> sends Granted to n0#0\n";
+    let step =
+        "has stored Voted(n0)\n       -> reports Voted(n0)\n       -> sends Granted to n0#0\n";
     assert!(text.contains(step), "{text}");
 }
 
@@ -125,7 +126,7 @@ fn facts_of_later_steps_wait_behind_those_of_earlier_ones() {
     assert!(states(0) < states(1));
 }
 
-/// A crash loses any number of the last facts, and whatever was sent rests on the others.
+/// A crash loses any number of the last facts, and every message sent rests on the others.
 #[test]
 fn any_number_of_the_last_facts_is_lost() {
     let nodes = (0..2).map(|id| (Member::new(id, 0), Counter::default()));
@@ -164,7 +165,7 @@ fn any_number_of_the_last_facts_is_lost() {
     assert!(found.is_ok(), "{}", found.unwrap_err());
 }
 
-/// The second engine hashes what waits and what is stored by itself, and finds as many states.
+/// The second engine hashes waiting effects and stored facts by itself, and finds as many states.
 #[test]
 fn both_engines_agree_on_what_storage_does() {
     for (is_rash, unstored) in [(false, 0), (false, 1), (true, 0), (true, 1)] {

@@ -1,4 +1,4 @@
-//! Crashes and restarts: what is forgotten, what arrives where, and under which name.
+//! Crashes and restarts: state that is forgotten, messages that arrive, and the names of nodes.
 
 use selvedge_core::{Incarnation, Input, Member, Span};
 use selvedge_sim::check::{Bounds, Model, Observer};
@@ -74,7 +74,7 @@ fn memory_is_what_restart_takes_over() {
             node.life() == 1 && seen(state, 1) == [1] && node.timers().is_empty()
         });
     let all = remembers.verify().unwrap();
-    // What is forgotten at the crash makes states equal.
+    // Forgetting at the crash makes states equal.
     let forgotten = mortal(1)
         .remains(|_| reborn(10, 0))
         .always("true", |_| true)

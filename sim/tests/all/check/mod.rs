@@ -1,5 +1,5 @@
-//! The checker, checked: what it explores, what it finds, and that it never takes a run that was
-//! cut short for a proof.
+//! Tests of the checker: its exploration, its findings, and that it never takes a run that was cut
+//! short for a proof.
 
 #![allow(
     clippy::indexing_slicing,

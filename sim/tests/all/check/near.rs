@@ -32,7 +32,8 @@ impl Machine for Says {
     }
 }
 
-/// A machine that says `first` and, after one step, `then`; it is to say `first` for ever.
+/// A model of a machine with the word `first` and, after one step, `then`; its property is that the
+/// word stays `first`.
 fn says(first: &str, then: &str) -> Model<Says> {
     let machine = Says {
         word: first.to_owned(),

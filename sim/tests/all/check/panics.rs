@@ -67,7 +67,7 @@ fn a_panic_is_a_break_with_the_steps_that_lead_there() {
     assert_eq!(text, expected);
 }
 
-/// Even where a break after as many steps is expected.
+/// The same where a break after as many steps is expected.
 #[test]
 fn a_panic_is_never_what_a_scenario_expects() {
     let scenario = Scenario::new("sums", Expected::Breaks { steps: 4 }, model);

@@ -5,7 +5,7 @@ use selvedge_sim::check::{Model, State};
 
 pub(crate) type Rule = fn(&mut Toy, Input<Toy>, &mut Context<'_, Toy>) -> Result<(), &'static str>;
 
-/// Remembers numbers, and does what its rule says.
+/// Remembers numbers, and follows its rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Toy {
     pub(crate) me: Member,
@@ -49,7 +49,7 @@ pub(crate) fn toys(count: u64, rule: Rule) -> Model<Toy> {
     Model::new(machines, |toy: &Toy| toy.me)
 }
 
-/// What a node remembers.
+/// The numbers that a node remembers.
 pub(crate) fn seen<O>(state: &State<Toy, O>, node: usize) -> &[u8] {
     &state.node(node).unwrap().machine().seen
 }

@@ -1,4 +1,4 @@
-//! What the checker concludes, and what it refuses to conclude.
+//! Conclusions of the checker, and cases in which it refuses to conclude.
 
 use core::ops::ControlFlow;
 
@@ -136,7 +136,7 @@ fn a_refusal_is_found_with_its_reason() {
         refused.to_string().contains("refused: \"1 comes first\""),
         "{refused}"
     );
-    // A refused letter is gone, and nothing else changed.
+    // A refused letter is used up, and nothing else changed.
     let model = model
         .always("true", |_| true)
         .sometimes("1 alone, all read", |state| {
@@ -322,7 +322,7 @@ fn a_list_is_held_to_its_pairs() {
     assert_eq!(is_run, cfg!(not(debug_assertions)));
     let late = [ours("a", 8), theirs("a", 4)];
     assert!(matches!(verify_published(&late), Err(Flaw::Surprise(_))));
-    // Nothing runs what ours do there.
+    // Each list has no quick scenario of ours beside the published one.
     for alone in [
         [ours("b", 8), theirs("a", 3)],
         [ours("a", 8).deep(), theirs("a", 3)],

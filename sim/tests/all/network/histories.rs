@@ -4,7 +4,7 @@ use std::process::Command;
 
 use selvedge_sim::histories;
 
-/// Set in the processes that the tests below start, so that a failure is asked for there only.
+/// Set in the processes that the tests below start, so that only these are made to fail.
 const WANTED: &str = "HISTORIES_FAILS_AT";
 
 #[test]
@@ -40,7 +40,7 @@ fn fails_when_told() {
     });
 }
 
-/// Runs the test above; returns whether it passed and what it said.
+/// Runs the test above; returns true if it passed, and its output.
 fn run(fails_at: &str, seed: Option<&str>) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([

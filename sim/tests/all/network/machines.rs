@@ -82,7 +82,7 @@ pub(crate) fn member(index: usize) -> Member {
     Member::new(100 + index as u64, 0)
 }
 
-/// Nodes that say something only when asked, in every place of the topology.
+/// Nodes that send only on command, in every place of the topology.
 pub(crate) fn quiet(seed: u64, topology: Topology, link: Link) -> Network<Chatter> {
     let places = topology.len();
     let mut network = Network::new(seed, topology, link).unwrap();
@@ -132,7 +132,7 @@ pub(crate) fn line(nodes: usize) -> Topology {
     Topology::from_edges(nodes, &edges).unwrap()
 }
 
-/// Who heard what, since the last drain.
+/// The receivers and senders of messages, since the last drain.
 pub(crate) fn heard(network: &mut Network<Chatter>) -> Vec<(usize, u32)> {
     network
         .drain_events()

@@ -52,7 +52,7 @@ proptest! {
         prop_assert_eq!(&MembershipTrace::read(drips).unwrap(), &trace);
     }
 
-    /// There is one form, so whatever is accepted is written back byte for byte.
+    /// The format has one form, so every file that is accepted is written back byte for byte.
     #[test]
     fn what_is_read_is_written(
         trace in trace(),

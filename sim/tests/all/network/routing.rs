@@ -94,7 +94,7 @@ proptest! {
         let topology = Topology::placed(points, range).unwrap();
         let n = topology.len();
         let mut network = quiet(1, topology.clone(), Link::default());
-        // Asked before, so that what is remembered is void.
+        // Asked earlier, so that the remembered paths are void.
         let before = brute_force(&topology, |_| true);
         for (a, row) in before.iter().enumerate() {
             prop_assert_eq!(network.hops(a, n - 1), row[n - 1]);

@@ -22,7 +22,7 @@ fn network<M: Durable>(seed: u64, nodes: Vec<(Member, M)>) -> Network<M> {
     network
 }
 
-/// From what it has stored, as it is.
+/// Restarts from its stored state, unchanged.
 fn come_back<M: Machine>(network: &mut Network<M>, node: usize) {
     let (member, machine) = (network.member(node), network.machine(node).cloned());
     let restarted = network.restart(node, member.unwrap(), machine.unwrap());

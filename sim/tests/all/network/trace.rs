@@ -5,7 +5,7 @@ use selvedge_sim::network::{Action, DutyCycle, Link, Network, PAPER_CLUSTERS, To
 
 use crate::network::machines::{Ask, Chatter, member, quiet, start, talkative};
 
-/// A run in which everything happens that can.
+/// A run with every kind of event.
 fn run(seed: u64, lines: Option<Arc<Mutex<String>>>) -> Network<Chatter> {
     let topology = Topology::clusters(&PAPER_CLUSTERS, 4_000, seed).unwrap();
     let link = Link {
@@ -73,8 +73,8 @@ fn fnv_1a(text: &str) -> u64 {
     })
 }
 
-/// The same in debug and release, and on every platform. It changes with what a network draws, in
-/// which order things happen, and how lines are written; then look at the lines before changing it.
+/// The same in debug and release, and on every platform. It changes with the network's draws, the
+/// order of events, and the form of lines; then look at the lines before changing it.
 const GOLDEN: u64 = 0x3cd2_d9fb_0e94_a4b1;
 
 #[test]

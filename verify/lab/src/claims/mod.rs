@@ -1,11 +1,11 @@
-//! The figures that the papers print, run again: what `selvedge claims` does.
+//! The papers' figures, measured again: the claims of `selvedge claims`.
 //!
-//! A [`Claim`] is one row: which settings it needs, where it stands, and the rule of its verdict.
+//! A [`Claim`] is one row: the settings that it needs, its source, and the rule of its verdict.
 //! Claims on the same settings share their trials. A trial depends on the seed and its
 //! number alone, so shards that ran apart merge into what one run would have found.
 //!
-//! What is kept of a trial is a few whole numbers; all means and medians are taken in the end,
-//! from trials in order, so they do not depend on where and when they were run.
+//! A few whole numbers are kept of each trial; all means and medians are taken in the end, from
+//! trials in order, so they do not depend on the place and time of the runs.
 
 pub mod camera;
 pub mod celect;
@@ -71,29 +71,29 @@ pub const FAMILIES: &[Family] = &[
     },
 ];
 
-/// One thing that a paper claims.
+/// A claim of a paper.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// Its short name, as in `M1`.
     pub id: &'static str,
-    /// What is claimed.
+    /// The claim in words.
     pub claim: &'static str,
-    /// Where it stands.
+    /// Its place in the paper.
     pub source: &'static str,
     /// The unit of both figures.
     pub unit: &'static str,
-    /// What has to be run for it.
+    /// The experiments that it needs.
     pub experiments: Vec<Experiment>,
     /// Its result; `None` when a setting has no trial.
     pub judge: fn(&Samples) -> Option<Judgement>,
 }
 
-/// One setting, of which any number of trials can be run.
+/// A setting, of which any number of trials can be run.
 #[derive(Clone)]
 pub struct Experiment {
     /// Settings with one name are the same.
     pub name: String,
-    /// How many trials the paper ran.
+    /// The number of trials in the paper.
     pub trials: u32,
     /// Runs the trial of this seed.
     pub run: Arc<dyn Fn(u64) -> Result<Sample, Fault> + Send + Sync>,
@@ -114,7 +114,7 @@ pub enum Fault {
     /// The network refused something.
     #[error("the simulated network refused: {0}")]
     Network(String),
-    /// The nodes never came to know each other.
+    /// The nodes did not learn of each other.
     #[error("not all nodes knew each other after {0} periods")]
     NotSettled(u64),
     /// A run did not end as it must.
@@ -123,13 +123,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What the network refused.
+    /// An error of the simulated network.
     pub(crate) fn network(error: impl core::fmt::Display) -> Self {
         Self::Network(error.to_string())
     }
 }
 
-/// How our figure compares with the paper's.
+/// The relation of our figure to the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -137,7 +137,7 @@ pub enum Verdict {
     Better,
     /// In the same direction and within the band that the claim states.
     Holds,
-    /// Otherwise; the reason says why.
+    /// Neither; the reason explains it.
     Differs,
 }
 
@@ -148,9 +148,9 @@ pub struct Judgement {
     pub paper: String,
     /// Our figure.
     pub ours: String,
-    /// How they compare.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The rule of the verdict, and what is behind a difference.
+    /// The rule of the verdict, and the cause of a difference.
     pub reason: String,
     /// The fewest trials behind any of its figures.
     pub trials: usize,
@@ -163,7 +163,7 @@ pub struct Judgement {
 pub struct Row {
     /// The claim's short name.
     pub id: String,
-    /// What is claimed, and where.
+    /// The claim, and its place in the paper.
     pub claim: String,
     /// The paper's figure.
     pub paper: String,
@@ -171,9 +171,9 @@ pub struct Row {
     pub ours: String,
     /// The unit of both figures.
     pub unit: String,
-    /// How they compare.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The rule of the verdict, and what is behind a difference.
+    /// The rule of the verdict, and the cause of a difference.
     pub reason: String,
     /// The fewest trials behind any of its figures.
     pub trials: usize,

@@ -1,4 +1,4 @@
-//! Which trials to run, in which order, and which of them belong to a shard.
+//! The trials to run, their order, and their division into shards.
 
 use core::str::FromStr;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use super::{Claim, Experiment};
 /// this many is all of it.
 const FULL: u64 = 1_000;
 
-/// One trial of one experiment.
+/// A trial of an experiment.
 #[derive(Clone, Debug)]
 pub struct Unit {
     /// The setting.
     pub experiment: Experiment,
-    /// Which trial, from 0.
+    /// The number of the trial, from 0.
     pub trial: u32,
     /// The seed that it is drawn from.
     pub seed: u64,
@@ -31,12 +31,12 @@ pub struct Plan {
     pub units: Vec<Unit>,
 }
 
-/// One of several parts of a run.
+/// A part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 1.
+    /// The number of the part, from 1.
     pub number: usize,
-    /// Of how many.
+    /// The number of parts.
     pub of: usize,
 }
 
@@ -98,7 +98,7 @@ fn seed_of(seed: u64, trial: u32) -> u64 {
     rng.next_u64()
 }
 
-/// Why a text is not a shard.
+/// An error in the text of a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0:?} is not a shard: give I/N with I from 1 to N, as in 2/8")]
 pub struct ShardError(String);

@@ -5,10 +5,10 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::stats::{mean, quantile};
 
-/// What is plotted.
+/// A plot of figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// The axis to the right.
     pub x: Axis,
@@ -20,16 +20,16 @@ pub struct Plot {
     pub paper: Paper,
 }
 
-/// What the paper says of what is plotted.
+/// The paper's statement about the plotted figures.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Paper {
     /// Figures, which are drawn.
     Figures(Vec<Reference>),
-    /// Nothing that could be drawn; what the paper says instead is put beside the title.
+    /// No figures to draw; the paper's words stand beside the title instead.
     Words(String),
 }
 
-/// An axis with its name, which says the unit.
+/// An axis with its name, which includes the unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
     /// Numbers.
@@ -49,16 +49,16 @@ pub struct Line {
     pub points: Vec<Point>,
 }
 
-/// One point.
+/// A point of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// The place on the axis to the right.
     pub x: f64,
     /// The mean, median or ratio.
     pub y: f64,
-    /// Where its spread begins.
+    /// The lower end of its spread.
     pub low: f64,
-    /// Where its spread ends.
+    /// The upper end of its spread.
     pub high: f64,
 }
 
@@ -89,11 +89,11 @@ impl Point {
 /// A figure of the paper: a dashed line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// Which figure.
+    /// The name of the figure.
     pub name: String,
     /// Its value.
     pub y: f64,
-    /// From where to where it holds; all of the axis without.
+    /// The range in which it holds; all of the axis without.
     pub x: Option<(f64, f64)>,
 }
 
@@ -113,12 +113,12 @@ impl Reference {
 }
 
 impl Paper {
-    /// The paper says this, and gives no figure.
+    /// A statement of the paper without a figure.
     pub(crate) fn says(words: impl Into<String>) -> Self {
         Self::Words(words.into())
     }
 
-    /// One figure for each thing with a name.
+    /// A figure for each thing with a name.
     pub(crate) fn table(name: &str, figures: impl IntoIterator<Item = f64>) -> Self {
         let figures = (0..).zip(figures);
         Self::Figures(
@@ -128,7 +128,7 @@ impl Paper {
         )
     }
 
-    /// What is drawn.
+    /// The figures to draw.
     #[must_use]
     pub fn figures(&self) -> &[Reference] {
         match self {
@@ -153,7 +153,7 @@ pub(crate) fn over<'a>(
     spread(title, x, unit, lines.into_iter().map(alone), paper)
 }
 
-/// The same of what each trial gave: the means, with their spread.
+/// The same for each trial's figures: the means, with their spread.
 pub(crate) fn spread<'a>(
     title: &str,
     x: (&str, &[String]),
@@ -177,7 +177,7 @@ pub(crate) fn spread<'a>(
     }
 }
 
-/// After Okabe and Ito: people with any kind of colour vision can tell these apart. The page's
+/// After Okabe and Ito: people with any kind of colour vision can distinguish these. The page's
 /// style sheet replaces ink, grid and reference by its own.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0x00, 0x72, 0xb2),
@@ -328,7 +328,7 @@ impl Plot {
         Ok(())
     }
 
-    /// The places of the legend's marks, with what they mean. A line without a name has no mark.
+    /// The places of the legend's marks, with their meanings. A line without a name has no mark.
     fn marks(&self) -> Vec<(i32, i32, String, RGBColor)> {
         let (mut x, mut y) = (MARGIN, 0);
         let named = self.lines.iter().zip(COLOURS.iter().cycle());

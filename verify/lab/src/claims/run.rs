@@ -15,11 +15,12 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// Runs `plan` on `threads` threads and puts what was seen into `samples`. Calls `tell` after every
-/// trial. Once `stop` is set no further trial begins; those that run are waited for.
+/// Runs `plan` on `threads` threads and puts the results into `samples`. Calls `tell` after every
+/// trial. Once `stop` is set no further trial begins; running ones are waited for.
 ///
 /// # Errors
-/// The first trial that could not be run, with its setting. The results of others are kept.
+/// The first trial that could not be run, with its setting. The results of the other trials are
+/// kept.
 pub fn run(
     plan: &Plan,
     threads: usize,

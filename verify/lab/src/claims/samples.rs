@@ -5,46 +5,46 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What was seen in one trial: whole numbers in an order that its experiment knows, `None` for
-/// what did not happen.
+/// The figures of a trial: whole numbers in an order that its experiment knows, `None` for an event
+/// that did not happen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample(pub Vec<Option<u64>>);
 
-/// Trials by experiment and number, and what they were drawn from.
+/// Trials by experiment and number, with their seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
     /// The seed that all trials are drawn from.
     pub seed: u64,
-    /// How many trials were asked for.
+    /// The number of trials requested.
     pub asked: u32,
-    /// Which claims were asked for.
+    /// The claims requested.
     pub claims: Vec<String>,
     trials: BTreeMap<String, BTreeMap<u32, Sample>>,
 }
 
-/// Why shards are not of one run.
+/// The reason why shards are not of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MergeError {
-    /// They were asked for different things.
+    /// Their requests differ.
     #[error(
         "the shards are of different runs ({0} differs): give all of them the same names, --trials and --seed"
     )]
     OtherRun(&'static str),
-    /// One trial has two different results.
+    /// A trial has two different results.
     #[error(
         "trial {trial} of {experiment:?} has two different results: were the shards run by the same version?"
     )]
     TwoOutcomes {
-        /// Which setting.
+        /// The setting.
         experiment: String,
-        /// Which trial.
+        /// The number of the trial.
         trial: u32,
     },
 }
 
 impl Samples {
-    /// No trial yet.
+    /// Samples without trials.
     #[must_use]
     pub const fn new(seed: u64, asked: u32, claims: Vec<String>) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl Samples {
         }
     }
 
-    /// Adds what was seen in a trial.
+    /// Adds the figures of a trial.
     pub fn add(&mut self, experiment: &str, trial: u32, sample: Sample) {
         let trials = self.trials.entry(experiment.to_owned()).or_default();
         trials.insert(trial, sample);
@@ -70,13 +70,13 @@ impl Samples {
             .map(|(&trial, sample)| (trial, sample))
     }
 
-    /// How many trials there are, of all experiments.
+    /// The number of trials, of all experiments.
     #[must_use]
     pub fn len(&self) -> usize {
         self.trials.values().map(BTreeMap::len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns true if it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.trials.is_empty()

@@ -1,4 +1,4 @@
-//! Means, medians and how sure they are.
+//! Means, medians and their errors.
 
 /// The mean; `None` without values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
@@ -41,8 +41,8 @@ pub(crate) struct Estimate {
     pub(crate) error: f64,
 }
 
-/// By how many percent the mean of `ours` lies below the mean of `base`. Both are of the same
-/// trials, in the same order; the error is that of a ratio of paired means.
+/// The percentage by which the mean of `ours` lies below the mean of `base`. Both are of the same
+/// trials, in the same order; the error is the error of a ratio of paired means.
 pub(crate) fn cut(base: &[f64], ours: &[f64]) -> Option<Estimate> {
     let count = base.len().min(ours.len());
     let (base, ours) = (base.get(..count)?, ours.get(..count)?);

@@ -2,7 +2,7 @@
 
 use super::Verdict;
 
-/// How many percentage points below the paper's figure a cut still holds.
+/// A cut up to this many percentage points below the paper's figure holds.
 pub(super) const BAND: f64 = 10.0;
 
 /// The rule for cuts: better from the paper's figure on, holds down to [`BAND`] points below it.

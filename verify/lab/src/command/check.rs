@@ -17,20 +17,20 @@ use tokio::time::Duration;
 
 use super::{Failure, listed};
 
-/// After how long a check reports its progress, and how often after that.
+/// The time after which a check reports its progress, and again and again.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Try every order of events within bounds: our rules hold, the published ones break
 ///
 /// Every order of events within the bounds is tried. Our rules must hold in all of them; the
-/// papers' rules must break where our errata say so, and the shortest way there is shown. The exit
-/// status is 0 if every outcome is the expected one, to the state and to the step, and if no engine
-/// disagrees with the other.
+/// papers' rules must break where our errata state it, and a shortest way there is shown. The exit
+/// status is 0 if every outcome is the expected one, to the state and to the step, and if the
+/// engines agree.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     #[arg(value_name = "NAME", help = names_help())]
     names: Vec<String>,
-    /// Which engine searches; the exit status is 1 where two disagree
+    /// The engine that searches; the exit status is 1 where two disagree
     #[arg(
         long,
         value_enum,
@@ -54,8 +54,8 @@ pub(crate) struct Check {
     /// Run the scenarios that take minutes, too
     #[arg(long)]
     deep: bool,
-    /// How many scenarios run at a time, each with memory of its own; as many as there are cores
-    /// without it
+    /// Number of scenarios that run at a time, each with memory of its own; as many as there are
+    /// cores without it
     #[arg(long)]
     threads: Option<NonZeroUsize>,
     /// Write the findings as JSON
@@ -63,7 +63,7 @@ pub(crate) struct Check {
     json: bool,
 }
 
-/// Which engine searches.
+/// The engine that searches.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Which {
     /// Ours alone
@@ -115,8 +115,8 @@ impl Check {
         Ok(findings.iter().all(Finding::as_expected))
     }
 
-    /// The scenarios that are asked for, in the order of the names. A scenario that is named by
-    /// itself, or to be explored, is there even if it is a deep one.
+    /// The requested scenarios, in the order of the names. A deep scenario is included if it is
+    /// named itself, or is to be explored.
     fn scenarios(&self) -> Result<Vec<Scenario>, Failure> {
         let of = |it: &Scenario| !self.published || it.rules() == Rules::Published;
         let all_of = |list: &List| (list.scenarios)().into_iter().filter(of);
@@ -169,10 +169,10 @@ fn names_help() -> String {
     format!("What to run: a list ({lists}) or a scenario by its name; all lists without it")
 }
 
-/// Runs scenarios, so many at a time, and hands over what is found of each, in their order.
+/// Runs scenarios, several at a time, and passes the findings of each on, in their order.
 ///
 /// # Errors
-/// The first of `take`. Then no further scenario begins, and searches end that take long.
+/// The first error of `take`. Then no further scenario begins, and long searches end.
 fn in_order(
     scenarios: &[Scenario],
     engine: Engine,
@@ -215,7 +215,7 @@ fn in_order(
 }
 
 /// Runs a scenario, and reports its progress on the standard error when it takes long. Ends without
-/// a result when nobody waits for one any more.
+/// a result when `is_over` is set.
 fn patiently(scenario: &Scenario, engine: Engine, is_over: &AtomicBool) -> Vec<Finding> {
     let mut next = PATIENCE;
     run(scenario, engine, |elapsed, states| {

@@ -20,25 +20,25 @@ use selvedge_udp::Clock;
 use super::live::Live;
 use super::{Failure, listed};
 
-/// How often a run without a terminal reports its progress.
+/// The time between two reports of progress without a terminal.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Re-run what the papers claim, and compare: a table, claims.json and a page of plots
+/// Measure again the papers' claims, and compare: a table, claims.json and a page of plots
 ///
 /// A row that differs from the paper is a result: it is printed with its reason. The exit status is
-/// 0 if every trial was run. Ctrl-C ends the run and judges what is done.
+/// 0 if every trial was run. Ctrl-C ends the run and judges the finished trials.
 #[derive(Debug, Args)]
 pub(crate) struct Claims {
     #[arg(value_name = "NAME", help = names_help())]
     names: Vec<String>,
-    /// How many trials of a setting of which the paper ran 1,000; others in proportion. 1000 is
-    /// as many as the paper's
+    /// Number of trials of a setting of which the paper ran 1,000; others in proportion. 1000 is as
+    /// many as the paper's
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     trials: u32,
-    /// What all trials are drawn from
+    /// Seed of all trials
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Run one of N parts and keep what it saw in DIR/shard-I-of-N.json; merge them later
+    /// Run one of N parts and keep its measurements in DIR/shard-I-of-N.json; merge them later
     #[arg(long, value_name = "I/N", conflicts_with = "merge")]
     shard: Option<Shard>,
     /// Run nothing, put the files of all shards together
@@ -47,7 +47,7 @@ pub(crate) struct Claims {
     /// Where to write claims.json and claims.html
     #[arg(long, value_name = "DIR", default_value = "selvedge-claims")]
     out: PathBuf,
-    /// How many threads; all cores without it
+    /// Number of threads; all cores without it
     #[arg(long)]
     threads: Option<NonZeroUsize>,
     /// Write the rows as JSON to the standard output, too
@@ -91,7 +91,7 @@ impl Claims {
         Ok(complete)
     }
 
-    /// Runs what is asked for. Returns also whether all of it was run.
+    /// Runs the requested trials. Returns true with them if all were run.
     fn run_trials(&self) -> Result<(Samples, bool), Failure> {
         let claims = find(&self.names)?;
         let ids: Vec<String> = claims.iter().map(|claim| claim.id.to_owned()).collect();
@@ -115,7 +115,7 @@ impl Claims {
         let complete = samples.len() == plan.units.len();
         if !complete {
             eprintln!(
-                "stopped after {} of {} trials; what follows rests on these",
+                "stopped after {} of {} trials; the results rest on these",
                 samples.len(),
                 plan.units.len()
             );
@@ -170,7 +170,7 @@ fn find(names: &[String]) -> Result<Vec<claims::Claim>, Failure> {
     })
 }
 
-/// Merges all shards. Returns also whether nothing is missing.
+/// Merges all shards. Returns true with them if none is missing.
 fn merged(files: &[PathBuf]) -> Result<(Samples, bool), Failure> {
     let mut all: Option<Samples> = None;
     for path in files {
@@ -223,7 +223,7 @@ fn stop_on_ctrl_c() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// Shows the progress of a run: a bar on a terminal, otherwise a line now and then.
+/// Shows the progress of a run: a bar on a terminal, otherwise a line at intervals.
 struct Watcher {
     bar: ProgressBar,
     clock: Clock,
@@ -236,7 +236,7 @@ impl Watcher {
         let lines = !io::stderr().is_terminal();
         let bar = ProgressBar::with_draw_target(Some(of as u64), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(
-            "{bar:40} {pos}/{len} trials, {elapsed} gone, about {eta} left",
+            "{bar:40} {pos}/{len} trials, {elapsed} so far, about {eta} left",
         );
         Self {
             bar: match style {
@@ -255,7 +255,7 @@ impl Watcher {
         if self.lines && elapsed >= self.next {
             self.next = elapsed + PATIENCE;
             eprintln!(
-                "{} of {} trials, {:.0?} gone, about {:.0?} left",
+                "{} of {} trials, {:.0?} so far, about {:.0?} left",
                 progress.done,
                 progress.of,
                 elapsed,

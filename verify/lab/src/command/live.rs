@@ -14,27 +14,28 @@ use selvedge_lab::claims::celect::e11::{
 
 use super::Failure;
 
-/// What claim E11 takes: real processes, and minutes of real time.
+/// The settings of claim E11: real processes, and minutes of real time.
 #[derive(Debug, Args)]
 pub(crate) struct Live {
-    /// Run E11 instead: a mesh of processes on this machine, what it costs while idle, and how long
-    /// it has no leader when that is killed. Minutes for each setting; Linux
+    /// Run E11 instead: a mesh of processes on this machine, its cost while idle, and the time
+    /// without a leader after the leader is killed. Minutes for each setting; Linux
     #[arg(long, conflicts_with_all = ["shard", "merge"])]
     live: bool,
-    /// How many processes
+    /// Number of processes
     #[arg(long, value_name = "COUNT", default_value_t = 16, requires = "live", value_parser = clap::value_parser!(u64).range(3..=64))]
     nodes: u64,
-    /// How many seconds are measured while nothing happens
+    /// Seconds measured while nothing happens
     #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "live", value_parser = clap::value_parser!(u64).range(2..))]
     idle: u64,
-    /// How often the leader is killed
+    /// Number of times that the leader is killed
     #[arg(long, value_name = "COUNT", default_value_t = 8, requires = "live")]
     kills: usize,
-    /// What to measure: period, suspicion in periods and lease. The first one is judged
+    /// Settings to measure: period, suspicion in periods and lease. The first one is judged
     #[arg(long, value_name = "MS[:PERIODS[:MS]]", num_args = 1.., requires = "live",
         default_values_t = DEFAULTS.iter().map(|text| (*text).to_owned()))]
     setting: Vec<String>,
-    /// How often the leader crashes in each of the simulated settings of the curve; 0 for no curve
+    /// Number of crashes of the leader in each of the simulated settings of the curve; 0 for no
+    /// curve
     #[arg(long, value_name = "COUNT", default_value_t = 40, requires = "live")]
     simulated: usize,
 }
@@ -45,7 +46,7 @@ const DEFAULTS: [&str; 4] = ["3100:1", "1000", "3100:1:9300", "1000:-:9000"];
 /// The settings of the curve: periods in milliseconds, and suspicions.
 const PERIODS: [u64; 7] = [500, 1_000, 1_500, 2_000, 2_500, 3_100, 4_000];
 const SUSPICIONS: [Option<u16>; 4] = [Some(1), Some(2), Some(4), None];
-/// For how long simulated nodes are idle.
+/// The time for which simulated nodes are idle.
 const IDLE: Span = Span::secs(600);
 
 impl Live {
@@ -102,7 +103,7 @@ impl Live {
             }
         }
         curve.sort_by_key(|it| (it.lease, it.suspicion, it.period));
-        // 16 nodes, as in the thesis, whatever was run live.
+        // 16 nodes, as in the thesis, for any number of live processes.
         let run = |setting: &Setting, place, crashes| {
             simulated::run(setting, place, 4, IDLE, crashes, seed)
                 .map_err(|fault| Failure::Simulated(setting.to_string(), fault))

@@ -14,7 +14,7 @@ use selvedge_lab::claims::celect::e11::live::LiveError;
 use selvedge_sim::check::ExploreError;
 use thiserror::Error;
 
-/// What ended a command early. One line says what was asked, what went wrong, and the remedy.
+/// An error that ended a command early. One line names the request, the fault, and the remedy.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
     /// The asynchronous runtime did not start.
@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     /// A file cannot be written.
     #[error("cannot write {}: {source}: choose another place with --out", path.display())]
     Write { path: PathBuf, source: io::Error },
-    /// The terminal is gone.
+    /// The terminal was closed.
     #[error("cannot write to the standard output: {0}: run it with an open one")]
     Output(io::Error),
     /// No list has that name.
@@ -38,13 +38,13 @@ pub(crate) enum Failure {
     /// No claim has that name.
     #[error("there are no claims named {name}: known are {known}")]
     UnknownClaim { name: String, known: String },
-    /// The text of what is to be measured live is not a setting.
+    /// The text of a setting to measure live is invalid.
     #[error(transparent)]
     Setting(SettingError),
     /// The live measurement failed.
     #[error(transparent)]
     Live(#[from] LiveError),
-    /// The command that the measured nodes run is not there.
+    /// The program that the measured nodes run does not exist.
     #[error(
         "cannot find {}, the program to measure: build it beside this one \
          (`cargo build --release -p selvedge-cli`)", .0.display()
@@ -68,7 +68,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for what went wrong later.
+    /// The exit status: 2 for a wrong call, as for wrong flags, 1 for a later error.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
             Self::UnknownCheck { .. }

@@ -5,7 +5,7 @@ use selvedge_sim::check::{Expected, Model, Scenario, State};
 
 use super::{Command, RicartAgrawala, Stage};
 
-/// Nodes with numbers from 1 on; `lists` says which nodes each one knows.
+/// Nodes with numbers from 1 on, each with its list of known nodes.
 fn nodes(lists: &[&[u64]]) -> Vec<RicartAgrawala> {
     let member = |id| Member::new(id, 0);
     let known = |list: &&[u64]| list.iter().copied().map(member).collect::<Vec<_>>();
@@ -33,7 +33,7 @@ fn inside(state: &State<RicartAgrawala>) -> usize {
         .count()
 }
 
-/// Whether all nodes have come out of the last visit.
+/// Returns true if all nodes have left the last visit.
 fn all_done(state: &State<RicartAgrawala>, visits: usize) -> bool {
     state
         .nodes()
@@ -64,12 +64,12 @@ pub fn asymmetric() -> Model<RicartAgrawala> {
     model(&[&[2, 3], &[3], &[1, 2]], 2, 1)
 }
 
-/// All of them, with what they find.
+/// All scenarios, with their expected outcomes.
 ///
 /// The counts are those of this model: a node enters in the step in which the last OK arrives, two
-/// equal letters are indistinguishable, and what a node has seen (`max_seen`) stays when no node
-/// asks any more. If entering were a step of its own, three nodes would have 3,275 states with
-/// one visit each instead of 2,858, and 44,910 with two instead of 39,841.
+/// equal letters are indistinguishable, and a node keeps the highest number it has seen
+/// (`max_seen`) when no node asks any more. If entering were a step of its own, three nodes would
+/// have 3,275 states with one visit each instead of 2,858, and 44,910 with two instead of 39,841.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let holds = |states| Expected::Holds { states };

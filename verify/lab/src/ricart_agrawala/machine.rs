@@ -15,7 +15,7 @@ pub struct Request {
     pub by: Member,
 }
 
-/// What nodes say to each other.
+/// A message between nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Message {
     /// May I enter?
@@ -24,7 +24,7 @@ pub enum Message {
     Ok,
 }
 
-/// What the application asks.
+/// A command of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Get me in.
@@ -33,19 +33,19 @@ pub enum Command {
     Exit,
 }
 
-/// What the application is told.
+/// An event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// You are in.
+    /// The node is inside.
     Entered,
-    /// You are out.
+    /// The node is outside.
     Exited,
 }
 
 /// Why a command was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Reject {
-    /// One visit at a time.
+    /// The previous visit is not over.
     #[error("cannot enter: the last request is not over; exit first")]
     Busy,
     /// Only a node that is inside can leave.
@@ -58,9 +58,9 @@ pub enum Reject {
 pub enum Stage {
     /// It does not want to enter.
     Idle,
-    /// It waits for all nodes in `pending` to say OK to `request`.
+    /// It waits for all nodes in `pending` to answer `request` with OK.
     Waiting {
-        /// What it asked.
+        /// Its request.
         request: Request,
         /// The nodes that have not answered.
         pending: BTreeSet<Member>,
@@ -69,7 +69,7 @@ pub enum Stage {
     Inside,
 }
 
-/// One node.
+/// A node.
 ///
 /// It has no timers and no choices, and it trusts the network: a message that is lost, or a node
 /// that stops, leaves the others waiting for ever. The membership list is fixed.

@@ -1,4 +1,4 @@
-//! The example machine keeps its promises, and breaks where the paper says that it does. The deep
+//! The example machine keeps its promises, and breaks where the paper states it. The deep
 //! scenarios are for `selvedge check ricart-agrawala --deep`.
 #![allow(
     clippy::panic,
@@ -19,7 +19,7 @@ fn every_quick_scenario_ends_as_expected() {
     }
 }
 
-/// Both are inside at the end, and node 3 said OK to both.
+/// Both are inside at the end, and node 3 sent OK to both.
 #[test]
 fn the_counterexamples_are_those_of_the_paper() {
     for model in [checks::symmetric(), checks::asymmetric()] {
@@ -31,8 +31,8 @@ fn the_counterexamples_are_those_of_the_paper() {
             let effects = trace.steps.iter().flat_map(|step| &step.effects);
             effects.filter(|effect| *effect == wanted).count()
         };
-        assert_eq!(effects("tells Entered"), 2, "{broken}");
-        assert_eq!(effects("tells Exited"), 0, "{broken}");
+        assert_eq!(effects("reports Entered"), 2, "{broken}");
+        assert_eq!(effects("reports Exited"), 0, "{broken}");
         for id in [1, 2] {
             let ok = format!("Ok from n3#0 to n{id} arrives");
             assert!(trace.steps.iter().any(|step| step.what == ok), "{broken}");

@@ -1,8 +1,8 @@
-//! A device with the protocols that the features name, for its size: nothing runs it.
+//! A device with the protocols that the features name, for its size: it is built, and never run.
 //!
-//! It does what a device has to do with a protocol: it reads frames, steps the machine by messages,
-//! deltas, commands and time, and writes the frames that are to be sent. `budget` beside this
-//! crate's manifest says how large it may become, and `measure` compares.
+//! It does a device's part in a protocol: it reads frames, steps the machine by messages, deltas,
+//! commands and time, and writes frames. `budget` beside this crate's manifest sets the largest
+//! size, and `measure` compares.
 
 #![no_std]
 #![no_main]
@@ -27,7 +27,7 @@ use serde::de::DeserializeOwned;
 #[link(name = "c")]
 unsafe extern "C" {}
 
-/// Where a device begins.
+/// The entry point of a device.
 #[cfg(target_os = "none")]
 #[unsafe(no_mangle)]
 extern "C" fn _start() -> ! {
@@ -35,7 +35,7 @@ extern "C" fn _start() -> ! {
     loop {}
 }
 
-/// What the C library's start code calls.
+/// The entry point for the C library's start code.
 #[cfg(not(target_os = "none"))]
 #[unsafe(no_mangle)]
 extern "C" fn main(
@@ -117,7 +117,7 @@ fn device() {
     }
 }
 
-/// What a device does with a protocol for as long as it lives.
+/// Runs a protocol on a device, without end.
 #[inline(never)]
 fn run<M: Machine, const N: usize>(machine: M, commands: [M::Command; N])
 where

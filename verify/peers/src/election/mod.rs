@@ -1,4 +1,4 @@
-//! selvedge-celect and raft-rs 0.7: what an election takes.
+//! selvedge-celect and raft-rs 0.7: the cost of an election.
 //!
 //! An election counts from the first datagram until every live node knows the same live leader.
 //! Ours are encoded with postcard, header and sender included; theirs with protobuf.
@@ -24,10 +24,11 @@ pub(crate) struct Arguments {
     /// Percent of datagrams lost
     #[arg(long, num_args = 1.., default_values_t = [0, 5])]
     loss: Vec<u64>,
-    /// How many trials; each has its own seed
+    /// Number of trials; each has its own seed
     #[arg(long, default_value_t = 101)]
     trials: u64,
-    /// Over how many milliseconds the survivors of a crash are told of it; raft needs nobody to
+    /// Milliseconds over which the survivors of a crash are notified of it; raft needs no
+    /// notification
     #[arg(long, default_value_t = 1_000)]
     told_within: u64,
     /// The first seed
@@ -38,23 +39,23 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// One node of a contender.
+/// A node of a contender.
 trait Elects: Peer {
     /// The node that it takes for the leader.
     fn leader(&self) -> Option<usize>;
-    /// It is asked to begin an election.
+    /// Asks it to begin an election.
     fn begin(&mut self, now: Time, out: &mut Out<Self::Timer>);
-    /// It is told that the leader failed.
+    /// Notifies it that the leader failed.
     fn lose(&mut self, now: Time, leader: usize, out: &mut Out<Self::Timer>);
 }
 
-/// What it took until all nodes knew the leader; medians.
+/// The cost until all nodes knew the leader; medians.
 #[derive(Debug, Serialize)]
 struct Taken {
     messages: f64,
     bytes: f64,
     milliseconds: f64,
-    /// In how many trials all knew within a minute.
+    /// The number of trials in which all knew within a minute.
     trials: usize,
 }
 
@@ -71,11 +72,11 @@ struct Row {
     next: Option<Taken>,
 }
 
-/// How long an election may take.
+/// The longest time that an election may take.
 const PATIENCE: Time = 60 * PERIOD;
 /// Longer than any datagram is in flight.
 const IN_FLIGHT: Time = PERIOD / 10;
-/// How often the nodes are looked at.
+/// The time between two looks at the nodes.
 const STEP: Time = 1_000;
 
 pub(crate) fn run(arguments: &Arguments) {
@@ -112,7 +113,7 @@ fn compare(nodes: usize, loss: u64, arguments: &Arguments) -> Vec<Row> {
     let ours = [
         ("selvedge", base),
         ("selvedge, lean", base.with_protocol(Protocol::Lean)),
-        // What raft's timeouts are spread over.
+        // The range of raft's timeouts.
         ("selvedge, spread 2 s", base.with_spread(Span::secs(2))),
         // As many answers as a majority has members.
         ("selvedge, c = n / 2", Config::new((nodes / 2) as u16, 0)),
@@ -161,7 +162,7 @@ fn measure<P: Elects>(
         // Datagrams in flight are answered in vain, and do not count in the next election.
         network.run_until(network.now + IN_FLIGHT);
         network.reset();
-        // Each node is told at a time of its own, as by a membership service.
+        // Each node is notified at a time of its own, as by a membership service.
         let (now, within) = (network.now, arguments.told_within.max(1) * 1_000);
         let told = network
             .up()
@@ -173,7 +174,7 @@ fn measure<P: Elects>(
 }
 
 /// Runs the network until all nodes that are up know the same leader that is up, and not `former`.
-/// `told` says when each node is told that `former` failed.
+/// `told` returns the time at which each node is notified that `former` failed.
 fn elect<P: Elects>(
     network: &mut Network<P>,
     former: Option<usize>,

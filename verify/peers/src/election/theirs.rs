@@ -1,4 +1,4 @@
-//! Nodes of raft-rs. Their log holds nothing but what leaders put there when they begin.
+//! Nodes of raft-rs. Their log holds nothing but the entries with which leaders begin.
 
 use super::Elects;
 use crate::network::{Network, Out, Time};

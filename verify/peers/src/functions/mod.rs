@@ -1,8 +1,8 @@
 //! Functions on servers that mostly sleep: the lab's small Raft, with which `selvedge claims P1 P2`
 //! compares PCM, and raft-rs 0.7, both behind the lab's mailboxes.
 //!
-//! Servers wake at the same moments in both. A row says what a function takes from the request to the
-//! answer.
+//! Servers wake at the same moments in both. A row shows the cost of a function from the request to
+//! the answer.
 
 #[path = "../../../lab/src/claims/pcm/servers/mod.rs"]
 mod servers;
@@ -22,7 +22,7 @@ use theirs::RaftRs;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// How many functions; each runs on servers that begin anew, with a seed of its own
+    /// Number of functions; each runs on new servers, with a seed of its own
     #[arg(long, default_value_t = 2_000)]
     functions: u64,
     /// Milliseconds in which a server can be used in its period
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Milliseconds that a function runs
     #[arg(long, num_args = 1.., default_values_t = [3_000, 23_000, 100_000])]
     length: Vec<u64>,
-    /// How many servers, Pirogue's witness among them
+    /// Number of servers, including Pirogue's witness
     #[arg(long, default_value_t = 5)]
     servers: usize,
     /// The first seed
@@ -120,7 +120,7 @@ fn measure<S: Server>(
     for nth in 0..arguments.functions {
         let rng = ChaCha8Rng::seed_from_u64(arguments.seed + nth);
         let mut broker = Broker::new(cluster(), cycle, length, rng);
-        // Until the first one leads, and has told it.
+        // Until the first one leads, and all servers know it.
         broker.run_for(cycle.period() * 8);
         let wait = Span(broker.below(cycle.period().0));
         broker.run_for(wait);

@@ -11,21 +11,23 @@ use slog::{Discard, Logger, o};
 use super::servers::broker::{Out, Server};
 use super::servers::raft::Rule;
 
-/// It ticks when it wakes: a leader says in each period that it is here, and elections begin after 5 to 9.
+/// It ticks when it wakes: a leader sends a heartbeat in each period, and elections begin after 5
+/// to 9.
 const HEARTBEAT: usize = 1;
 const ELECTION: usize = 5;
 
-/// What servers send each other.
+/// A message between servers.
 pub(crate) enum Message {
     Raft(Vec<u8>),
     /// The function of a task has returned, where the leader compares.
     Returned(u64),
 }
 
-/// What raft-rs has to store before it says these.
+/// Messages that raft-rs may send only after its state is stored.
 struct Unstored {
     number: u64,
-    /// What runs meanwhile: with [`Rule::Acknowledge`], running a function is a part of storing it.
+    /// The tasks that run meanwhile: with [`Rule::Acknowledge`], running a function is a part of
+    /// storing it.
     tasks: BTreeSet<u64>,
     messages: Vec<Told>,
 }
@@ -33,13 +35,13 @@ struct Unstored {
 pub(crate) struct RaftRs {
     node: RawNode<MemStorage>,
     rule: Rule,
-    /// Whether it is the one that stands at first.
+    /// True if it stands for election at first.
     stands: bool,
     unstored: VecDeque<Unstored>,
     asked: BTreeSet<u64>,
     committed: BTreeSet<u64>,
     answered: BTreeSet<u64>,
-    /// Which servers have returned.
+    /// The servers that have returned.
     returned: BTreeMap<u64, BTreeSet<usize>>,
     voters: usize,
 }
@@ -118,7 +120,7 @@ impl RaftRs {
         self.answer(out);
     }
 
-    /// In the order in which it was to be stored.
+    /// Sends messages whose state is stored, in the order of storing.
     fn say_what_is_stored(&mut self, out: &mut Out<Message>) {
         while let Some(unstored) = self.unstored.front() {
             let me = self.me();

@@ -1,4 +1,4 @@
-//! selvedge-membership and foca 2: what they cost, and how soon they notice.
+//! selvedge-membership and foca 2: their cost, and their speed of detection.
 //!
 //! Both encode and decode every datagram with postcard, have ids of up to four bytes, a period of a
 //! second and frames of up to 1,400 bytes. Time is the time spent in a node's own code, codec
@@ -16,9 +16,9 @@ use crate::network::{Network, PERIOD, Peer};
 use crate::{clock, heap, median};
 use theirs::Mode;
 
-/// What is measured.
+/// The settings of a measurement.
 #[derive(Debug, Args)]
-// Those of the program, of which these are a part, have the name of the type.
+// The arguments of the program, of which these are a part, have the name of the type.
 #[group(id = "membership")]
 pub(crate) struct Arguments {
     /// Numbers of nodes
@@ -30,10 +30,10 @@ pub(crate) struct Arguments {
     /// Periods without a failure, which are measured
     #[arg(long, default_value_t = 60)]
     periods: u64,
-    /// How many failures of one node are timed, one after the other
+    /// Number of failures of one node to time, one after the other
     #[arg(long, default_value_t = 3)]
     failures: usize,
-    /// What the network draws from
+    /// Seed of the network
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Write the rows as JSON
@@ -46,7 +46,7 @@ struct Row {
     who: &'static str,
     nodes: usize,
     loss_percent: u64,
-    /// Nanoseconds in a node's code for each datagram that it hears.
+    /// Nanoseconds in a node's code for each datagram that it receives.
     ns_a_message: f64,
     /// Microseconds in its code a node and period.
     us_a_node_period: f64,

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::network::{Network, Out, Peer, Time};
 
-/// Four bytes: the node, and in the upper bits how often it had to take a new identity.
+/// Four bytes: the node, and in the upper bits the number of times that it had to take a new
+/// identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Id(u32);
 
@@ -38,7 +39,7 @@ impl Identity for Id {
     }
 }
 
-/// Which of foca's settings.
+/// Settings of foca.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mode {
     /// Probes only, as in SWIM.

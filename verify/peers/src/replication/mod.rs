@@ -1,11 +1,11 @@
-//! selvedge-replica, OmniPaxos and raft-rs: what an update takes.
+//! selvedge-replica, OmniPaxos and raft-rs: the cost of an update.
 //!
-//! The leader proposes updates of eight bytes. An update counts with all that its nodes send and
-//! compute for it, at the leader and at the others, until it is applied at the leader; the news of
-//! its commit may ride on what comes next. Ours are encoded with postcard, header and sender
-//! included, OmniPaxos' with postcard, and raft's with protobuf. Time is the time in the own code of
-//! all nodes together, codec included and the network's excluded. Each datagram takes the same time,
-//! so that they arrive in order, as OmniPaxos needs them to.
+//! The leader proposes updates of eight bytes. An update counts with all messages and computing for
+//! it, at the leader and at the others, until it is applied at the leader; the notice of its commit
+//! may be part of the next message. Ours are encoded with postcard, header and sender included,
+//! OmniPaxos' with postcard, and raft's with protobuf. Time is the time in the own code of all
+//! nodes together, codec included and the network's excluded. Each datagram takes the same time, so
+//! that they arrive in order, as OmniPaxos needs them to.
 
 mod omnipaxos;
 mod ours;
@@ -25,13 +25,13 @@ pub(crate) struct Arguments {
     /// Numbers of nodes
     #[arg(long, num_args = 1.., default_values_t = [5])]
     nodes: Vec<usize>,
-    /// How many updates are measured in a run
+    /// Number of updates measured in a run
     #[arg(long, default_value_t = 5_000)]
     updates: u64,
-    /// How many updates come before them
+    /// Number of updates before them
     #[arg(long, default_value_t = 1_000)]
     warm_up: u64,
-    /// How many runs; each has its own seed
+    /// Number of runs; each has its own seed
     #[arg(long, default_value_t = 9)]
     runs: u64,
     /// The first seed
@@ -56,7 +56,7 @@ impl Arguments {
 
 pub(crate) type Update = [u8; 8];
 
-/// What the updates came to: two nodes with equal ones applied the same updates in the same order.
+/// The result of the updates: two nodes with equal ones applied the same updates in the same order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Sum {
     updates: u64,
@@ -79,26 +79,26 @@ impl State for Sum {
     }
 }
 
-/// One node of a contender.
+/// A node of a contender.
 trait Replicates: Peer {
     fn leads(&self) -> bool;
-    /// It is asked to lead.
+    /// Asks it to lead.
     fn stand(&mut self, now: Time, out: &mut Out<Self::Timer>);
-    /// It is told that the leader failed, and whether it is the first of those that are left.
+    /// Notifies it that the leader failed, and passes true to the first of the remaining nodes.
     fn lose(&mut self, now: Time, leader: usize, is_first: bool, out: &mut Out<Self::Timer>);
-    /// It is handed updates in one call.
+    /// Passes updates to it in one call.
     fn propose(&mut self, now: Time, updates: &[Update], out: &mut Out<Self::Timer>);
-    /// What it has applied.
+    /// The state that it has applied.
     fn state(&self) -> &Sum;
 }
 
-/// How updates come.
+/// The pattern in which updates arrive.
 #[derive(Clone, Copy)]
 struct Load {
     name: &'static str,
-    /// How many are on their way at once.
+    /// The number in flight at once.
     at_once: u64,
-    /// Whether they are handed over in one call, and not one by one.
+    /// True if they are passed in one call, and not one by one.
     together: bool,
 }
 
@@ -120,13 +120,13 @@ const LOADS: [Load; 3] = [
     },
 ];
 
-/// What an update takes; medians.
+/// The cost of an update; medians.
 #[derive(Debug, Serialize)]
 struct Taken {
     load: &'static str,
     messages: f64,
     bytes: f64,
-    /// Of all nodes together.
+    /// Microseconds of all nodes together.
     microseconds: f64,
 }
 
@@ -137,11 +137,11 @@ struct Row {
     updates: Vec<Taken>,
     /// Messages in ten seconds in which nothing is proposed.
     idle: Option<f64>,
-    /// Round trips from when the others are told that the leader failed until one leads.
+    /// Round trips from the notice that the leader failed until another node leads.
     replaced: Option<f64>,
 }
 
-/// What was measured in the runs of one contender.
+/// The measurements of one contender's runs.
 #[derive(Default)]
 struct Runs {
     updates: [Vec<[f64; 3]>; LOADS.len()],
@@ -149,9 +149,9 @@ struct Runs {
     replaced: Vec<f64>,
 }
 
-/// How long a datagram takes: short, so that few heartbeats fall into the time of an update.
+/// The time that a datagram takes: short, so that few heartbeats fall into the time of an update.
 const DELAY: Time = 50;
-/// How long anything may take.
+/// The time limit of each wait.
 const PATIENCE: Time = 60 * PERIOD;
 
 pub(crate) fn run(arguments: &Arguments) {
@@ -189,7 +189,7 @@ pub(crate) fn run(arguments: &Arguments) {
     }
 }
 
-/// The contenders take turns, so that what the machine does meanwhile falls on all of them.
+/// Runs the contenders in turns, so that other work on the machine affects all of them.
 fn compare(nodes: usize, arguments: &Arguments, clock: Duration) -> Vec<Row> {
     let loud = raft::Variant::default();
     let quiet = raft::Variant {
@@ -246,7 +246,7 @@ impl Runs {
     }
 }
 
-/// One run: a leader, updates in all ways, a quiet time, and the next leader.
+/// Runs once: a leader, updates in all patterns, a quiet time, and the next leader.
 fn measure<P: Replicates>(
     mut network: Network<P>,
     arguments: &Arguments,
@@ -254,7 +254,7 @@ fn measure<P: Replicates>(
     runs: &mut Runs,
 ) {
     network.set_delay(DELAY);
-    // Time for what nodes do first.
+    // Time for the first actions of nodes.
     network.run_for(1);
     let leader = 0;
     network.with(leader, P::stand);
@@ -297,7 +297,7 @@ fn measure<P: Replicates>(
     runs.replaced.push(round_trips);
 }
 
-/// Has the leader propose so many updates, and waits until it has applied them.
+/// Has the leader propose `count` updates, and waits until it has applied them.
 fn update<P: Replicates>(network: &mut Network<P>, leader: usize, load: Load, count: u64) {
     let start = network.peers[leader].state().updates;
     let end = start + count;

@@ -1,4 +1,4 @@
-//! Nodes of OmniPaxos, with what they store in memory.
+//! Nodes of OmniPaxos, with storage in memory.
 
 use omnipaxos::messages::Message;
 use omnipaxos::storage::{Entry, Snapshot};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Replicates, Sum, Update};
 use crate::network::{Network, Out, Peer, Time};
 
-/// Of the leader's heartbeats, and so the time in which its failure is noticed.
+/// The period of the leader's heartbeats, and so the time in which its failure is noticed.
 const TICK: Time = 100_000;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Snapshot<Logged> for NoSnapshot {
 pub(crate) struct Node {
     node: OmniPaxos<Logged, MemoryStorage<Logged>>,
     state: Sum,
-    /// Up to where the log is applied.
+    /// The end of the applied part of the log.
     applied: usize,
     outgoing: Vec<Message<Logged>>,
 }

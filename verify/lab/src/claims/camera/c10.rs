@@ -1,4 +1,4 @@
-//! C10: what Camera costs more than the algorithm that it extends.
+//! C10: the cost of Camera above the algorithm that it extends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples,
 use crate::ricart_agrawala::{self, RicartAgrawala};
 
 const NODES: [usize; 3] = [16, 64, 256];
-/// How many nodes ask at the same moment; each asks again as soon as it is out.
+/// The number of nodes that ask at the same moment; each asks again as soon as it is out.
 const REQUESTERS: [usize; 2] = [1, 10];
 const VISITS: usize = 3;
 const INSIDE: Span = Span::millis(100);

@@ -3,7 +3,7 @@
 use super::lab::{BOTH, Contention, THESIS, both, experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
-/// How many nodes ask at once.
+/// The number of nodes that ask at once.
 pub(super) const REQUESTERS: [usize; 5] = [2, 5, 10, 20, 40];
 
 pub(super) fn settings() -> Vec<Contention> {

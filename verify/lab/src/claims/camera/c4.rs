@@ -4,7 +4,7 @@ use super::c3::{REQUESTERS, settings};
 use super::lab::{BOTH, both, experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
-/// The largest figure may be so many percent above the smallest.
+/// The largest figure may be this many percent above the smallest.
 const BAND: f64 = 25.0;
 
 pub(super) fn claim() -> Claim {

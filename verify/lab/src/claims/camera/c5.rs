@@ -1,4 +1,4 @@
-//! C5: what a larger mesh costs.
+//! C5: the cost of a larger mesh.
 
 use super::lab::{BOTH, Contention, Seen, THESIS, both, experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};

@@ -1,4 +1,4 @@
-//! C6: what loss costs.
+//! C6: the cost of loss.
 
 use super::lab::{BOTH, Contention, THESIS, both, experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};

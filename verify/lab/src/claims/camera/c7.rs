@@ -4,7 +4,7 @@ use super::lab::{plot, words};
 use super::workload::{Arrivals, Requesters, Seen, Workload};
 use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
-/// The largest of Zipf's figures may be so many times the smallest.
+/// The largest of Zipf's figures may be this many times the smallest.
 const FLAT: f64 = 2.0;
 /// Mean time between two requests, in hundredths of the time that a node stays inside.
 const RATIOS: [u64; 4] = [100, 200, 300, 400];

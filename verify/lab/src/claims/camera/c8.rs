@@ -18,7 +18,7 @@ const PERIODS: u64 = 17_500;
 const RUNS: u32 = 5;
 /// The limit of the mean list, and the mean of the smallest lists.
 const PAPER: [f64; 2] = [255.0, 240.0];
-/// How many entries below the thesis' figure still hold.
+/// Figures down to this many entries below the thesis' still hold.
 const BANDS: [f64; 2] = [1.0, 5.0];
 
 pub(super) fn claim() -> Claim {
@@ -71,7 +71,7 @@ struct Figures {
     smallest_of_each: f64,
     smallest: u64,
     common: u64,
-    /// How often a list lost a node, for each list and 1,000 periods.
+    /// Entries removed by a false failure, for each list and 1,000 periods.
     declared: f64,
     runs: usize,
 }

@@ -1,4 +1,4 @@
-//! Many nodes that want to enter at once: how long they wait and what they send.
+//! Many nodes that want to enter at once: their waits and their messages.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) use crate::claims::plot::over as plot;
 use crate::claims::stats::mean;
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
-/// How long a node stays inside.
+/// The time that a node stays inside.
 const INSIDE: Span = Span::millis(100);
 /// The timeout of a message, which the thesis does not give: half our default. Other settings are
 /// our defaults. The farthest pair of a mesh has round trips of some 150 ms.
@@ -21,27 +21,27 @@ const RESEND: Span = Span::millis(250);
 /// A run that has not served all by then has failed.
 const PATIENCE: Span = Span::secs(36_000);
 
-/// A mesh of so many nodes, some of which ask at the same moment, with so many percent lost a hop.
+/// A mesh of `nodes` nodes, some of which ask at the same moment, with `loss` percent lost a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contention {
     pub(super) nodes: usize,
     pub(super) requesters: usize,
     pub(super) loss: u32,
-    /// Whether they enter with a quorum and all rivals, see [`Config::eager`]. The thesis waits for
+    /// True if they enter with a quorum and all rivals, see [`Config::eager`]. The thesis waits for
     /// all.
     pub(super) eager: bool,
 }
 
-/// What was seen, in the mean of all trials.
+/// Figures of a setting, as means of all trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Seen {
-    /// How long a requester waited, in ms, divided by the number of requesters.
+    /// The wait of a requester in ms, divided by the number of requesters.
     pub(super) wait: f64,
     /// Messages a requester, end to end, those sent again included.
     pub(super) messages: f64,
     /// Bytes a requester, hop by hop.
     pub(super) hop_bytes: f64,
-    /// How many trials.
+    /// The number of trials.
     pub(super) trials: usize,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// The settings of a node in a mesh of so many nodes.
+/// The settings of a node in a mesh of `nodes` nodes.
 pub(super) fn settings(nodes: usize) -> Config {
     Config::new(u32::try_from(nodes).unwrap_or(u32::MAX))
         .with_resend(RESEND)
@@ -80,7 +80,7 @@ pub(super) fn settings(nodes: usize) -> Config {
         .with_multicast(false)
 }
 
-/// So many nodes that know each other, placed at random, with a loss of so many percent a hop.
+/// Nodes that know each other, placed at random, with a loss of `loss` percent a hop.
 pub(super) fn mesh(
     nodes: usize,
     loss: u32,
@@ -163,7 +163,7 @@ impl Contention {
                 }
             }
         }
-        // The last exit and what follows from it.
+        // The last exit and its consequences.
         mesh.run_for(INSIDE + Span::secs(1));
         let counters = mesh.counters();
         Ok(Sample(vec![
@@ -200,7 +200,7 @@ pub(super) fn experiments(settings: impl Iterator<Item = Contention>) -> Vec<Exp
         .collect()
 }
 
-/// What was seen of these settings: as in the thesis, and eager.
+/// The figures of these settings: as in the thesis, and eager.
 pub(super) fn both(
     settings: impl Fn() -> Vec<Contention>,
     samples: &Samples,
@@ -218,10 +218,10 @@ pub(super) fn fewest(seen: &[Vec<Seen>; 2]) -> Option<usize> {
     seen.iter().flatten().map(|it| it.trials).min()
 }
 
-/// The names of what [`both`] gives, for plots.
+/// The names of the two parts of [`both`], for plots.
 pub(super) const BOTH: [&str; 2] = ["the thesis' rule", "eager"];
 
-/// One figure for each setting, as words.
+/// A figure for each setting, as words.
 pub(super) fn words(figures: impl IntoIterator<Item = f64>) -> String {
     let words = figures.into_iter().map(|it| format!("{it:.1}"));
     words.collect::<Vec<_>>().join(", ")

@@ -1,8 +1,8 @@
-//! What the thesis claims of Camera: sections 2.3 and 4.3, and chapter 5.
+//! Claims of the thesis on Camera: sections 2.3 and 4.3, and chapter 5.
 //!
 //! A unit of time is a millisecond. A mesh is 256 nodes at the density of Medley-F's, each hop
 //! takes 1 to 5 ms and loses 5%; a node stays inside for 100 ms, and for a second where requests
-//! come one by one. Lists are complete: C8 says how complete Medley-F keeps them.
+//! come one by one. Lists are complete: C8 measures the completeness of Medley-F's lists.
 
 mod c1;
 mod c10;

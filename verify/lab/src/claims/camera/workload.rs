@@ -14,15 +14,15 @@ use super::lab::{THESIS, mesh, settings};
 use crate::claims::stats::mean;
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
-/// How long a node stays inside: long against a round trip, so that a request that comes as often
-/// as one can be served finds a queue that does not grow for that reason alone.
+/// The time that a node stays inside: long against a round trip, so that requests as frequent as
+/// they can be served find a queue that does not grow for that reason alone.
 pub(super) const INSIDE: Span = Span::secs(1);
-/// How many requests a trial has.
+/// The number of requests in a trial.
 const REQUESTS: usize = 50;
 /// A run that has not served all by then has failed.
 const PATIENCE: Span = Span::secs(36_000);
 
-/// Which nodes ask.
+/// The nodes that ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requesters {
     /// Any node, all equally likely.
@@ -33,7 +33,7 @@ pub(super) enum Requesters {
     Steep,
 }
 
-/// How the times between two requests are distributed.
+/// The distribution of the times between two requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrivals {
     /// A Poisson process.
@@ -49,11 +49,11 @@ pub(super) struct Workload {
     pub(super) arrivals: Arrivals,
     /// The mean time between two requests, in hundredths of the time inside.
     pub(super) ratio: u64,
-    /// Whether permissions are kept.
+    /// True if permissions are kept.
     pub(super) keep: bool,
 }
 
-/// What was seen, in the mean of all trials.
+/// Figures of a setting, as means of all trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Seen {
     /// From Enter to Entered, in ms.
@@ -69,7 +69,7 @@ pub(super) struct Seen {
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     came: Time,
-    /// When its node could ask.
+    /// The time at which its node could ask.
     asked: Option<Time>,
 }
 
@@ -118,10 +118,10 @@ impl Workload {
         ]))
     }
 
-    /// When each request comes, and at which node. Whole numbers only, so that it is the same on
-    /// every platform.
+    /// The time and the node of each request. Whole numbers only, so that it is the same on every
+    /// platform.
     fn requests(&self, seed: u64) -> Vec<(Time, usize)> {
-        /// How many steps a drawn time takes, in the mean.
+        /// The mean number of steps of a drawn time.
         const STEPS: u64 = 1_000;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mean = INSIDE.0 * self.ratio / 100;
@@ -175,7 +175,7 @@ impl Workload {
 /// A trial, while it runs.
 struct Run {
     mesh: Network<Camera>,
-    /// What the application of each node wants, in order; the first one was asked for.
+    /// The requests of each node's application, in order; the first one was made.
     queues: Vec<VecDeque<Wish>>,
     served: usize,
     waited: u64,

@@ -1,4 +1,4 @@
-//! E3: how often Hybrid changes its mind, and what that costs.
+//! E3: the number of announcements in an election of Hybrid, and their cost.
 
 use selvedge_celect::Protocol;
 
@@ -13,7 +13,7 @@ use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 /// At 5 and 20% lost.
 const PAPER: [f64; 2] = [28.0, 157.0];
 
-/// How many percentage points above the thesis' figure still hold.
+/// Figures up to this many percentage points above the thesis' still hold.
 const ABOVE: f64 = 10.0;
 
 pub(super) fn claim() -> Claim {
@@ -28,7 +28,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// By how many percent there are more leaders.
+/// The percentage by which there are more leaders.
 fn more(samples: &Samples, setting: &Setting) -> Option<f64> {
     let of = |protocol| mean_of(samples, setting, protocol, leaders);
     Some(100.0 * (of(Protocol::Hybrid)? / of(Protocol::Base)? - 1.0))

@@ -12,7 +12,7 @@ use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 /// The range of Preferred and Hybrid.
 const PAPER: (f64, f64) = (0.5, 2.0);
 
-/// How far outside of that range still holds.
+/// Figures up to this far outside of that range still hold.
 const BAND: f64 = 0.5;
 
 const EXACT: [Protocol; 3] = [Protocol::Base, Protocol::Optimistic, Protocol::Lean];

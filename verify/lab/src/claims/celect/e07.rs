@@ -1,4 +1,4 @@
-//! E7: what a c that is too low does.
+//! E7: the effect of a c that is too low.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::claims::{
 };
 
 const NODES: usize = 128;
-/// How many lists lack the lowest node.
+/// The number of lists that lack the lowest node.
 const REAL: usize = 25;
-/// What elections take c to be. The thesis does not say where its figure 7.1 begins.
+/// The values of c in elections. The thesis does not give the first one of its figure 7.1.
 const LOW: [u16; 7] = [0, 1, 2, 3, 5, 8, 12];
 const INITIATORS: usize = 5;
 /// Figure 7.2: with c = 3.
@@ -28,7 +28,7 @@ const THREE: u16 = 3;
 const ELECTIONS: usize = 20;
 /// The thesis' figure, in percent.
 const PAPER: f64 = 4.0;
-/// A difference of up to so many standard errors is chance.
+/// A difference of up to this many standard errors is chance.
 const ERRORS: f64 = 3.0;
 
 pub(super) fn claim() -> Claim {
@@ -56,7 +56,8 @@ fn experiment(c: u16, initiators: usize) -> Experiment {
     }
 }
 
-/// How many elections ended with a wrong leader, the sum of their ranks, and how many there were.
+/// The number of elections that ended with a wrong leader, the sum of their ranks, and the number
+/// of all elections.
 fn elections(c: u16, initiators: usize, seed: u64) -> Result<Sample, Fault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let topology = Topology::full_mesh(NODES).map_err(Fault::network)?;
@@ -102,7 +103,7 @@ fn elections(c: u16, initiators: usize, seed: u64) -> Result<Sample, Fault> {
 /// The results of the elections of one setting.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// How many had a wrong leader, in percent.
+    /// The percentage with a wrong leader.
     wrong: f64,
     /// The standard error of that.
     error: f64,

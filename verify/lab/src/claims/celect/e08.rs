@@ -30,11 +30,11 @@ const THOUSAND: f64 = 1_000.0;
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     nodes: usize,
-    /// How many nodes are asked for their lists.
+    /// The number of nodes that are asked for their lists.
     sample: usize,
-    /// For how many rounds c stays as it is.
+    /// The number of rounds for which c stays the same.
     stays: usize,
-    /// Whether all nodes are missing from c lists, and not only the lowest.
+    /// True if all nodes are missing from c lists, and not only the lowest.
     all: bool,
 }
 
@@ -57,7 +57,7 @@ const OTHERS: [Setting; 4] = [
 ];
 const EXAMPLE: &str = "celect: an example of Feedback, 128 nodes (figure 7.4)";
 
-/// What is compared, in the order of a sample's columns.
+/// The estimators compared, in the order of a sample's columns.
 const NAMES: [&str; 8] = [
     "sampling as printed",
     "sampling, counted rightly",
@@ -113,7 +113,7 @@ fn experiment(setting: Setting) -> Experiment {
     }
 }
 
-/// A mean of N / 10 and a standard deviation of N / 20, and never so many that no node knows it.
+/// A c with a mean of N / 10 and a standard deviation of N / 20, from 0 to N / 2 - 1.
 fn moving(nodes: usize, rng: &mut ChaCha8Rng) -> usize {
     // The sum of twelve uniform draws has a variance of 1.
     let sum: f64 = (0..12).map(|_| rng.below(1 << 32) as f64).sum();
@@ -124,7 +124,7 @@ fn moving(nodes: usize, rng: &mut ChaCha8Rng) -> usize {
         .clamp(0.0, nodes / 2.0 - 1.0) as usize
 }
 
-/// For each list, which nodes are missing: the nodes are 0 to N - 1, and 0 is the lowest.
+/// For each list, the nodes that are missing: the nodes are 0 to N - 1, and 0 is the lowest.
 fn lists(setting: Setting, c: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
     let nodes = setting.nodes;
     let mut lacks = vec![vec![false; nodes]; nodes];
@@ -143,7 +143,7 @@ fn on(lacks: &[bool]) -> impl Iterator<Item = Member> + '_ {
     (0..).zip(lacks).filter(|it| !it.1).map(|it| member(it.0))
 }
 
-/// In how many of so many answers the lowest was missing, and whether all answers named one
+/// The number of answers in which the lowest was missing, and true if all answers named one
 /// candidate, for an initiator.
 fn election(lacks: &[Vec<bool>], answers: usize, rng: &mut ChaCha8Rng) -> (u16, u16, bool) {
     let initiator = rng.below(lacks.len() as u64) as usize;
@@ -159,7 +159,7 @@ fn election(lacks: &[Vec<bool>], answers: usize, rng: &mut ChaCha8Rng) -> (u16, 
     (named.len() as u16, missing as u16, single)
 }
 
-/// The estimators, each with what it remembers.
+/// The estimators, each with its state.
 struct Estimators {
     nodes: usize,
     windows: [Average; 2],
@@ -184,8 +184,8 @@ impl Estimators {
         }
     }
 
-    /// The leader, which is the lowest, asks so many others for their lists. The estimates: as
-    /// printed; correctly counted; without bias.
+    /// A round of sampling: the leader, which is the lowest, asks `sample` others for their lists.
+    /// The estimates: as printed; correctly counted; without bias.
     fn sample(
         &mut self,
         lacks: &[Vec<bool>],

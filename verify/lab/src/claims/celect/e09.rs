@@ -1,4 +1,4 @@
-//! E9: how soon Feedback finds a c that it does not know.
+//! E9: the time in which Feedback finds an unknown c.
 
 use std::sync::Arc;
 
@@ -13,20 +13,21 @@ use crate::claims::stats::{mean, median, quantile};
 use crate::claims::{Claim, Experiment, Judgement, Paper, Reference, Sample, Samples, Verdict};
 
 const NODES: u16 = 128;
-/// How many lists lack the lowest node.
+/// The number of lists that lack the lowest node.
 const REAL: u16 = 13;
 const ROUNDS: usize = 200;
 /// The thesis' figure, in elections.
 const PAPER: usize = 20;
-/// An estimate has arrived when it is so close, and the mean of the next ones is as close.
+/// An estimate has arrived when it is within this distance, and so is the mean of the next ones.
 const CLOSE: f64 = 2.0;
 const NEXT: usize = 10;
-/// The thesis does not say how many nodes begin each election; for figures 7.1 and 7.2 it says 5.
+/// The thesis does not give the number of initiators of an election here; for figures 7.1 and 7.2
+/// it is 5.
 const INITIATORS: usize = 5;
 const ALPHA: Ratio = Ratio::new(1, 10);
 const THOUSAND: f64 = 1_000.0;
 
-/// How c is found.
+/// A way to find c.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// Formula 7.1, with a whole number of nodes that are asked; the number of initiators.
@@ -35,7 +36,7 @@ enum Way {
     PrintedReal(usize),
     /// The corrected formula; the number of elections in a pool.
     Pooled(usize),
-    /// How many answers lacked the lowest.
+    /// The number of answers that lacked the lowest.
     Counted,
 }
 
@@ -72,8 +73,8 @@ fn experiment((words, way): (&'static str, Way)) -> Experiment {
     }
 }
 
-/// A run asks so many of the other nodes, 0 to N - 2, the first of which lack the lowest. How many
-/// of the answers lack it?
+/// The number of answers that lack the lowest, when a run asks `answers` of the other nodes, 0 to N
+/// - 2, the first of which lack it.
 fn missing(answers: u16, rng: &mut ChaCha8Rng) -> u16 {
     let others = usize::from(NODES) - 1;
     let asked = draw((0..others).collect(), answers.into(), rng);

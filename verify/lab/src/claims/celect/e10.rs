@@ -11,7 +11,7 @@ use crate::claims::{Claim, Experiment, Fault, Judgement, Sample, Samples, Verdic
 
 const NAME: &str = "celect: the worked example of Hybrid";
 
-/// How often each node suspected each node. Hashes are ids.
+/// The number of times that each node suspected each node. Hashes are ids.
 const SUSPICIONS: [[u16; 5]; 5] = [
     [0, 2, 1, 4, 0],
     [5, 0, 0, 2, 1],
@@ -46,7 +46,7 @@ fn member(node: usize) -> Member {
     Member::new(node as u64, 0)
 }
 
-/// The node that all follow in the end, and the one that led first.
+/// The node that all follow in the end, and the first leader.
 fn example(seed: u64) -> Result<Sample, Fault> {
     let nodes = SUSPICIONS.len();
     let topology = Topology::full_mesh(nodes).map_err(Fault::network)?;

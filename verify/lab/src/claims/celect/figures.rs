@@ -7,7 +7,7 @@ use crate::claims::membership::traces::{PERIOD, Placement};
 use crate::claims::stats::{Estimate, cut, mean};
 use crate::claims::{Axis, Experiment, Line, Paper, Plot, Point, Samples};
 
-/// What is chosen where the thesis is silent: no node fails, so f is 0.
+/// The default where the thesis is silent: no node fails, so f is 0.
 const DEFAULT: Setting = Setting {
     placement: Placement::Random,
     nodes: 49,
@@ -28,7 +28,7 @@ const SIZES: [(usize, u16); 5] = [(32, 2), (49, 4), (64, 5), (128, 9), (256, 17)
 /// In the thesis' order.
 const PLACEMENTS: [Placement; 3] = [Placement::Grid, Placement::Random, Placement::Cluster];
 
-/// One of the three ways in which figures are drawn.
+/// A series of settings for a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
     /// 49 nodes, 5% lost.
@@ -100,7 +100,7 @@ pub(super) fn lowest_and_highest(change: impl Fn(Setting) -> Setting) -> [Settin
     [first, last].map(|(loss, c)| change(Setting { loss, c, ..DEFAULT }))
 }
 
-/// What else could have been meant, by name.
+/// Other readings of the thesis, by name.
 pub(super) fn otherwise() -> Vec<(&'static str, [Setting; 2])> {
     let with = |name, change: fn(Setting) -> Setting| (name, lowest_and_highest(change));
     vec![
@@ -167,7 +167,7 @@ pub(super) fn leaders(seen: &Seen) -> Option<f64> {
     Some(seen.leaders as f64)
 }
 
-/// How many nodes are less healthy than the leader; nodes that are as healthy count half.
+/// The number of nodes that are less healthy than the leader; nodes that are as healthy count half.
 pub(super) fn health(seen: &Seen) -> Option<f64> {
     Some(seen.health? as f64 / 2.0)
 }
@@ -176,7 +176,7 @@ pub(super) fn hash(seen: &Seen) -> Option<f64> {
     Some(seen.hash? as f64)
 }
 
-/// By how many percent one protocol's completion time is below another's.
+/// The percentage by which one protocol's completion time is below another's.
 pub(super) fn cut_of(
     samples: &Samples,
     setting: &Setting,
@@ -257,7 +257,7 @@ pub(super) struct Cuts {
     pub(super) trials: usize,
 }
 
-/// What [`Cuts::of`] needs run.
+/// The settings that [`Cuts::of`] needs.
 pub(super) fn settings_of_cuts() -> Vec<Setting> {
     let mut all = settings();
     all.extend(otherwise().into_iter().flat_map(|(_, both)| both));
@@ -309,8 +309,8 @@ impl Cuts {
     }
 }
 
-/// How many elections with acknowledged announcements ended with a node that follows no leader or
-/// another one.
+/// The number of elections with acknowledged announcements that ended with a node that follows no
+/// leader or another one.
 fn unaware(samples: &Samples, setting: &Setting) -> usize {
     let of = |protocol| setting.seen(samples, protocol, Announcement::Acknowledged);
     let seen = PROTOCOLS.into_iter().flat_map(of);

@@ -1,4 +1,4 @@
-//! What nodes have heard of each other before an election.
+//! The nodes' knowledge of each other before an election.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use selvedge_sim::network::MembershipTrace;
 
 use crate::claims::membership::traces::{PERIOD, id};
 
-/// What a node has heard of another node: all that matters of the deltas and their times.
+/// A node's knowledge of another node: the relevant part of the deltas and their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Heard {
     known: bool,
     pub(super) listed: bool,
-    /// Since it was known.
+    /// The number of suspicions since the node was known.
     suspicions: u32,
 }
 
@@ -45,10 +45,10 @@ pub(super) fn node_of(of: NodeId) -> usize {
     (of.0 - id(0).0) as usize
 }
 
-/// The trace without suspicions that a node only heard of: those that came while a suspicion of
-/// the same member was still new.
+/// The trace without suspicions that a node learned from others: those that came while a suspicion
+/// of the same member was still new.
 pub(super) fn without_hearsay(trace: &MembershipTrace) -> MembershipTrace {
-    /// How long the news of a suspicion spreads.
+    /// The time for which the news of a suspicion spreads.
     const NEW: Span = Span::millis(PERIOD * 8);
     let mut begun: BTreeMap<Member, Time> = BTreeMap::new();
     let mut own = MembershipTrace::default();

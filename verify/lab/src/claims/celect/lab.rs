@@ -24,16 +24,16 @@ pub(super) const PROTOCOLS: [Protocol; 5] = [
     Protocol::Lean,
 ];
 
-/// For how many periods of Medley-F suspicions are counted before the election.
+/// The number of periods of Medley-F in which suspicions are counted before the election.
 pub(super) const HISTORY: u64 = 1_000;
-/// For how many more periods lists are recorded: as long as [`PATIENCE`].
+/// The number of further periods in which lists are recorded: as long as [`PATIENCE`].
 const TAIL: u64 = 500;
 /// An election that is not over by then counts as over then, which is less than the truth.
 const PATIENCE: Span = Span::millis(PERIOD * TAIL);
-/// How often the mesh is tested for quiet.
+/// The time between two tests for quiet.
 const LOOK: Span = Span::millis(100);
 
-/// Which nodes lose more. The thesis says that nodes of lower hash do, but not how much more.
+/// The nodes that lose more. The thesis names nodes of lower hash, but not how much more they lose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bias {
     /// None.
@@ -56,13 +56,13 @@ impl Bias {
     }
 }
 
-/// How nodes hear of a leader.
+/// The way in which nodes learn of a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Announcement {
-    /// By a reliable multicast, as the thesis assumes. An appointed node is told so until it
+    /// By a reliable multicast, as the thesis assumes. An appointed node is notified again until it
     /// answers.
     Reliable,
-    /// By our defaults: each node is told and acknowledges, and is told again if it does not.
+    /// By our defaults: each node acknowledges, and is notified again if it does not.
     Acknowledged,
 }
 
@@ -78,31 +78,31 @@ pub(super) struct Setting {
     pub(super) c: u16,
     pub(super) f: u16,
     pub(super) bias: Bias,
-    /// Every hop loses so much, instead of the whole way.
+    /// True if every hop loses this share, instead of the whole way.
     pub(super) every_hop: bool,
-    /// Nodes count the suspicions that they begin, and not those that they hear of.
+    /// True if nodes count the suspicions that they begin, and not the ones they receive.
     pub(super) own_suspicions: bool,
 }
 
-/// What was seen of one election.
+/// The figures of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     /// From Elect until the last node knew the final leader, in µs.
     pub(super) completion: u64,
     /// Bytes of messages, hop by hop.
     pub(super) hop_bytes: u64,
-    /// How often a leader announced itself.
+    /// The number of announcements of leaders.
     pub(super) leaders: u64,
-    /// Twice the number of nodes that were suspected more often than the leader, and once that of
-    /// those that were as often. `None` where no node leads.
+    /// Twice the number of nodes that were suspected more often than the leader, plus the number of
+    /// nodes that were suspected as often. `None` where no node leads.
     pub(super) health: Option<u64>,
-    /// How many nodes have a lower hash than the leader.
+    /// The number of nodes with a lower hash than the leader.
     pub(super) hash: Option<u64>,
-    /// How many nodes do not follow the leader in the end.
+    /// The number of nodes that do not follow the leader in the end.
     pub(super) unaware: u64,
 }
 
-/// How many numbers are kept of each election.
+/// The number of figures that are kept of each election.
 const FIGURES: usize = 6;
 
 impl From<Seen> for [Option<u64>; FIGURES] {
@@ -151,7 +151,7 @@ impl Setting {
 
     fn run(&self, seed: u64) -> Result<Sample, Fault> {
         let trial = Trial::new(self, seed)?;
-        // In how many lists a node was missing at most, when the election began.
+        // The most lists that a node was missing in when the election began.
         let mut sample = vec![Some(trial.missing())];
         for announcement in ANNOUNCEMENTS {
             for protocol in PROTOCOLS {
@@ -180,7 +180,7 @@ impl Setting {
         Losses { hop, nodes }
     }
 
-    /// What was seen of this protocol, in the order of trials.
+    /// The figures of this protocol, in the order of trials.
     pub(super) fn seen(
         &self,
         samples: &Samples,
@@ -204,7 +204,7 @@ impl Setting {
         samples.of(&name).filter_map(seen).collect()
     }
 
-    /// In how many lists a node was missing at most when the election began, by trial.
+    /// The most lists that a node was missing in when the election began, by trial.
     pub(super) fn missing(&self, samples: &Samples) -> Vec<u64> {
         let name = self.name();
         let first = |(_, sample): (u32, &Sample)| sample.0.first().copied().flatten();
@@ -212,7 +212,7 @@ impl Setting {
     }
 }
 
-/// What is the same for all protocols.
+/// The part of a trial that is the same for all protocols.
 struct Trial<'a> {
     setting: &'a Setting,
     attribute: Lowest,
@@ -220,11 +220,11 @@ struct Trial<'a> {
     order: Vec<usize>,
     losses: Losses,
     topology: Topology,
-    /// What each node has heard of each until the election.
+    /// Each node's knowledge of each node until the election.
     heard: Vec<Vec<Heard>>,
-    /// What they learn from then on.
+    /// The changes that they learn after that.
     tail: MembershipTrace,
-    /// How often each node was suspected until the election, by all.
+    /// The number of times that each node was suspected until the election, by all.
     suspicions: Vec<u64>,
     begin: Time,
     initiator: usize,
@@ -305,7 +305,7 @@ impl<'a> Trial<'a> {
         all.max().unwrap_or_default()
     }
 
-    /// A mesh in which all nodes know what they knew, and lists go on changing.
+    /// A mesh in which all nodes have their recorded knowledge, and lists continue to change.
     fn mesh(
         &self,
         protocol: Protocol,

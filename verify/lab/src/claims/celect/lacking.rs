@@ -1,5 +1,5 @@
-//! Lists that lack nodes, as the simulations of chapter 7 make them: a node is missing from exactly
-//! so many lists of others, whichever they are.
+//! Lists that lack nodes, as the simulations of chapter 7 make them: a node is missing from an
+//! exact number of lists of others, chosen at random.
 
 use chacha20::ChaCha8Rng;
 use selvedge_core::{Choose, Member};
@@ -18,7 +18,7 @@ pub(super) fn draw(mut from: Vec<usize>, count: usize, rng: &mut ChaCha8Rng) -> 
     from
 }
 
-/// Which lists of `nodes` lack `node`: exactly so many.
+/// The lists of `nodes` that lack `node`: exactly `count`.
 pub(super) fn lackers(nodes: usize, node: usize, count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     draw((0..nodes).filter(|&it| it != node).collect(), count, rng)
 }

@@ -1,4 +1,4 @@
-//! What the thesis claims of elections: section 5.2, chapters 6 and 7.
+//! Claims of the thesis on elections: section 5.2, chapters 6 and 7.
 
 mod e01;
 mod e02;

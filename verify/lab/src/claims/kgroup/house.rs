@@ -1,4 +1,4 @@
-//! A building whose nodes run: groups, devices and routines over a network (table 3).
+//! A building with running nodes: groups, devices and routines over a network (table 3).
 
 use core::num::NonZeroU64;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use super::lab::{Building, Layout, SPACING};
 use super::spot::{Ask, Message, Spot, Told};
 use crate::claims::Fault;
 
-/// What a hop takes: the paper's unit of time.
+/// The time that a hop takes: the paper's unit of time.
 pub(super) const UNIT: Span = Span::millis(10);
-/// 18 neighbours hear each other in a grid, as in K5.
+/// Each node has 18 neighbours in a grid, as in K5.
 const REACH: i32 = SPACING * 145 / 100;
 /// 625 KB/s, shared by neighbours.
 const BANDWIDTH: Option<NonZeroU64> = NonZeroU64::new(5_000_000);
@@ -32,11 +32,11 @@ const ROUTINE: usize = 5;
 pub(super) const PING: Span = Span::secs(1);
 /// Longer than any round trip.
 const ANSWER: Span = Span::millis(500);
-/// How long it takes until others learn that a node has stopped.
+/// The time until others learn that a node has stopped.
 pub(super) const DETECTION: Span = Span::millis(500);
 /// Before anything is measured.
 const WARM_UP: Span = Span::secs(10);
-/// As many as a trial can see.
+/// The most epochs that a trial can have.
 const EPOCHS: u64 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +47,15 @@ pub(super) struct Setting {
     pub(super) failures: u8,
     pub(super) locking: Locking,
     pub(super) routines: usize,
-    /// One node in the middle looks after all.
+    /// True if a node in the middle looks after all devices.
     pub(super) has_centre: bool,
-    /// After so many failed members others are chosen.
+    /// The number of failed members after which others are chosen.
     pub(super) replace_after: u8,
     /// Members are mostly near, and not any.
     pub(super) is_near: bool,
-    /// So many routines for each sensor, with the same devices.
+    /// The number of routines for each sensor, with the same devices.
     pub(super) alike: usize,
-    /// How long an epoch lasts, after the first one.
+    /// The length of an epoch, after the first one.
     pub(super) epoch: Option<Span>,
 }
 
@@ -80,9 +80,9 @@ pub(super) struct House {
     pub(super) site: Arc<Site>,
     pub(super) building: Building,
     pub(super) rng: ChaCha8Rng,
-    /// What triggers each routine, or those that are alike.
+    /// The sensor of each routine, or of each set of equal routines.
     pub(super) sensors: Vec<NodeId>,
-    /// Which places are nodes that have not stopped.
+    /// The places with nodes that have not stopped.
     pub(super) nodes: Vec<usize>,
 }
 
@@ -103,7 +103,7 @@ fn config(replace_after: u8) -> Config {
         .with_routines(RoutineConfig::new().with_resend(PING))
 }
 
-/// So many different devices, anywhere.
+/// Different devices at random, `count` of them.
 fn draw(rng: &mut ChaCha8Rng, devices: usize, count: usize) -> Vec<NodeId> {
     let mut all: Vec<u64> = (0..devices as u64).collect();
     let picked = (0..count.min(devices)).map(|_| {
@@ -267,7 +267,7 @@ impl House {
         Ok(())
     }
 
-    /// A node stops. Others are told later, see [`gone`](Self::gone).
+    /// Stops a node. Others learn of it later, see [`gone`](Self::gone).
     pub(super) fn stop(&mut self, at: usize) -> Result<(), Fault> {
         self.nodes.retain(|it| *it != at);
         self.net.crash(at).map_err(Fault::network)?;
@@ -282,15 +282,15 @@ impl House {
         Ok(())
     }
 
-    /// The same in a while; all others learn of it [`DETECTION`] later, also those that stop after
-    /// that.
+    /// Stops a node later; all others learn of it [`DETECTION`] after that, including nodes that
+    /// stop in between.
     pub(super) fn stop_later(&mut self, at: usize, after: Span) -> Result<(), Fault> {
         self.nodes.retain(|it| *it != at);
         let when = self.net.now() + after;
         let delta = Delta::Failed(Member::new(at as u64, 0));
         let crash = [(when, Action::Crash { node: at })];
         let smart = self.building.smart.iter().map(|it| it.id.0 as usize);
-        // One that has stopped by then is told in vain.
+        // The notice to a node that has stopped by then is lost.
         let told = smart
             .filter(|node| *node != at)
             .map(|node| (when + DETECTION, Action::Membership { node, delta }));
@@ -300,7 +300,7 @@ impl House {
         Ok(())
     }
 
-    /// Which node leads a group; of several the one that came last.
+    /// The node that leads a group; of several the latest.
     pub(super) fn leader(&self, group: GroupId) -> Option<usize> {
         let leads = self.nodes.iter().copied().filter(|at| {
             let node = self.net.machine(*at).and_then(Spot::node);

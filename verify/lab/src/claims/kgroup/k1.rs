@@ -26,7 +26,8 @@ const PATIENCE: Span = Span::secs(60);
 pub(super) const REST: Span = Span::secs(5);
 /// Devices grow by a factor of 15; the delay may by this.
 pub(super) const SLOWLY: f64 = 3.0;
-/// From a report to the trigger: what takes longer was asked again, which comes after twice as long.
+/// From a report to the trigger: a longer time means that the report was asked for again, which
+/// comes after twice this time.
 const LATE: Span = Span(PING.0 / 2);
 /// Table 3.
 const EPOCH: Span = Span(200 * UNIT.0);
@@ -95,13 +96,13 @@ fn measure(setting: Setting, seed: u64) -> Result<Sample, Fault> {
     Ok(Sample([all, heard, count, late, lost].map(Some).to_vec()))
 }
 
-/// What passes from the moment at which a device changes.
+/// The delays after a device changes.
 pub(super) struct Delay {
     /// Until the first command reached its device.
     pub(super) all: Span,
-    /// Until the leader of the cluster heard of it.
+    /// Until the leader of the cluster received the report.
     pub(super) heard: Span,
-    /// Until its run was triggered. A leader that takes over does not tell.
+    /// Until its run was triggered. A leader that takes over does not report this.
     triggered: Option<Span>,
 }
 
@@ -138,7 +139,7 @@ pub(super) fn one(house: &mut House, nth: usize) -> Result<Option<Delay>, Fault>
     let Some(commanded) = commanded else {
         return Ok(None);
     };
-    // A leader that takes over does not tell that a run is over.
+    // A leader that takes over does not report that a run has ended.
     if house.setting.epoch.is_none() {
         let ended = house.until(limit, |_, it| *it == Told::Reports(routine));
         if ended.is_none() {
@@ -152,15 +153,16 @@ pub(super) fn one(house: &mut House, nth: usize) -> Result<Option<Delay>, Fault>
     }))
 }
 
-/// Of all trials of a setting.
+/// The delays in all trials of a setting.
 pub(super) struct Delays {
-    /// Means in units of time: all of it, and until the leader of the cluster heard.
+    /// Means in units of time: the whole delay, and until the leader of the cluster received the
+    /// report.
     pub(super) all: f64,
     pub(super) heard: f64,
-    /// Of each trial, without the wait for a ping.
+    /// Each trial's delay, without the wait for a ping.
     pub(super) reported: Vec<f64>,
-    /// How many runs began and ended, how many of them were triggered late, and how many others there
-    /// were.
+    /// The number of runs that began and ended, of runs that were triggered late, and of all
+    /// others.
     pub(super) runs: u64,
     pub(super) late: u64,
     pub(super) lost: u64,

@@ -1,4 +1,4 @@
-//! K10: what near members save.
+//! K10: the saving by near members.
 
 use super::operations::{Operations, Seen};
 use crate::claims::plot::spread;

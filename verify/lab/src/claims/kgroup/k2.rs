@@ -17,7 +17,7 @@ const CHURN: [(u64, u8, &str); 3] = [
     (40, 2, "kgroup: client delay, 40% stop"),
     (40, 1, "kgroup: client delay, 40% stop, each replaced"),
 ];
-/// So many percent longer at most (the paper).
+/// The paper's limit: this many percent longer.
 const LONGER: f64 = 25.0;
 
 pub(super) fn claim() -> Claim {
@@ -69,7 +69,7 @@ fn measure(churn: u64, replace_after: u8, seed: u64) -> Result<Sample, Fault> {
     Ok(Sample([sum, begun, lost].map(Some).to_vec()))
 }
 
-/// So many percent of the smart nodes, but those whose devices routines need.
+/// A share of the smart nodes, without nodes whose devices routines need.
 pub(super) fn victims(house: &mut House, percent: u64) -> Vec<usize> {
     let routines = house.site.routines().iter();
     let mut needed: Vec<usize> = routines

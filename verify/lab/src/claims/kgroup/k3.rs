@@ -5,7 +5,7 @@ use crate::claims::plot::spread;
 use crate::claims::{Claim, Judgement, Paper, Plot, Samples, Verdict};
 
 const FAILURES: [u8; 5] = [1, 2, 3, 4, 5];
-/// From 3 to 11 members an operation may take so many times as long.
+/// From 3 to 11 members an operation may take this many times as long.
 const WELL: f64 = 2.0;
 /// And a transfer.
 const SAME: f64 = 1.25;
@@ -28,7 +28,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// One line for each operation.
+/// A line for each operation.
 pub(super) fn plot(title: &str, x: (&str, &[String]), seen: &[Seen], paper: &str) -> Plot {
     let line = |at: usize| {
         let each = seen.iter().filter_map(|it| it.each.get(at).cloned());

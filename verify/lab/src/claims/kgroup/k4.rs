@@ -1,4 +1,4 @@
-//! K4: groups of whose nodes many have stopped.
+//! K4: groups of which many nodes have stopped.
 
 use super::k3::{plot, words};
 use super::operations::{Operations, Seen};
@@ -6,9 +6,9 @@ use crate::claims::plot::over;
 use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
 const CHURN: [u64; 5] = [0, 20, 40, 60, 80];
-/// Up to the paper's 60% an operation may take so many times as long as without.
+/// Up to the paper's 60% an operation may take this many times as long as without.
 const SAME: f64 = 1.25;
-/// How many of the settings are up to there.
+/// The number of settings up to 60%.
 const UNAFFECTED: usize = 4;
 
 fn settings() -> [Operations; 5] {

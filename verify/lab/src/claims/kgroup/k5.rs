@@ -11,7 +11,7 @@ use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples,
 
 const DEVICES: usize = 1_000;
 /// With this reach random members of a grid are as many hops apart as in the paper: eighteen
-/// neighbours hear each other.
+/// neighbours in reach of each other.
 const REACH: i32 = SPACING * 145 / 100;
 const TRIALS: u32 = 10;
 const LAYOUTS: [(Layout, &str); 3] = [

@@ -15,7 +15,7 @@ const PAPER: [(usize, f64); 5] = [
     (750, 52.8035),
     (1_000, 66.9135),
 ];
-/// Within so many percent of each figure.
+/// A figure within this many percent of the paper's holds.
 const BAND: f64 = 25.0;
 const TRIALS: u32 = 10;
 /// Each epoch draws other functions.

@@ -18,7 +18,7 @@ const ROUTINES: usize = 40;
 const EPOCHS: u64 = 200;
 /// From no group to all.
 const SPATIAL: usize = CLUSTERS + ROUTINES + 1;
-/// Of all nodes, up to which load they are.
+/// The shares of nodes for which the load is shown.
 const SHARES: [f64; 7] = [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0];
 const TRIALS: u32 = 10;
 const NAMES: [&str; 2] = ["kgroup: load, near", "kgroup: load, random"];
@@ -42,8 +42,9 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// Of each epoch and smart node in how many groups it was: how often 0, 1, and so on up to all. Then for
-/// each node in how many it was over all epochs, and how many it led.
+/// A histogram, for each epoch and smart node, of the number of its groups: how often 0, 1, and so
+/// on up to all. Then, for each node, the number of its groups over all epochs, and the number that
+/// it led.
 fn measure(config: Selection, seed: u64) -> Result<Sample, Fault> {
     let building = Building::new(seed, Layout::Grid, DEVICES, SPACING);
     let devices = (0..).map(NodeId).zip(building.places.iter().copied());
@@ -85,7 +86,7 @@ fn measure(config: Selection, seed: u64) -> Result<Sample, Fault> {
     Ok(Sample(spatial.into_iter().chain(loads).map(Some).collect()))
 }
 
-/// The share of nodes that are in so many groups at once, or fewer.
+/// The share of nodes that are in at most each number of groups at once.
 fn at_most(all: &[&Sample]) -> Vec<f64> {
     let of = |groups: usize| -> u64 {
         let counts = all

@@ -1,4 +1,4 @@
-//! K8: what it costs to have no centre.
+//! K8: the cost of having no centre.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +13,11 @@ use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 
 const ROUTINES: [usize; 4] = [5, 10, 20, 40];
-/// How long is counted; in the middle an epoch begins.
+/// The counted time in seconds; in the middle an epoch begins.
 const MINUTE: u64 = 60;
-/// Each routine is triggered so often in it.
+/// The number of times that each routine is triggered in it.
 const ROUNDS: u64 = 3;
-/// So many times lower (the paper).
+/// The paper's factor: this many times lower.
 const LOWER: f64 = 10.0;
 /// From the fewest routines to the most.
 const FLAT: f64 = 1.25;
@@ -113,7 +113,8 @@ fn run(house: &mut House) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What each node sent, and what it transmitted for itself and for others, over shortest ways.
+/// The bytes that each node sent, and that it transmitted for itself and for others, over shortest
+/// paths.
 fn spread(building: &Building, flows: &BTreeMap<(usize, usize), u64>) -> [Vec<u64>; 2] {
     let count = building.places.len();
     let (mut ends, mut hops) = (vec![0; count], vec![0; count]);
@@ -226,7 +227,7 @@ mod tests {
     use super::*;
     use crate::claims::kgroup::lab::{Layout, SPACING};
 
-    /// Eight places at the corners of a cube, of which only those along an edge hear each other.
+    /// Eight places at the corners of a cube, where only neighbours along an edge are in reach.
     #[test]
     fn relays_count_what_they_transmit() {
         let cube = Building::new(1, Layout::Grid, 8, SPACING);

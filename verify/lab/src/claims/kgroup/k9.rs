@@ -1,4 +1,4 @@
-//! K9: what is available when more nodes fail than groups are made for.
+//! K9: availability when more nodes fail than groups are made for.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples,
 
 const NODES: usize = 100;
 const GROUPS: usize = 30;
-/// How many fail at once.
+/// The numbers of nodes that fail at once.
 const FAILURES: [usize; 5] = [2, 3, 5, 9, 15];
-/// As many as a thousand epochs, which are drawn apart.
+/// As many draws as a thousand epochs, which are drawn separately.
 const DRAWS: u64 = 1_000;
 const TRIALS: u32 = 10;
 
-/// Which groups there are, and which nodes fail.
+/// The choice of groups, and of failing nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     /// Groups by hash; any nodes.
@@ -51,7 +51,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// In how many draws all groups have a quorum, for each number of failures.
+/// The number of draws in which all groups have a quorum, for each number of failures.
 fn measure(case: Case, seed: u64) -> Result<Sample, Fault> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     // Two in five devices are smart.

@@ -9,12 +9,12 @@ use selvedge_groups::{Chooser, GroupId, Locality, Node, Place, Policy, Selection
 
 use crate::claims::Fault;
 
-/// How far two neighbours in a grid are apart.
+/// The distance between two neighbours in a grid.
 pub(super) const SPACING: i32 = 1_000;
-/// Of all devices, in percent (table 3).
+/// The smart share of all devices, in percent (table 3).
 const SMART: u64 = 40;
 
-/// How devices are laid out: as many in as much space in each.
+/// The layout of devices: the same number in the same space in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// A cube, one apart.
@@ -33,8 +33,8 @@ pub(super) struct Building {
 }
 
 impl Building {
-    /// Two devices hear each other at `reach` at most; where parts are cut off from each other, the
-    /// nearest two hear each other as well.
+    /// Builds a building. Two devices at most `reach` apart are neighbours; where parts are cut off
+    /// from each other, the nearest two are neighbours as well.
     pub(super) fn new(seed: u64, layout: Layout, count: usize, reach: i32) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let places = places(layout, count, &mut rng);
@@ -55,12 +55,12 @@ impl Building {
         }
     }
 
-    /// How many hops it is from a device to each.
+    /// The hops from a device to each.
     pub(super) fn hops(&self, from: usize) -> Vec<u32> {
         hops(&self.neighbours, from)
     }
 
-    /// Which devices hear each other: each pair once.
+    /// The pairs of neighbours, each once.
     pub(super) fn edges(&self) -> Vec<(usize, usize)> {
         let all = self.neighbours.iter().enumerate();
         let pairs = all.flat_map(|(one, list)| list.iter().map(move |other| (one, *other)));
@@ -169,7 +169,7 @@ fn connect(places: &[Place], reach: i32) -> Vec<Vec<usize>> {
     }
 }
 
-/// `u32::MAX` where there is no way.
+/// The hops from a device to each; `u32::MAX` without a path.
 fn hops(neighbours: &[Vec<usize>], from: usize) -> Vec<u32> {
     let mut found = vec![u32::MAX; neighbours.len()];
     let mut queue = VecDeque::from([(from, 0)]);

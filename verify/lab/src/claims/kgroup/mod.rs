@@ -1,4 +1,4 @@
-//! What the paper claims of CoMesh: sections 6 and 7.
+//! Claims of the paper on CoMesh: sections 6 and 7.
 //!
 //! A building is a list of places; two in five devices are smart (table 3). K5, K6, K7 and K9 choose
 //! groups, and run nothing.

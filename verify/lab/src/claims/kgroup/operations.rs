@@ -1,4 +1,4 @@
-//! What groups do among themselves: replies of quorums, elections, and moves to other members.
+//! Operations of groups: replies of quorums, elections, and moves to other members.
 
 use core::fmt::Write;
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ use super::spot::Told;
 use crate::claims::stats::mean;
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
-/// How many replies and elections a trial measures.
+/// The number of replies and elections in a trial.
 const REPLIES: usize = 10;
 const ELECTIONS: u32 = 3;
-/// Over how long nodes stop.
+/// The time over which nodes stop.
 const CHURN: Span = Span::secs(40);
 /// Until all that moves has arrived.
 const REST: Span = Span::secs(10);
 
-/// Groups of this size, of whose nodes so many percent have stopped.
+/// Groups of this size, of whose nodes `churn` percent have stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operations {
     pub(super) failures: u8,
@@ -53,10 +53,10 @@ pub(super) struct Seen {
     pub(super) transfer: f64,
     /// From the last moment of the former leader to the first one of the next.
     pub(super) gap: f64,
-    /// How many groups had no leader in the end, a trial.
+    /// The number of groups without a leader in the end, a trial.
     pub(super) lost: f64,
     pub(super) trials: usize,
-    /// Of each trial the four times, in the order above.
+    /// The four times of each trial, in the order above.
     pub(super) each: [Vec<f64>; 4],
 }
 
@@ -152,7 +152,7 @@ const fn add(sum: &mut Sum, span: Span) {
     *sum = (sum.0 + span.0, sum.1 + 1);
 }
 
-/// Somebody turns a device: its cluster's group decides on the report.
+/// Changes a device: its cluster's group decides on the report.
 fn replies(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
     for _ in 0..REPLIES {
         let places = house.building.places.len() as u64;

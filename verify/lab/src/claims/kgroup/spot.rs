@@ -1,4 +1,4 @@
-//! A place of a building: a device that answers and does what it is told, and a node where it is
+//! A place of a building: a device that answers and carries out commands, and a node where it is
 //! smart.
 
 use std::collections::VecDeque;
@@ -15,10 +15,10 @@ use selvedge_kgroup::{
 use selvedge_replica as replica;
 use selvedge_routine::State;
 
-/// What is sent between a leader and a device takes so many bytes.
+/// The size in bytes of a message between a leader and a device.
 pub(super) const DEVICE_BYTES: usize = 32;
 
-/// What is sent between places.
+/// A message between places.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Message {
     Groups(groups::Message<Update, Parcel>),
@@ -40,7 +40,7 @@ impl Message {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Ask {
     Node(Command),
-    /// Somebody turns the device.
+    /// A user changes the device.
     Turn(State),
 }
 

@@ -63,7 +63,7 @@ pub(super) fn sweep(variants: &[Variant]) -> Vec<Experiment> {
         .collect()
 }
 
-/// By how much a variant cuts a figure of plain Medley, by exponent.
+/// The cuts of a figure of plain Medley by a variant, by exponent.
 pub(super) struct Cuts {
     pub(super) by_exponent: Vec<(u8, Estimate)>,
     pub(super) trials: usize,
@@ -94,7 +94,7 @@ impl Cuts {
         })
     }
 
-    /// The largest cut, and at which exponent.
+    /// The largest cut, and its exponent.
     pub(super) fn best(&self) -> Option<(u8, Estimate)> {
         let by_value = |a: &&(u8, Estimate), b: &&(u8, Estimate)| a.1.value.total_cmp(&b.1.value);
         self.by_exponent.iter().max_by(by_value).copied()

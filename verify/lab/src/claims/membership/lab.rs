@@ -20,11 +20,10 @@ pub(in crate::claims) const PERIOD: u64 = 20;
 /// The sum of probe period and suspicion time: no failure is detected earlier.
 pub(super) const FLOOR: u64 = 180;
 
-/// How nodes are placed: 49 in a square of 15 m, unless said otherwise; they hear each other over
-/// 4 m.
+/// The placement of nodes: 49 in a square of 15 m by default; nodes within 4 m are neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::claims) enum Placement {
-    /// Anywhere, at 49 nodes in 225 square metres whatever their number.
+    /// At random, with the density of 49 nodes in 225 square metres for any number.
     Random,
     /// The thesis' five clusters.
     Cluster,
@@ -32,7 +31,7 @@ pub(in crate::claims) enum Placement {
     Grid,
 }
 
-/// Which rules the nodes follow.
+/// The rules of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     /// Medley without feedback; with exponent 0 it is SWIM.
@@ -46,7 +45,7 @@ pub(super) enum Variant {
     /// With both, and one probe in 8 in turn: a bound on the time between two probes.
     Bounded,
     /// With active feedback, one probe in 32 in turn instead of passive feedback, no probe of
-    /// a member that was just heard from, and suspicions sent after a second question.
+    /// a member from which a message just arrived, and suspicions sent after a second question.
     Lean,
 }
 
@@ -62,7 +61,7 @@ impl Variant {
         }
     }
 
-    /// One probe in so many is in turn; `None` where there is no bound.
+    /// The number of probes of which one is in turn; `None` without a bound.
     pub(super) const fn every(self) -> Option<u16> {
         match self {
             Self::Plain | Self::Active | Self::Passive | Self::Both => None,
@@ -75,11 +74,11 @@ impl Variant {
 /// The nodes that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// One node.
+    /// A single node.
     One,
     /// 24 of 49, at once.
     Half,
-    /// One of the clusters, at once.
+    /// A whole cluster, at once.
     Domain,
 }
 
@@ -99,7 +98,8 @@ pub(super) struct Setting {
 pub(in crate::claims) struct Losses {
     /// On each hop.
     pub(in crate::claims) hop: Ratio,
-    /// At each node, in order, of what it sends and is sent; nothing at nodes beyond the list.
+    /// The loss at each node, in order, of messages that it sends and receives; nothing at nodes
+    /// beyond the list.
     pub(in crate::claims) nodes: Vec<Ratio>,
 }
 
@@ -127,19 +127,19 @@ impl Losses {
     }
 }
 
-/// For how many periods a mesh settles before it is watched: the averages of active feedback need
-/// some 50, and after 200 neither detection nor traffic drifts any more.
+/// The number of periods in which a mesh settles before it is watched: the averages of active
+/// feedback need some 50, and after 200 neither detection nor traffic drifts any more.
 const SETTLING: u64 = 200;
-/// For how many periods traffic is counted.
+/// The number of periods in which traffic is counted.
 const COUNTING: u64 = 50;
-/// After how many periods the wait for a failure to be known to all ends.
+/// The number of periods after which the wait for a failure to be known to all ends.
 pub(super) const PATIENCE: u64 = 4_000;
-/// How far nodes hear, in mm.
+/// The range of nodes, in mm.
 const RANGE: u32 = 4_000;
 /// The distance below which all members weigh the same, in mm.
 const UNIT_DISTANCE: u32 = 100;
 
-/// What was seen in a trial. Times in microseconds, of which 1,000 are a unit of the thesis.
+/// The figures of a trial. Times in microseconds, of which 1,000 are a unit of the thesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// From the failure to its first detection; the mean over all failed nodes.
@@ -152,7 +152,8 @@ pub(super) struct Seen {
     pub(super) spread: Option<u64>,
     /// From the first detection until half of the live nodes know; the mean over all failed nodes.
     pub(super) half_spread: Option<u64>,
-    /// How many had not learned of a failure after [`PATIENCE`]; their times count as that.
+    /// The number of nodes that had not learned of a failure after [`PATIENCE`]; their times count
+    /// as that.
     pub(super) unaware: u64,
     /// Transmissions of messages, hop by hop, in the time of counting.
     pub(super) hops: u64,
@@ -197,7 +198,7 @@ impl From<&Sample> for Seen {
 }
 
 impl Setting {
-    /// One node of 49 placed at random fails.
+    /// A failure of one node of 49 placed at random.
     pub(super) const fn new(variant: Variant, exponent: u8) -> Self {
         Self {
             placement: Placement::Random,
@@ -226,7 +227,7 @@ impl Setting {
         )
     }
 
-    /// The setting as an experiment; `trials` is how many the thesis ran.
+    /// The setting as an experiment; `trials` is the number in the thesis.
     pub(super) fn experiment(self, trials: u32) -> Experiment {
         Experiment {
             name: self.name(),
@@ -235,7 +236,7 @@ impl Setting {
         }
     }
 
-    /// What was seen, by number of trial.
+    /// The figures, by number of trial.
     pub(super) fn seen(&self, samples: &Samples) -> BTreeMap<u32, Seen> {
         samples
             .of(&self.name())
@@ -326,7 +327,7 @@ impl Setting {
         seed: u64,
         loss: impl Into<Losses>,
     ) -> Result<Network<Membership>, Broken> {
-        // No round trip takes longer than the thesis' two units, however far it goes.
+        // No round trip takes longer than the thesis' two units, over any distance.
         let link = Link {
             min_delay: Span::micros(5),
             max_delay: Span::micros(25),
@@ -393,7 +394,7 @@ fn fail(mesh: &mut Network<Membership>, victims: &[usize], seen: &mut Seen) -> R
         mesh.crash(victim).map_err(Broken::network)?;
     }
     let alive = mesh.len() - victims.len();
-    // When each survivor learned of each failure.
+    // The time at which each survivor learned of each failure.
     let mut learned: Vec<Vec<u64>> = victims.iter().map(|_| Vec::with_capacity(alive)).collect();
     let end = at + Span::millis(PERIOD * PATIENCE);
     while mesh.now() < end && learned.iter().any(|times| times.len() < alive) {

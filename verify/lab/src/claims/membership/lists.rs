@@ -9,7 +9,7 @@ use crate::claims::Fault;
 
 pub(in crate::claims) const TENTHS: usize = 10;
 
-/// A mesh placed at random in which every hop loses so many percent, and no node ever fails.
+/// A mesh placed at random in which every hop loses `loss` percent, and no node ever fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::claims) struct Lists {
     pub(in crate::claims) nodes: usize,
@@ -18,7 +18,7 @@ pub(in crate::claims) struct Lists {
     pub(in crate::claims) ours: bool,
 }
 
-/// What was seen of the lists, a node itself not counted.
+/// Figures of the lists, a node itself not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::claims) struct Completeness {
     /// Entries of all lists, summed over the periods of each tenth of the time.
@@ -29,12 +29,12 @@ pub(in crate::claims) struct Completeness {
     pub(in crate::claims) smallest: u64,
     /// The fewest that two nodes ever had on both their lists, at the end of a period.
     pub(in crate::claims) common: u64,
-    /// How often a node was declared failed: each time falsely.
+    /// The number of declared failures: each is false.
     pub(in crate::claims) declared: u64,
 }
 
 impl Lists {
-    /// Watches the lists for so many periods.
+    /// Watches the lists for `periods` periods.
     pub(in crate::claims) fn watch(self, periods: u64, seed: u64) -> Result<Completeness, Fault> {
         let Self { nodes, loss, ours } = self;
         let variant = if ours { Variant::Lean } else { Variant::Plain };
@@ -98,7 +98,7 @@ impl Lists {
     }
 }
 
-/// Which nodes are missing on a list.
+/// The nodes missing on a list.
 #[derive(Clone, Debug)]
 struct Gaps {
     bits: Vec<u64>,

@@ -1,11 +1,11 @@
-//! M4: what both feedbacks do at the recommended exponent.
+//! M4: the effect of both feedbacks at the recommended exponent.
 
 use super::figures::{BAND, TRIALS, column, excess, paired, spread, verdict_on_cut, worst};
 use super::lab::{Setting, Variant};
 use crate::claims::stats::{Estimate, cut, mean, quantile, tail_cut};
 use crate::claims::{Axis, Claim, Judgement, Line, Paper, Plot, Point, Reference, Samples};
 
-/// Which part of all trials lies below the tail.
+/// The share of all trials below the tail.
 const TAIL: f64 = 0.95;
 const DETECTION: f64 = 31.2;
 const SPREAD: f64 = 47.2;

@@ -14,7 +14,7 @@ const PAPER: [(u8, Variant, &str, f64); 3] = [
     (3, Variant::Both, "both feedbacks", 15.8),
 ];
 
-/// How many percentage points above the thesis' gap still hold.
+/// Figures up to this many percentage points above the thesis' gap still hold.
 const ABOVE: f64 = 5.0;
 
 fn settings(exponent: u8, variant: Variant) -> (Setting, Setting) {

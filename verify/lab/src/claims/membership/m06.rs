@@ -9,7 +9,7 @@ use crate::claims::{Axis, Claim, Judgement, Line, Paper, Plot, Point, Reference,
 
 const SWIM: Setting = Setting::new(Variant::Plain, 0);
 
-/// What the thesis prints at m = 3.
+/// The thesis' figures at m = 3.
 const PAPER: [(Variant, f64); 4] = [
     (Variant::Plain, 35.2),
     (Variant::Active, 37.8),

@@ -24,7 +24,7 @@ const VARIANTS: [Variant; 4] = [
     Variant::Lean,
 ];
 
-/// Detection is flat when its mean at any size lies within so many units (half a period) plus two
+/// Detection is flat when its mean at any size lies within this many units (half a period) plus two
 /// standard errors of the mean over all sizes: the largest meshes have few trials.
 const FLAT: f64 = 10.0;
 

@@ -1,4 +1,4 @@
-//! M9: nodes move, and no node is told.
+//! M9: nodes move, and no node is notified.
 
 use super::figures::{TRIALS, column, detection, product};
 use super::lab::{Setting, Variant};
@@ -9,10 +9,10 @@ use crate::claims::{
 
 const METRES: [u32; 4] = [4, 8, 12, 16];
 
-/// Percent of nodes that move, and what stale tables cost then at 16 m at most.
+/// The percentage of nodes that move, and then the cost of stale tables, at 16 m at most.
 const PAPER: [(usize, f64); 2] = [(10, 7.1), (40, 35.0)];
 
-/// How many percentage points above the thesis' cost still hold.
+/// Figures up to this many percentage points above the thesis' cost still hold.
 const ABOVE: f64 = 5.0;
 
 const fn setting(percent: usize, metres: u32, fresh: bool) -> Setting {

@@ -30,10 +30,10 @@ const TABLE: [(Placement, usize, u32, u64); 10] = [
 
 /// Five minutes.
 const UNITS: u64 = 300_000;
-/// The table has one run a line. We run so many of each and take the median.
+/// The table has one run a line. We take the median of this many runs of each.
 const RUNS: u32 = 50;
-/// A line of the table is one run. It agrees with ours when at least one in so many of our runs is
-/// at or below it.
+/// A line of the table is one run. It agrees with ours when at least one in this many of our runs
+/// is at or below it.
 const ONE_IN: usize = 20;
 
 pub(super) fn claim() -> Claim {
@@ -50,7 +50,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// How a run differs from its line of the table.
+/// The difference between a run and its line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Column {
     /// Our leanest rules instead of the thesis'.

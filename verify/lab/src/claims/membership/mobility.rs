@@ -11,11 +11,11 @@ use crate::claims::Fault;
 /// Some nodes move at once (thesis, section 4.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mobility {
-    /// How many of 100 move.
+    /// The percentage of nodes that move.
     pub(super) percent: usize,
-    /// How far at most, in metres.
+    /// The largest distance, in metres.
     pub(super) metres: u32,
-    /// Whether all nodes get the new distances.
+    /// True if all nodes get the new distances.
     pub(super) fresh: bool,
 }
 
@@ -31,7 +31,7 @@ impl core::fmt::Display for Mobility {
 }
 
 impl Mobility {
-    /// Placements that are not connected are drawn again, at most so often.
+    /// The number of times that a placement that is not connected is drawn again.
     const TRIES: u32 = 1_000;
 
     pub(super) fn carry_out(

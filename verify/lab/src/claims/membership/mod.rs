@@ -1,7 +1,7 @@
-//! What the thesis claims of Medley-F: chapter 4, and Table 5.1.
+//! Claims of the thesis on Medley-F: chapter 4, and Table 5.1.
 //!
-//! One unit of the thesis is a millisecond here. Each trial places 49 nodes anew, lets them join,
-//! settle for 200 periods and then fail. All rules have the same placements and failures.
+//! One unit of the thesis is a millisecond here. Each trial places 49 nodes at random, lets them
+//! join, settle for 200 periods and then fail. All rules have the same placements and failures.
 
 mod figures;
 mod lab;

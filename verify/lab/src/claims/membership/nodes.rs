@@ -31,7 +31,7 @@ pub(in crate::claims) fn member(node: usize) -> Member {
     Member::new(id(node).0, 1)
 }
 
-/// So many different nodes, all choices equally likely.
+/// Different nodes at random, `count` of them, all choices equally likely.
 pub(super) fn pick(rng: &mut ChaCha8Rng, nodes: usize, count: usize) -> Vec<usize> {
     let mut all: Vec<usize> = (0..nodes).collect();
     for place in 0..count.min(nodes) {

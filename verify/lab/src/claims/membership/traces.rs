@@ -1,5 +1,4 @@
-//! What Medley-F tells its application in a lossy mesh, recorded for claims of protocols that run
-//! on it.
+//! Recorded events of Medley-F in a lossy mesh, for claims of protocols that run on it.
 
 use selvedge_core::{Member, Span, Time};
 use selvedge_membership::Event;
@@ -19,11 +18,11 @@ pub(in crate::claims) struct Recording {
     pub(in crate::claims) begin: Time,
     /// The members that each node lists then, without itself.
     pub(in crate::claims) lists: Vec<Vec<Member>>,
-    /// What they learn from then on.
+    /// The changes that they learn from then on.
     pub(in crate::claims) trace: MembershipTrace,
 }
 
-/// Records so many periods, under the thesis' rules (m = 3), of `nodes` placed so.
+/// Records a number of periods, under the thesis' rules (m = 3), of nodes in this placement.
 pub(in crate::claims) fn recorded(
     placement: Placement,
     nodes: usize,

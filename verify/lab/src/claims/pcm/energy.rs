@@ -14,13 +14,13 @@ pub(super) const fn seconds(span: Span) -> f64 {
     span.0 as f64 / 1e6
 }
 
-/// What nodes take that are awake for so long together, of so long that all of them are there.
+/// The energy of nodes that are awake for this time together, and present for this time.
 pub(super) fn nodes(awake: Span, present: Span) -> f64 {
     let asleep = seconds(present) - seconds(awake);
     VOLTS * (AWAKE * seconds(awake) + ASLEEP * asleep)
 }
 
-/// What gateways take.
+/// The energy of gateways.
 pub(super) fn gateways(present: Span) -> f64 {
     GATEWAY * seconds(present)
 }

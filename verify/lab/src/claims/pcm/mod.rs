@@ -1,8 +1,8 @@
-//! What the paper claims of PCM: section 5.
+//! Claims of the paper on PCM: section 5.
 //!
 //! P1, P2, P3 and P8 run functions on one unit behind one gateway, and on servers of Raft and of Pirogue
-//! behind the same mailboxes: the file `setting` says how, and what the paper leaves open. P4 has gateways
-//! alone, P5 and P7 lose followers, P6 forms units and runs nothing.
+//! behind the same mailboxes: the file `setting` explains them, and the gaps of the paper. P4 has
+//! gateways alone, P5 and P7 lose followers, P6 forms units and runs nothing.
 
 mod energy;
 mod p1;

@@ -1,4 +1,4 @@
-//! P1: how long a function takes, beside Raft and Pirogue.
+//! P1: the time of a function, beside Raft and Pirogue.
 
 use selvedge_core::Span;
 
@@ -9,11 +9,11 @@ use crate::claims::plot::{Plot, Reference, over, spread};
 use crate::claims::verdict::{BAND, verdict_on_cut, worst};
 use crate::claims::{Claim, Experiment, Judgement, Paper, Samples, Verdict};
 
-/// How much faster than Raft and than Pirogue, in percent.
+/// The percentages by which it is faster than Raft and than Pirogue.
 const PAPER: [f64; 2] = [20.0, 37.0];
 /// Lengths of functions, in seconds.
 const LENGTHS: [u64; 6] = [1, 3, 10, 30, 100, 300];
-/// The rule where nothing else is said: it takes one round, and what servers returned is compared.
+/// The default rule: it takes one round, and the results of servers are compared.
 const RULE: Rule = Rule::Acknowledge;
 const RULES: [Rule; 3] = [Rule::Acknowledge, Rule::Apply, Rule::Compare];
 
@@ -41,7 +41,7 @@ fn of_lengths() -> Vec<[Case; 3]> {
     LENGTHS.iter().map(of_length).collect()
 }
 
-/// Of Raft and Pirogue, the ways in which functions could be run.
+/// Ways to run functions with Raft and Pirogue.
 fn of_rules() -> [[Case; 3]; 3] {
     RULES.map(|rule| systems(rule).map(Case::new))
 }
@@ -63,7 +63,7 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// By how many percent the first of these is below the second and the third.
+/// The percentages by which the first of these is below the second and the third.
 fn cuts(cases: &[Figures; 3], figure: fn(&Figures) -> f64) -> [f64; 2] {
     let [ours, raft, pirogue] = cases;
     [raft, pirogue].map(|it| (1.0 - figure(ours) / figure(it)) * 100.0)
@@ -79,7 +79,7 @@ pub(super) fn pair(values: [f64; 2]) -> String {
     format!("{raft:.0} / {pirogue:.0}")
 }
 
-/// What a claim about both others is made of.
+/// The figures of a claim about both others.
 pub(super) struct Found {
     /// PCM, Raft and Pirogue.
     pub(super) cases: [Figures; 3],

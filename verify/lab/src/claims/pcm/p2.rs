@@ -1,4 +1,4 @@
-//! P2: what a function takes of energy, beside Raft and Pirogue.
+//! P2: the energy of a function, beside Raft and Pirogue.
 
 use super::energy::GATEWAY;
 use super::p1::{Found, experiments, pair, verdict};
@@ -7,7 +7,7 @@ use crate::claims::plot::over;
 use crate::claims::verdict::BAND;
 use crate::claims::{Claim, Judgement, Paper, Samples};
 
-/// How much less than Raft and than Pirogue, in percent.
+/// The percentages by which it is less than Raft's and than Pirogue's.
 const PAPER: [f64; 2] = [66.0, 65.0];
 
 pub(super) fn claim() -> Claim {
@@ -21,7 +21,8 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// What five servers take that are gateways, and always on, and another one with their mailboxes.
+/// The energy of five servers that are gateways, and always on, and another one with their
+/// mailboxes.
 fn as_gateways(servers: &Figures) -> f64 {
     let gateways = f64::from(UNIT) + 1.0;
     gateways * GATEWAY * servers.completion

@@ -10,9 +10,9 @@ const SIZES: [u16; 3] = [3, 5, 7];
 /// From three to five and from five to seven, in percent.
 const GAIN: [f64; 2] = [15.0, 5.0];
 const OVERHEAD: [f64; 2] = [17.0, 20.0];
-/// So many points below the paper's gain, and above its overhead, still hold.
+/// Figures up to this many points below the paper's gain, and above its overhead, still hold.
 const BAND: f64 = 5.0;
-/// How many percent of the followers return something wrong in the second setting.
+/// The percentage of followers that return a wrong result in the second setting.
 const WRONG: u64 = 20;
 /// A short function, in the third.
 const SHORT: Span = Span::secs(3);

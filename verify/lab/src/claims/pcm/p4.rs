@@ -17,13 +17,13 @@ const PAPER: [f64; 3] = [1.06, 0.92, 2.27];
 const TRIALS: u32 = 1_000;
 /// The resource manager's disconnection threshold.
 const THRESHOLD: Span = Span::secs(5);
-/// So much longer still holds.
+/// Figures up to this many times the paper's still hold.
 const BAND: f64 = 1.1;
-/// How often the resource manager says that it is here; the paper does not say. In percent of the
-/// threshold.
+/// The intervals of the resource manager's heartbeats, in percent of the threshold; the paper does
+/// not give one.
 const HEARTBEATS: [u64; 3] = [8, 20, 40];
 const GATEWAYS: [u64; 4] = [3, 5, 9, 15];
-/// How many percent of the messages between gateways are lost in the worse setting.
+/// The percentage of messages between gateways that are lost in the worse setting.
 const LOST: u64 = 20;
 
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! P5: a follower that is gone is noticed.
+//! P5: the time until the loss of a follower is noticed.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::claims::plot::{Reference, spread};
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 
-/// From, to, in thresholds: without and with units formed anew.
+/// From, to, in thresholds: without and with units formed again.
 const PAPER: [[f64; 2]; 2] = [[1.5, 2.0], [2.2, 2.7]];
 const TRIALS: u32 = 1_000;
 /// The paper's threshold and ours, in tenths of a follower's period.
@@ -24,7 +24,7 @@ const DUTY: DutyCycle = DutyCycle {
     busy_ms: 0,
     asleep_ms: 9_000,
 };
-/// Nothing is reviewed in a trial: what is measured is noticed by itself.
+/// Nothing is reviewed in a trial: the measured losses are noticed without it.
 const NEVER: Span = Span::secs(86_400);
 
 pub(super) fn claim() -> Claim {
@@ -52,8 +52,8 @@ fn threshold(tenths: u16) -> Span {
     Span(DUTY.period().0 * u64::from(tenths) / 10)
 }
 
-/// How long it takes for the first performant follower of a unit, which the unit can do without, and then
-/// for the second one, without which the unit is broken.
+/// The time until the first performant follower of a unit, which the unit can do without, is
+/// noticed as lost, and then the second one, without which the unit is broken.
 fn measure(tenths: u16, seed: u64) -> Result<Sample, Fault> {
     let setting = Setting {
         gateways: 3,
@@ -108,7 +108,7 @@ fn gone() -> Fault {
     Fault::Outcome("the manager or the follower is not there".to_owned())
 }
 
-/// Of each trial, in thresholds: without, and with.
+/// Each trial's time, in thresholds: without, and with.
 fn all(tenths: u16, samples: &Samples) -> [Vec<f64>; 2] {
     let name = name(tenths);
     [0, 1].map(|at| {

@@ -13,7 +13,7 @@ use crate::claims::{Claim, Experiment, Fault, Judgement, Sample, Samples, Verdic
 
 const NAME: &str = "pcm: units of up to 250,000 followers, timed";
 const FOLLOWERS: [u64; 4] = [1_000, 10_000, 50_000, 250_000];
-/// Between two times units are formed one follower in so many is another one.
+/// Between two times that units are formed, one follower in this many is replaced.
 const CHANGED: u64 = 100;
 /// A time is given as the smallest of these that it stays within, in ms, so that runs on one machine have
 /// one result.
@@ -76,7 +76,7 @@ fn attachment(id: u64, rng: &mut ChaCha8Rng) -> Attachment {
     }
 }
 
-/// Forms units, and says within which step that was.
+/// Forms units, and returns the step within which that was.
 fn form(tables: &mut Tables) -> Result<Option<u64>, Fault> {
     let after = tables.clustered();
     let clock = Clock::start();

@@ -1,4 +1,4 @@
-//! P7: how many followers of a unit may be gone.
+//! P7: the number of followers of a unit that may be lost.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ const NAME: &str = "pcm: a unit of five, of which some are gone";
 const TRIALS: u32 = 100;
 /// Of the performant followers alone, and with the two others.
 const PAPER: [u32; 2] = [1, 3];
-/// For how long followers of a unit sleep in ten seconds and a second: the first three are performant.
+/// The times that followers of a unit sleep in ten seconds and a second: the first three are
+/// performant.
 const ASLEEP: [u32; 5] = [1_000, 2_000, 3_000, 8_000, 9_000];
 /// The places of the performant ones, and of the others, in a set of places.
 const PERFORMANT: u32 = 0b0_0111;
@@ -24,7 +25,7 @@ const LOW: u32 = 0b1_1000;
 /// All sets of places but none and all.
 const SETS: core::ops::RangeInclusive<u32> = 1..=30;
 const LENGTH: Span = Span::secs(5);
-/// A follower that says nothing is purged, and its unit's task given to a unit again, long before.
+/// A silent follower is purged, and its unit's task given to a unit again, long before.
 const MOST: Span = Span::secs(600);
 
 pub(super) fn claim() -> Claim {
@@ -42,8 +43,8 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// For each set of followers that are gone, soon after the unit was given a function: how long the right
-/// answer took.
+/// For each set of followers that are lost, soon after the unit was given a function: the time
+/// until the right answer.
 fn measure(seed: u64) -> Result<Sample, Fault> {
     let times = SETS.map(|set| lose(set, seed)).collect::<Result<_, _>>()?;
     Ok(Sample(times))
@@ -96,7 +97,7 @@ fn lose(set: u32, seed: u64) -> Result<Option<u64>, Fault> {
     Ok(right.map(|(at, _)| at.since(start).0))
 }
 
-/// How long the answer took, in all trials; nothing where it did not come in one.
+/// The times until the answer, in all trials; nothing where it did not come in one.
 fn times(set: u32, samples: &Samples) -> Option<Vec<f64>> {
     let at = set.checked_sub(*SETS.start())?;
     let all = samples.of(NAME).map(|(_, it)| {
@@ -106,13 +107,13 @@ fn times(set: u32, samples: &Samples) -> Option<Vec<f64>> {
     all.collect()
 }
 
-/// The sets of so many that are gone; of the performant ones alone, or with both others.
+/// The sets of `count` lost followers; of the performant ones alone, or with both others.
 fn sets(count: u32, with_low: bool) -> impl Iterator<Item = u32> {
     let low = if with_low { LOW } else { 0 };
     SETS.filter(move |it| it & LOW == low && it.count_ones() == count)
 }
 
-/// The largest number up to which an answer came whichever ones were gone.
+/// The largest number of lost followers, of any set, with which an answer came.
 fn survived(with_low: bool, samples: &Samples) -> u32 {
     let least = if with_low { LOW.count_ones() } else { 1 };
     let most = if with_low { 4 } else { PERFORMANT.count_ones() };

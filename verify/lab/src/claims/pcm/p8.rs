@@ -1,4 +1,4 @@
-//! P8: how much of its time a node can be used.
+//! P8: the share of its time in which a node can be used.
 
 use super::setting::{Case, Figures, System, UNIT, length};
 use crate::claims::plot::{over, spread};

@@ -1,19 +1,19 @@
-//! One function on one unit, or on as many servers: what P1, P2, P3 and P8 measure.
+//! One function on one unit, or on as many servers: the measurements of P1, P2, P3 and P8.
 //!
-//! # What the paper leaves open
+//! # Gaps of the paper
 //!
-//! *Duty cycle.* One sentence of section 5 says that it is the share of time in which a node can *not* be
-//! used. All else reads it as the share in which it can: performance rises from 1% over 10% and 50% to
-//! "no duty-cycle" (5b), and the follower's tuple begins with its active time (figure 2). So 10% is
-//! a node that is active for one second in ten here. A period is at most two minutes, so 1% is one
-//! second in 100.
+//! *Duty cycle.* One sentence of section 5 defines it as the share of time in which a node can
+//! *not* be used. All else reads it as the share in which it can: performance rises from 1% over
+//! 10% and 50% to "no duty-cycle" (5b), and the follower's tuple begins with its active time
+//! (figure 2). So 10% is a node that is active for one second in ten here. A period is at most two
+//! minutes, so 1% is one second in 100.
 //!
-//! *Length.* The paper's functions "of high complexity" have no length. Section 5a says that a unit is
-//! less than 30% slower than one node that is always on. [`length`] is where ours is 30% slower, for a
-//! unit of five: all gains depend on that, so each claim is also given over the length.
+//! *Length.* The paper's functions "of high complexity" have no length. In section 5a, a unit is
+//! less than 30% slower than one node that is always on. [`length`] is where ours is 30% slower,
+//! for a unit of five: all gains depend on that, so each claim is also given over the length.
 //!
-//! *Energy* is that of the gateway and of the unit's nodes, from the request until the client has its
-//! answer.
+//! *Energy* is the energy of the gateway and of the unit's nodes, from the request until the client
+//! has its answer.
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -28,21 +28,21 @@ use super::servers::voters::Voters;
 use super::world::{BEGINS, Seen, Setting, World, is_right};
 use crate::claims::{Fault, Sample, Samples};
 
-/// How many trials stand for the paper's, which does not say how many it ran of these.
+/// The number of trials in place of the paper's, which it does not give.
 pub(super) const TRIALS: u32 = 1_000;
-/// How many functions a trial runs, each on nodes that begin anew.
+/// The number of functions in a trial, each on new nodes.
 pub(super) const FUNCTIONS: u64 = 10;
-/// For how long a node can be used in its period.
+/// The time for which a node can be used in its period.
 const ACTIVE: u32 = 1_000;
 /// The unit of the paper's comparison.
 pub(super) const UNIT: u16 = 5;
 /// The share of time in which nodes can be used there, in percent.
 pub(super) const SHARE: u64 = 10;
-/// How much longer than at one node a function of high complexity takes at most, in percent (section
-/// 5a).
+/// The percentage by which a function of high complexity takes longer than at one node, at most
+/// (section 5a).
 pub(super) const SLOWER: f64 = 30.0;
 
-/// A node that can be used for so long, which is so many percent of its time.
+/// A node that is active for a time, which is a share of its period in percent.
 fn duty(active_ms: u32, share: u64) -> DutyCycle {
     let period = u64::from(active_ms) * 100 / share.max(1);
     DutyCycle {
@@ -52,8 +52,8 @@ fn duty(active_ms: u32, share: u64) -> DutyCycle {
     }
 }
 
-/// How long a function takes at one node, if a unit of five whose nodes can be used for this share of
-/// their time takes [`SLOWER`] percent longer: measured, and held by a test of P1.
+/// The time that a function takes at one node, if a unit of five whose nodes can be used for this
+/// share of their time takes [`SLOWER`] percent longer: measured, and held by a test of P1.
 pub(super) const fn length(share: u64) -> Span {
     match share {
         1 => Span::secs(270),
@@ -61,7 +61,7 @@ pub(super) const fn length(share: u64) -> Span {
     }
 }
 
-/// What runs a function.
+/// A system that runs functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum System {
     Pcm { unit: u16 },
@@ -69,16 +69,16 @@ pub(super) enum System {
     Pirogue(Rule),
 }
 
-/// One function on one system.
+/// A function on a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub(super) system: System,
     /// In percent.
     pub(super) share: u64,
     pub(super) length: Span,
-    /// How many percent of the followers return something wrong.
+    /// The percentage of the followers that return a wrong result.
     pub(super) wrong: u64,
-    /// For how long a node can be used in a period, in ms.
+    /// The time for which a node can be used in a period, in ms.
     pub(super) active: u32,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Figures {
     /// Seconds until the first function ended.
     pub(super) first: f64,
     pub(super) messages: f64,
-    /// Which share of them was not answered right.
+    /// The share of functions without a right answer.
     pub(super) wrong: f64,
     pub(super) trials: usize,
 }
@@ -130,8 +130,8 @@ impl Case {
         }
     }
 
-    /// Sums over the functions: time, time awake, messages, time until the first one returned; and how
-    /// many were not answered right.
+    /// Sums over the functions: time, time awake, messages, time until the first one returned; and
+    /// the number without a right answer.
     fn measure(self, seed: u64) -> Result<Sample, Fault> {
         let mut sums = [0; 5];
         for nth in 0..FUNCTIONS {
@@ -228,7 +228,7 @@ impl Case {
         ])
     }
 
-    /// How many nodes there are besides the gateway.
+    /// The number of nodes besides the gateway.
     fn nodes(self) -> u64 {
         match self.system {
             System::Pcm { unit } => unit.into(),
@@ -236,7 +236,7 @@ impl Case {
         }
     }
 
-    /// Of each trial the mean seconds of a function.
+    /// Each trial's mean seconds of a function.
     pub(super) fn completions(self, samples: &Samples) -> Vec<f64> {
         let name = self.name();
         let sums = samples.of(&name);
@@ -296,8 +296,8 @@ mod tests {
         }
     }
 
-    /// Nobody sleeps: a function takes its time and a few messages', and each of five nodes is awake
-    /// all the while.
+    /// No node sleeps: a function takes its time and a few messages', and each of five nodes is
+    /// awake for the whole time.
     #[test]
     fn nodes_that_are_always_on_answer_when_the_function_ends() {
         for system in SYSTEMS {

@@ -21,7 +21,7 @@ use crate::claims::Fault;
 const FOLLOWERS: u64 = 1_000;
 const CLIENT: u64 = 1_000_000;
 
-/// Within how many of their periods followers begin.
+/// The number of their periods within which followers begin.
 pub(super) const BEGINS: u64 = 10;
 
 #[derive(Debug)]
@@ -56,10 +56,10 @@ struct GatewayHost {
     mailboxes: BTreeMap<NodeId, VecDeque<(Member, Message)>>,
 }
 
-/// What is told of a trial.
+/// An observation in a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// A gateway says something to its host.
+    /// A gateway sent its host an event.
     Gateway(usize, gateway::Event),
     /// A function has ended at a follower.
     Returned(usize),
@@ -67,15 +67,15 @@ pub(super) enum Seen {
     Answered(Answer),
 }
 
-/// What a world is made of.
+/// The settings of a world.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) gateways: u64,
     pub(super) config: gateway::Config,
     pub(super) limits: Limits,
-    /// How long a function runs.
+    /// The time that a function runs.
     pub(super) length: Span,
-    /// How many percent of the messages are lost.
+    /// The percentage of messages that are lost.
     pub(super) lost: u64,
 }
 
@@ -135,12 +135,12 @@ impl World {
         Ok(world)
     }
 
-    /// A follower that begins at a random moment of [`BEGINS`] periods, so that the order in which
-    /// followers came says nothing about when they wake.
+    /// Adds a follower that begins at a random moment of [`BEGINS`] periods, so that the order in
+    /// which followers were added does not determine when they wake.
     pub(super) fn add(&mut self, duty: DutyCycle, gateway: usize) -> Result<usize, Fault> {
         let at = self.followers.len();
         let me = Member::new(FOLLOWERS + at as u64, 0);
-        // The limit on a function's time is not what is looked at.
+        // The limit on a function's time is not under test.
         let config = follower::Config::new(duty).with_time(self.length + Span::secs(1));
         let ids = self.gateways.iter().map(|it| it.me.id);
         let mut ids: Vec<NodeId> = ids.collect();
@@ -159,14 +159,14 @@ impl World {
         Ok(at)
     }
 
-    /// What a function returns at this follower is wrong from now on.
+    /// Makes a follower's results wrong from now on.
     pub(super) fn corrupt(&mut self, at: usize) {
         if let Some(host) = self.followers.get_mut(at) {
             host.lies = true;
         }
     }
 
-    /// A follower is gone for good.
+    /// Stops a follower for good.
     pub(super) fn stop_follower(&mut self, at: usize) {
         if let Some(host) = self.followers.get_mut(at) {
             host.is_up = false;
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// A gateway is gone for good.
+    /// Stops a gateway for good.
     pub(super) fn stop_gateway(&mut self, at: usize) {
         if let Some(host) = self.gateways.get_mut(at) {
             host.is_up = false;
@@ -232,7 +232,7 @@ impl World {
         &self.seen
     }
 
-    /// For how long all followers together were awake.
+    /// The time for which all followers together were awake.
     pub(super) fn awake(&self) -> Span {
         let all = self.followers.iter().map(|it| it.awake.until(self.now));
         all.fold(Span::ZERO, |sum, it| sum + it)
@@ -253,7 +253,7 @@ impl World {
         self.followers.iter().position(|it| it.me == member)
     }
 
-    /// Whether all followers, so many, are in the tables.
+    /// Returns true if all followers, in `units` units, are in the tables.
     pub(super) fn has_all(&self, units: usize) -> bool {
         let tables = self.manager().and_then(|it| self.gateway(it)?.tables());
         tables
@@ -350,7 +350,7 @@ impl World {
         }
     }
 
-    /// At which gateway the mailbox is into which this sender's messages for a follower go.
+    /// The gateway with the mailbox into which this sender's messages for a follower go.
     fn mailbox_for(&self, from: Member, to: NodeId) -> Option<usize> {
         if from.id.0 < FOLLOWERS {
             return Some(index(from.id.0, 1));
@@ -361,7 +361,7 @@ impl World {
         Some(index(known.gateway.0, 1))
     }
 
-    /// A follower that is awake gets at once what comes.
+    /// Passes messages at once to a follower that is awake.
     fn look_into_mailbox(&mut self, at: usize, gateway: usize) -> Result<(), Fault> {
         let host = self.followers.get(at).filter(|it| it.is_up);
         let is_awake = host.is_some_and(|it| {
@@ -397,7 +397,7 @@ impl World {
         let Some(host) = self.gateways.get_mut(at).filter(|it| it.is_up) else {
             return Ok(());
         };
-        // What comes late is refused, and changes nothing.
+        // A late message is refused, and changes nothing.
         let _refused = host
             .driver
             .step(self.now, &mut self.rng, input, |it| effects.push(it));
@@ -412,7 +412,7 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Send { to, message } => self.post(me, to.id, message),
-                // No gateway multicasts, and none stops here with what it stored.
+                // No gateway multicasts, and none stops here with its stored facts.
                 Effect::Multicast { .. } | Effect::Event(gateway::Event::Fact(_)) => {}
                 Effect::Event(event) => self.see(Seen::Gateway(at, event)),
             }
@@ -515,7 +515,7 @@ fn index(id: u64, first: u64) -> usize {
     id.saturating_sub(first) as usize
 }
 
-/// What a function returns where nobody lies.
+/// Returns true for the result of a function without faults.
 pub(super) fn is_right(answer: &Answer) -> bool {
     matches!(answer, Answer::Value(it) if **it == 0_u64.to_be_bytes())
 }

@@ -1,6 +1,6 @@
-//! What the paper claims of SafeHome: chapter 7.
+//! Claims of the paper on SafeHome: chapter 7.
 //!
-//! A home is a hub and its devices in virtual time. A command takes as long as the load says: the
+//! A home is a hub and its devices in virtual time. The load sets the time of a command: the
 //! device answers after 100 ms, and is needed for the rest. The hub's estimates are exact. Each
 //! routine writes a distinct state, so that no two orders end alike by chance.
 

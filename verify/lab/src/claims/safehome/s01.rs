@@ -1,4 +1,4 @@
-//! S1: what serial equivalence costs in latency.
+//! S1: the cost of serial equivalence in latency.
 
 use super::lab::{EV, Figure, Load, Setting, WV};
 use super::tell::{above, experiments, fewest, plot, words};

@@ -33,7 +33,7 @@ pub(super) fn of(model: Model) -> [Setting; 3] {
     })
 }
 
-/// The same with users who wait, without leases, and under weak visibility.
+/// The same with users that wait, without leases, and under weak visibility.
 fn others() -> [Setting; 6] {
     let users = Load::Micro(Micro {
         users: true,

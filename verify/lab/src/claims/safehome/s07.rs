@@ -1,4 +1,4 @@
-//! S7: what leases are worth.
+//! S7: the value of leases.
 
 use super::lab::{EV, Figure, Load, Model, Setting};
 use super::scenario::{Micro, TABLE_3};
@@ -57,7 +57,7 @@ const PAPER: [(&str, [f64; 2]); 3] = [
     ("no pre-leases", [1.29, 1.5]),
 ];
 
-/// What a lack of leases costs, in times of the latency with both.
+/// The cost of a lack of leases, in times of the latency with both.
 fn rises(model: Model, samples: &Samples) -> Option<Vec<f64>> {
     let pairs = of(model).into_iter().zip(of(BOTH));
     pairs

@@ -1,4 +1,4 @@
-//! S8: what is rolled back when devices fail.
+//! S8: commands rolled back when devices fail.
 
 use super::lab::{EV, Figure, GSV, Load, Model, PSV, S_GSV, Setting};
 use super::scenario::TABLE_3;

@@ -1,4 +1,4 @@
-//! S10: how far the serial order is from that of submission.
+//! S10: the difference between the serial order and the order of submission.
 
 use super::lab::{EV, Figure, Load, Setting};
 use super::scenario::{Micro, TABLE_3};

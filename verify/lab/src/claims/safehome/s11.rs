@@ -1,4 +1,4 @@
-//! S11: what it costs to place a routine.
+//! S11: the cost of placing a routine.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const NAME: &str = "safehome: a routine of 10 commands is placed, timed";
 const DEVICES: u64 = 15;
 const ROUTINES: u64 = 30;
 const COMMANDS: u64 = 10;
-/// How many routines are placed in turn.
+/// The number of routines that are placed in turn.
 const PLACED: u64 = 2_000;
 const PAPER: u64 = 1_000_000;
 

@@ -2,8 +2,8 @@
 //!
 //! The scenarios are those of [`selvedge_home::Scenario`], which has the routines of the morning and
 //! the party as files, and the factory's rule. Devices and routines are numbers here: all that
-//! matters is which routines share a device, for how long, and when they come. What the paper
-//! leaves open is as in its authors' simulator.
+//! the party as files, and the factory's rule. Devices and routines are numbers here: only shared
+//! devices, lengths and times matter. The paper's gaps are filled as in its authors' simulator.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use selvedge_safehome::Step;
 
 use selvedge_home::{ITEMS, STAGES, item};
 
-/// One command: a device, and for how many seconds it is needed.
+/// A command: a device, and the seconds for which it is needed.
 pub(super) type Need = (u32, u32);
 
 /// The commands of a routine. Those of a file are not copied for each trial.
@@ -37,7 +37,7 @@ pub(super) struct Scenario {
 pub(super) enum Arrivals {
     /// Each routine comes at its time.
     At(Vec<Span>),
-    /// So many routines come at the start, and another one whenever one is finished.
+    /// A number of routines come at the start, and another one whenever one is finished.
     Concurrent(usize),
 }
 
@@ -94,7 +94,7 @@ impl File {
     }
 }
 
-/// The factory: so many of its stages, and so many items at each.
+/// The factory: a number of its stages, with a number of items at each.
 fn line(stages: u32, items: u32, rng: &mut ChaCha8Rng) -> Scenario {
     let mut all = Vec::new();
     for stage in 0..stages {
@@ -111,18 +111,18 @@ fn line(stages: u32, items: u32, rng: &mut ChaCha8Rng) -> Scenario {
     scenario(routines, Arrivals::At(times))
 }
 
-/// The assembly line with 50 workers, who always have something to do.
+/// The assembly line with 50 workers, which always have work.
 pub(super) fn factory(rng: &mut ChaCha8Rng) -> Scenario {
     line(STAGES, ITEMS, rng)
 }
 
-/// So many stages of the factory, with one item each: few enough routines that every order of them
-/// can be tried (figure 12b).
+/// A number of stages of the factory, with one item each: few enough routines that every order of
+/// them can be tried (figure 12b).
 pub(super) fn short_factory(stages: u32, rng: &mut ChaCha8Rng) -> Scenario {
     line(stages, 1, rng)
 }
 
-/// So many of the routines, as dense in time as all of them were.
+/// Some of the routines, as dense in time as all of them were.
 pub(super) fn some(of: Scenario, count: usize, rng: &mut ChaCha8Rng) -> Scenario {
     let all = of.routines.len();
     let mut picked: Vec<usize> = (0..all).collect();
@@ -147,9 +147,9 @@ pub(super) fn some(of: Scenario, count: usize, rng: &mut ChaCha8Rng) -> Scenario
 pub(super) struct Micro {
     pub(super) routines: usize,
     pub(super) devices: u32,
-    /// How many routines would run at the same time if none had to wait.
+    /// The number of routines that would run at the same time if none had to wait.
     pub(super) concurrent: usize,
-    /// Whether as many users each wait until a routine is finished, instead of times that do not
+    /// True if as many users each wait until a routine is finished, instead of times that do not
     /// depend on the outcome of routines.
     pub(super) users: bool,
     /// The mean number of commands of a routine.
@@ -165,7 +165,7 @@ pub(super) struct Micro {
     pub(super) lengths: Lengths,
 }
 
-/// How long commands are around their mean.
+/// The distribution of lengths of commands around their mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lengths {
     /// Normally distributed, with a third of the mean as deviation.
@@ -187,8 +187,8 @@ pub(super) const TABLE_3: Micro = Micro {
     lengths: Lengths::Normal,
 };
 
-/// What the authors' program ran for figure 14, by the settings that are published with it: fewer
-/// devices, and more and longer commands than table 3.
+/// The settings of figure 14 in the authors' program, as published with it: fewer devices, and more
+/// and longer commands than table 3.
 pub(super) const FIGURE_14: Micro = Micro {
     devices: 15,
     commands: 4,
@@ -200,8 +200,8 @@ pub(super) const FIGURE_14: Micro = Micro {
     ..TABLE_3
 };
 
-/// What the authors' program ran for figure 15c, by the settings that are published with it: fewer
-/// devices and shorter long commands than table 3.
+/// The settings of figure 15c in the authors' program, as published with it: fewer devices and
+/// shorter long commands than table 3.
 pub(super) const FIGURE_15C: Micro = Micro {
     devices: 10,
     zipf: 1,
@@ -212,7 +212,7 @@ pub(super) const FIGURE_15C: Micro = Micro {
 };
 
 impl Micro {
-    /// What differs from table 3.
+    /// The differences from table 3, in words.
     pub(super) fn name(&self) -> String {
         let mut name = "load of table 3".to_owned();
         let usual = TABLE_3;

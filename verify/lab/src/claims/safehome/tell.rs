@@ -15,13 +15,13 @@ pub(super) fn fewest(settings: impl IntoIterator<Item = Setting>, samples: &Samp
     trials.min().unwrap_or_default()
 }
 
-/// One figure for each, as words.
+/// A figure for each, as words.
 pub(super) fn words(figures: impl IntoIterator<Item = f64>, digits: usize) -> String {
     let words = figures.into_iter().map(|it| format!("{it:.digits$}"));
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// By how many percent the mean of a figure is above the mean in another setting.
+/// The percentage by which the mean of a figure is above the mean in another setting.
 pub(super) fn above(
     ours: &Setting,
     base: &Setting,

@@ -20,7 +20,7 @@ fn a_scenario_by_its_name_is_searched_by_both_engines() {
     let told = String::from_utf8(output.stdout).unwrap();
     assert!(told.contains("stateright agrees"), "{told}");
     assert!(told.contains("2858 states"), "{told}");
-    // There are no others beside them.
+    // This scenario has no published rules.
     assert!(!told.contains("our rules"), "{told}");
     // And published rules that break, in JSON.
     let name = "ricart-agrawala/symmetric ignorance";

@@ -1,4 +1,4 @@
-//! `selvedge-lab claims`: rows, shards, and what is asked for wrongly.
+//! `selvedge-lab claims`: rows, shards, and wrong arguments.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ fn an_unknown_claim_gets_one_line_with_the_known_ones() {
     }
 }
 
-/// Whoever runs the trials and in whatever order: what comes out is the same, byte for byte.
+/// The result is the same, byte for byte, with any division of the trials and in any order.
 #[test]
 fn shards_merge_into_what_one_run_finds() {
     let folder = Folder::new("claims-shards");
@@ -48,7 +48,7 @@ fn shards_merge_into_what_one_run_finds() {
         assert!(read(&whole) == read(&merged), "{file} differs");
     }
 
-    // One shard is missing: judged all the same, and said.
+    // A shard is missing: the rest is judged, with a warning.
     arguments.pop();
     let output = lab(&arguments);
     assert_eq!(output.status.code(), Some(1));

@@ -1,4 +1,4 @@
-//! What the laboratory's command says when it is called wrongly, and what it writes.
+//! Errors of the laboratory's command when it is called wrongly, and its output.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use selvedge_lab::claims::FAMILIES;
 
 use running::{complaint, lab};
 
-/// What can be named is told by the help, also what was added last.
+/// The help lists all names, including the latest.
 #[test]
 fn help_names_all_claims_and_checks_that_there_are() {
     let help = |command| {

@@ -1,4 +1,4 @@
-//! Runs the command and reads what it says.
+//! Runs the command and reads its output.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -9,12 +9,12 @@ pub(crate) fn lab(arguments: &[&str]) -> Output {
     Command::new(command).args(arguments).output().unwrap()
 }
 
-/// What a finished command wrote to its standard error.
+/// The text that a finished command wrote to its standard error.
 pub(crate) fn complaint(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// A folder of one test's own, gone when it is dropped.
+/// A test's own folder, removed when it is dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {

@@ -193,7 +193,7 @@ fn spread(measured: &Measured) -> Option<Judgement> {
     })
 }
 
-/// How much less than ZooKeeper, in percent.
+/// The percentage by which it is less than ZooKeeper's.
 fn less(ours: f64, zookeeper: f64) -> f64 {
     100.0 * (1.0 - ours / zookeeper)
 }
@@ -323,7 +323,7 @@ fn leader(measured: &Measured) -> Option<Judgement> {
 fn curve(measured: &Measured) -> Plot {
     let point = |traffic: f64, takeovers: &[Takeover]| {
         let detected = detections(takeovers);
-        // The spread is that of the detection, so traffic is to the right.
+        // The spread is the spread of the detection, so traffic is to the right.
         Point {
             x: traffic,
             y: average(&detected),

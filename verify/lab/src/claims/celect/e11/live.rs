@@ -20,20 +20,20 @@ use thiserror::Error;
 use super::{HEADERS, Setting, Takeover, kbit};
 use selvedge_udp::Clock;
 
-/// What is measured.
+/// The settings of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The `selvedge` command.
     pub command: PathBuf,
-    /// How many nodes.
+    /// The number of nodes.
     pub nodes: u64,
-    /// How long nothing happens, in seconds.
+    /// The length of the quiet time, in seconds.
     pub idle: u64,
-    /// How often the leader is killed.
+    /// The number of times that the leader is killed.
     pub kills: usize,
     /// The settings of the nodes.
     pub setting: Setting,
-    /// When in a period leaders are killed is drawn from this.
+    /// The seed for the moments in a period at which leaders are killed.
     pub seed: u64,
 }
 
@@ -42,23 +42,23 @@ pub struct Options {
 pub struct Report {
     /// The settings of the nodes.
     pub setting: Setting,
-    /// How many nodes there were.
+    /// The number of nodes.
     pub nodes: u64,
-    /// What all nodes together sent in each quiet second, in kbit/s: UDP payload.
+    /// The traffic of all nodes together in each quiet second, in kbit/s: UDP payload.
     pub payload: Vec<f64>,
     /// The same with the headers of IP and UDP.
     pub wire: Vec<f64>,
     /// Datagrams a second, of all.
     pub datagrams: f64,
-    /// Of each node, the share of one processor that it took, in percent.
+    /// The share of one processor that each node took, in percent.
     pub cpu: Vec<f64>,
-    /// Of each node, the memory that it holds, in MiB, program text included.
+    /// The memory of each node, in MiB, program text included.
     pub resident: Vec<f64>,
-    /// Of each node, the memory that it holds for itself, in MiB.
+    /// The private memory of each node, in MiB.
     pub own: Vec<f64>,
     /// The result of each kill.
     pub takeovers: Vec<Takeover>,
-    /// How often a node that was never killed was declared failed.
+    /// The number of times that a node that was never killed was declared failed.
     pub false_failures: usize,
 }
 
@@ -68,9 +68,9 @@ pub enum LiveError {
     /// A process did not start, or its files are not there.
     #[error("cannot run {}: {source}: this needs Linux, and processes and ports for all nodes", path.display())]
     Process {
-        /// What was to be run or read.
+        /// The file to run or read.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The nodes did not reach a state in time.
@@ -97,11 +97,11 @@ struct Sent {
     sent_bytes: u64,
 }
 
-/// A process, and what it said so far.
+/// A process, and its output.
 #[derive(Debug)]
 struct Node {
     child: Child,
-    /// Which of the processes that had this id.
+    /// The number of the process among all processes with this id.
     life: u64,
     address: Option<String>,
     here: u64,
@@ -127,7 +127,7 @@ struct Mesh<'a> {
     false_failures: usize,
 }
 
-/// A leader that was killed, and what was reported since, in microseconds since 1970.
+/// A leader that was killed, and the reports after that, in microseconds since 1970.
 struct Killed {
     id: u64,
     ballot: Ballot,
@@ -140,13 +140,13 @@ struct Killed {
 /// Measures one setting. `say` is called with the progress.
 ///
 /// # Errors
-/// When processes cannot be run, or do not come to follow one leader for long.
+/// When processes cannot be run, or do not follow one leader for long.
 pub fn measure(options: &Options, mut say: impl FnMut(&str)) -> Result<Report, LiveError> {
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     let mut mesh = Mesh::start(options)?;
     mesh.settle()?;
     let period = Duration::from(options.setting.period);
-    // Updates that all nodes have heard are not repeated any more.
+    // Updates that all nodes have received are not repeated any more.
     mesh.listen_for(period * 20)?;
     say(&format!(
         "{} processes follow one leader; {} s of quiet begin",
@@ -451,7 +451,7 @@ impl<'a> Mesh<'a> {
         };
         self.dead.insert(id);
         let at = since_1970();
-        // SIGKILL: the node says no good-bye.
+        // SIGKILL: the node sends no notice that it leaves.
         let killed = node.child.kill().and_then(|()| node.child.wait());
         killed.map_err(|source| LiveError::Process {
             path: self.options.command.clone(),
@@ -498,7 +498,7 @@ impl Killed {
 impl Drop for Mesh<'_> {
     fn drop(&mut self) {
         for node in self.nodes.values_mut() {
-            // Processes that have ended are gone already.
+            // Ignores processes that have ended already.
             let _gone = node.child.kill().and_then(|()| node.child.wait()).is_ok();
         }
         let _gone = fs::remove_dir_all(&self.folder).is_ok();

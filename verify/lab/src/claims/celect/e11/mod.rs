@@ -1,9 +1,9 @@
-//! E11: what a mesh that elects its leader costs while nothing happens, and how soon it has another
-//! one. Measured with real processes and real time, so it is not part of a usual run.
+//! E11: the cost of an idle mesh that elects its leader, and the time until it has another one.
+//! Measured with real processes and real time, so it is not part of a usual run.
 //!
 //! [`live`] runs one process a node over loopback; [`simulated`] draws the curve of traffic against
-//! detection time, and computes what the same frames cost hop by hop; [`judge`] sets both beside
-//! what the thesis and others measured.
+//! detection time, and computes the cost of the same frames hop by hop; [`judge`] compares both
+//! with the measurements of the thesis and others.
 
 pub mod judge;
 pub mod live;
@@ -15,14 +15,15 @@ use selvedge_core::Span;
 use selvedge_membership::SuspicionLength;
 use thiserror::Error;
 
-/// What is varied.
+/// A setting of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The protocol period of membership.
     pub period: Span,
-    /// After how many periods a suspected node has failed; membership's default without it.
+    /// The number of periods after which a suspected node has failed; membership's default without
+    /// it.
     pub suspicion: Option<u16>,
-    /// For how long a leader leads without being renewed; for ever without it.
+    /// The time for which a leader leads without being renewed; for ever without it.
     pub lease: Option<Span>,
 }
 
@@ -49,7 +50,7 @@ impl core::fmt::Display for Setting {
     }
 }
 
-/// Why a text is not a setting.
+/// An error in the text of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "{given:?} is not a setting: give PERIOD_MS[:SUSPICION[:LEASE_MS]], as in 2000:1 or 1000:-:9000"
@@ -92,12 +93,12 @@ impl FromStr for Setting {
     }
 }
 
-/// How long each phase took after a crash of the leader, in seconds.
+/// The length of each phase after a crash of the leader, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Takeover {
     /// From the crash until the first node declared it failed, or gave up its lease.
     pub detected: f64,
-    /// From there until the first node heard of a new leader.
+    /// From there until the first node learned of a new leader.
     pub elected: f64,
     /// From there until all nodes did.
     pub heard: f64,
@@ -114,7 +115,7 @@ impl Takeover {
 /// The bytes of IPv4 and UDP headers.
 pub const HEADERS: u64 = 28;
 
-/// Bytes in so many seconds, as kbit/s.
+/// Bytes in this number of seconds, as kbit/s.
 #[must_use]
 pub fn kbit(bytes: f64, seconds: f64) -> f64 {
     bytes * 8.0 / 1_000.0 / seconds

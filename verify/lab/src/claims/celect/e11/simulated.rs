@@ -13,10 +13,10 @@ use crate::claims::Fault;
 use selvedge::{Command, Election, Event, Message, Node};
 use selvedge_seal::overhead;
 
-/// Where the nodes are.
+/// The places of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// All nodes hear each other: a datagram takes one hop.
+    /// All nodes are neighbours: a datagram takes one hop.
     Flat,
     /// A square grid in which each node relays for the others, and all know how many hops away the
     /// others are.
@@ -34,7 +34,7 @@ pub struct Simulated {
     pub wire: f64,
     /// The same with headers, once for each hop.
     pub hops: f64,
-    /// How many hops a byte took, in the mean.
+    /// The mean number of hops of a byte.
     pub mean_hops: f64,
     /// The result of each crash of the leader.
     pub takeovers: Vec<Takeover>,
@@ -79,7 +79,7 @@ const fn member(node: usize, life: u32) -> Member {
 /// leader, one after the other, each node back before the next.
 ///
 /// # Errors
-/// When the nodes do not come to know each other, or have no leader for long.
+/// When the nodes do not learn of each other, or have no leader for long.
 pub fn run(
     setting: &Setting,
     place: Place,
@@ -141,7 +141,7 @@ fn settled(setting: &Setting, place: Place, side: u32, seed: u64) -> Result<Netw
             tell_distances(&mut mesh, nth)?;
         }
     }
-    // Updates that all nodes have heard are not repeated any more.
+    // Updates that all nodes have received are not repeated any more.
     mesh.run_for(setting.period * 40);
     drop(mesh.drain_events());
     Ok(mesh)
@@ -254,7 +254,7 @@ fn crash(mesh: &mut Network<Node>, setting: &Setting, life: u32) -> Result<Takeo
 mod tests {
     use super::*;
 
-    /// What follows from the rules, whatever is drawn.
+    /// Consequences of the rules, for any seed.
     #[test]
     fn shorter_periods_cost_more_and_detect_sooner_and_a_grid_costs_more_by_its_hops() {
         let run = |setting: &str, place, crashes| {

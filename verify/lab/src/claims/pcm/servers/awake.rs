@@ -1,8 +1,8 @@
-//! How long a node is awake.
+//! The time for which a node is awake.
 
 use selvedge_core::{Span, Time};
 
-/// How a node spends its time, over and over: it can be used, then it sleeps.
+/// The cycle of a node: it can be used, then it sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cycle {
     pub(crate) active: Span,
@@ -15,7 +15,7 @@ impl Cycle {
     }
 }
 
-/// For how long a node was awake.
+/// A sum of the time for which a node was awake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Awake {
     since: Option<Time>,
@@ -33,7 +33,7 @@ impl Awake {
         }
     }
 
-    /// For how long, up to now.
+    /// The time awake, up to now.
     pub(crate) fn until(&self, now: Time) -> Span {
         let present = self.since.map_or(Span::ZERO, |it| now.since(it));
         self.total + present

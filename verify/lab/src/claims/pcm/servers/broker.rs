@@ -1,8 +1,8 @@
 //! Servers with mailboxes, in virtual time.
 //!
-//! A server wakes once in its period, gets what lies in its mailbox, and hears what comes while it is
-//! awake. It begins a function only while it is active, and runs it to its end, also where that is
-//! later; then it sleeps as long as ever. So do PCM's followers.
+//! A server wakes once in its period, receives the messages in its mailbox, and further ones while
+//! it is awake. It begins a function only while it is active, and runs it to its end, even when
+//! that is later; then it sleeps as long as usual. So do PCM's followers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +17,7 @@ pub(crate) const DELAY: (Span, Span) = (Span::millis(5), Span::millis(10));
 /// A server, as its host sees it.
 pub(crate) trait Server {
     type Message;
-    /// It wakes. What lies in its mailbox comes next.
+    /// Called when it wakes. The messages in its mailbox follow.
     fn wake(&mut self, out: &mut Out<Self::Message>);
     /// A message is read.
     fn receive(&mut self, from: usize, message: Self::Message, out: &mut Out<Self::Message>);
@@ -27,12 +27,12 @@ pub(crate) trait Server {
     fn returned(&mut self, task: u64, out: &mut Out<Self::Message>);
 }
 
-/// What a server wants done.
+/// The effects of a server.
 #[derive(Debug)]
 pub(crate) struct Out<M> {
-    /// To whom, and what.
+    /// Messages and their receivers.
     pub(crate) sends: Vec<(usize, M)>,
-    /// The tasks whose functions are to be run, one after another.
+    /// The tasks whose functions the host must run, one after another.
     pub(crate) runs: Vec<u64>,
     /// The tasks that are agreed on.
     pub(crate) answers: Vec<u64>,
@@ -90,7 +90,7 @@ struct Host<S: Server> {
 pub(crate) struct Broker<S: Server> {
     now: Time,
     cycle: Cycle,
-    /// How long a function runs.
+    /// The time that a function runs.
     length: Span,
     rng: ChaCha8Rng,
     hosts: Vec<Host<S>>,
@@ -167,13 +167,13 @@ impl<S: Server> Broker<S> {
         self.now
     }
 
-    /// For how long all servers together were awake.
+    /// The time for which all servers together were awake.
     pub(crate) fn awake(&self) -> Span {
         let all = self.hosts.iter().map(|it| it.awake.until(self.now));
         all.fold(Span::ZERO, |sum, it| sum + it)
     }
 
-    /// How many messages went into mailboxes, and to clients.
+    /// The number of messages to mailboxes and to clients.
     pub(crate) const fn sent(&self) -> u64 {
         self.sent
     }
@@ -317,7 +317,7 @@ impl<S: Server> Broker<S> {
 
 #[cfg(test)]
 impl<S: Server> Broker<S> {
-    /// A server is gone for good.
+    /// Stops a server for good.
     pub(crate) fn stop(&mut self, at: usize) {
         if let Some(host) = self.hosts.get_mut(at) {
             host.is_up = false;

@@ -1,5 +1,6 @@
-//! What PCM is compared with: servers that mostly sleep, and agree on what a function returned by
-//! Raft or by Pirogue. A broker that is always on keeps a mailbox for each (section 5e).
+//! The systems that PCM is compared with: servers that mostly sleep, and agree on the result of a
+//! function by Raft or by Pirogue. A broker that is always on keeps a mailbox for each (section
+//! 5e).
 //!
 //! Nothing here knows PCM, or the laboratory: `verify/peers/` includes these files, and has raft-rs go
 //! through the same mailboxes.

@@ -1,36 +1,39 @@
-//! A small Raft, and Pirogue, its variant with dynamic-linear voting and a witness. A baseline, and no
-//! more: it keeps its log for good, and its voters are those that it begins with.
+//! A small Raft, and Pirogue, its variant with dynamic-linear voting and a witness. A baseline, and
+//! no more: it keeps its whole log, and its voters are fixed.
 //!
-//! Time is counted in a server's own periods, for it knows no other. A leader tells all others that it
-//! is there, and what they lack, once in each, when it wakes; that is its heartbeat, and it keeps nobody
-//! awake. A server that hears of no leader for some of its periods stands for election.
+//! Time is counted in a server's own periods, for it knows no other. A leader sends all others a
+//! heartbeat, with the entries that they lack, once in each period, when it wakes; this keeps no
+//! server awake. A server that receives no message of a leader for some of its periods stands for
+//! election.
 
 use std::collections::BTreeSet;
 
 use super::broker::{Out, Server};
 use super::voters::Voters;
 
-/// After how many of its periods without a word of a leader a server stands; each waits one more than
-/// the one before, so that they do not stand together.
+/// The number of its periods without a message of a leader after which a server stands for
+/// election; each waits one more than the one before, so that they do not stand together.
 const PATIENCE: usize = 4;
 
-/// After how many of the leader's periods without a word a server is not among Pirogue's voters any
-/// more.
+/// The number of the leader's periods without a message after which a server is no longer among
+/// Pirogue's voters.
 const MISSED: usize = 4;
 
-/// How a function is run and agreed on. The papers do not say: Raft replicates data.
+/// The way in which a function is run and agreed on. The papers do not define it: Raft replicates
+/// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rule {
-    /// A server runs a function before it acknowledges its entry, and says what it returned. What is
-    /// committed is agreed on: one round.
+    /// A server runs a function before it acknowledges its entry, and adds the result. The
+    /// committed results are agreed on: one round.
     Acknowledge,
-    /// Servers run what is committed, and the leader answers when its own has ended: nobody compares.
+    /// Servers run committed functions, and the leader answers when its own has ended: no results
+    /// are compared.
     Apply,
-    /// Servers run what is committed, and the leader answers when enough have returned the same.
+    /// Servers run committed functions, and the leader answers when enough have returned the same.
     Compare,
 }
 
-/// What a leader begins with: a function that nobody runs.
+/// The first entry of a leader: a function that no server runs.
 const NOTHING: u64 = 0;
 
 /// An entry of the log: a function to run.
@@ -40,10 +43,10 @@ pub(crate) struct Entry {
     task: u64,
 }
 
-/// What servers send each other.
+/// A message between servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// From the leader: entries that come after so many, the last of which is of this term.
+    /// From the leader: entries after the first `after.0`, the last of which is of term `after.1`.
     Append {
         term: u64,
         after: (usize, u64),
@@ -51,14 +54,14 @@ pub(crate) enum Message {
         committed: usize,
         base: Vec<usize>,
     },
-    /// To the leader: how many entries are like its own, if any are known to be, and how many of them
-    /// have been run here.
+    /// To the leader: the number of entries that equal its own, if any are known to, and the number
+    /// that have been run here.
     Appended {
         term: u64,
         stored: Option<usize>,
         ran: usize,
     },
-    /// From a candidate: how long its log is, and of which term the last entry.
+    /// From a candidate: the length of its log, and the term of the last entry.
     Ask { term: u64, last: (u64, usize) },
     /// To a candidate.
     Grant { term: u64 },
@@ -71,18 +74,18 @@ enum Role {
     Leader,
 }
 
-/// What a leader knows of a server.
+/// A leader's knowledge of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Progress {
     stored: usize,
     ran: usize,
-    /// The next entry that it is sent comes after so many.
+    /// The number of entries after which the next ones are sent.
     next: usize,
-    /// For how many of the leader's periods it has said nothing.
+    /// The number of the leader's periods without a message from it.
     silent: usize,
 }
 
-/// A server.
+/// A server of Raft or Pirogue.
 #[derive(Clone, Debug)]
 pub(crate) struct Raft {
     me: usize,
@@ -93,7 +96,7 @@ pub(crate) struct Raft {
     voted: Option<usize>,
     role: Role,
     leader: Option<usize>,
-    /// For how many of its periods it has heard of no leader.
+    /// The number of its periods without a message of a leader.
     silent: usize,
     log: Vec<Entry>,
     committed: usize,
@@ -145,19 +148,19 @@ impl Raft {
         (self.term_at(self.log.len()), self.log.len())
     }
 
-    /// Of which term the entry is that is the last of so many.
+    /// The term of the last of the first `count` entries.
     fn term_at(&self, count: usize) -> u64 {
         let last = count.checked_sub(1).and_then(|it| self.log.get(it));
         last.map_or(0, |it| it.term)
     }
 
-    /// How many of the first entries have been run here.
+    /// The number of first entries that have been run here.
     fn ran(&self) -> usize {
         let runs = self.log.iter();
         runs.take_while(|it| self.ran.contains(&it.task)).count()
     }
 
-    /// Has the host run what may be run.
+    /// Makes the host run the functions that may run.
     fn run(&mut self, out: &mut Out<Message>) {
         if self.voters.witness == Some(self.me) {
             return;
@@ -177,7 +180,7 @@ impl Raft {
             return;
         };
         let after = progress.next;
-        // What is lost is sent again once it is asked for.
+        // A lost message is sent again once it is asked for.
         progress.next = self.log.len();
         let append = Message::Append {
             term: self.term,
@@ -195,7 +198,7 @@ impl Raft {
         }
     }
 
-    /// Those that count follow those that are heard, where a quorum of the former ones is.
+    /// Sets the voters to the servers that answer, if they include a quorum of the former voters.
     fn look_at_voters(&mut self) {
         let me = self.me;
         let progress = &self.progress;
@@ -206,7 +209,7 @@ impl Raft {
         }
     }
 
-    /// Commits and answers what enough servers have.
+    /// Commits and answers entries that enough servers have.
     fn decide(&mut self, out: &mut Out<Message>) {
         if !self.leads() {
             return;
@@ -245,7 +248,7 @@ impl Raft {
         }
     }
 
-    /// Whether enough servers have more than so many entries.
+    /// Returns true if enough servers have more than this number of entries.
     fn enough(&self, than: usize, count: impl Fn(&Progress) -> usize) -> bool {
         let has = |at: usize| self.progress.get(at).is_some_and(|it| count(it) > than);
         self.voters.suffice(has)
@@ -297,7 +300,7 @@ impl Raft {
         self.run(out);
         let ran = self.ran();
         let stored = is_like.then_some(count + entries.len());
-        // It acknowledges what it has run when that has ended.
+        // It acknowledges its functions when they have ended.
         let is_witness = self.voters.witness == Some(self.me);
         if self.rule != Rule::Acknowledge || ran == self.log.len() || is_witness || !is_like {
             out.sends
@@ -335,7 +338,7 @@ impl Raft {
             self.role = Role::Leader;
             self.leader = Some(self.me);
             self.progress = vec![Progress::default(); self.count];
-            // With it, what earlier leaders left is committed.
+            // This entry commits the entries of earlier leaders.
             let (term, task) = (self.term, NOTHING);
             self.log.push(Entry { term, task });
             self.send_all(out);
@@ -460,8 +463,8 @@ mod tests {
         }
     }
 
-    /// A request and its answer; to each of four an entry and the news of its commit, each with an
-    /// acknowledgement; and what each returned, where it does not go with one of these.
+    /// A request and its answer; to each of four an entry and the notice of its commit, each with
+    /// an acknowledgement; and the result of each, where it is not part of one of these.
     #[test]
     fn servers_that_are_always_awake_answer_after_one_function() {
         for (rule, messages) in RULES.into_iter().zip([18, 18, 22]) {
@@ -506,7 +509,7 @@ mod tests {
         }
     }
 
-    /// Of five one after another may go, where Raft's majority stays that of five.
+    /// Five servers may stop one after another, where Raft's majority stays a majority of five.
     #[test]
     fn dynamic_voting_goes_on_with_two_of_five() {
         for (voters, goes_on) in [(Voters::all(5), false), (Voters::with_witness(4), true)] {

@@ -1,11 +1,11 @@
-//! Quorums: Raft's, and Pirogue's, whose voting is dynamic-linear.
+//! Quorums: Raft's, and Pirogue's with its dynamic-linear voting.
 
-/// Which servers decide.
+/// The servers that decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Voters {
-    /// Those that count, the first of them the distinguished one.
+    /// The voters, the first of them the distinguished one.
     pub(super) base: Vec<usize>,
-    /// It votes, and runs nothing.
+    /// The server that votes, and runs nothing.
     pub(super) witness: Option<usize>,
     pub(super) is_dynamic: bool,
 }
@@ -20,8 +20,8 @@ impl Voters {
         }
     }
 
-    /// Pirogue's: so many servers and a witness; more than half of those that are here, or half with the
-    /// distinguished one (dynamic-linear voting).
+    /// Pirogue's: a number of servers and a witness; more than half of the present ones, or half
+    /// with the distinguished one (dynamic-linear voting).
     pub(crate) fn with_witness(servers: usize) -> Self {
         Self {
             base: (0..=servers).collect(),
@@ -30,7 +30,7 @@ impl Voters {
         }
     }
 
-    /// Whether these are enough.
+    /// Returns true if these are enough.
     pub(crate) fn suffice(&self, has: impl Fn(usize) -> bool) -> bool {
         let votes = self.base.iter().filter(|it| has(**it)).count();
         let is_half = 2 * votes == self.base.len();

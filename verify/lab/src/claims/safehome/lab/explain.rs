@@ -1,12 +1,12 @@
-//! Whether the end of a run is the end of any serial order.
+//! A search for a serial order that explains the end of a run.
 
 use super::super::scenario::Need;
 
-/// Whether the devices are as some order of all these leaves them. The state of a device is the
-/// number of the routine that changed it last, from 1.
+/// Returns true if the devices are as some order of all these leaves them. The state of a device is
+/// the number of the routine that changed it last, from 1.
 ///
-/// A routine that can be the last one is taken as the last: what it changed is explained then, and
-/// no order that has it earlier explains more. So this finds an order if there is one.
+/// A routine that can be the last one is taken as the last: its changes are explained then, and no
+/// order that has it earlier explains more. So this finds an order if one exists.
 pub(super) fn explains(routines: &[&[Need]], states: &[u32]) -> bool {
     let mut is_open = vec![true; states.len()];
     let mut left: Vec<usize> = (0..routines.len()).collect();
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether any order leaves the devices so: every order is tried.
+    /// Returns true if any order leaves the devices so: every order is tried.
     fn tried(routines: &[&[Need]], states: &[u32], order: &mut Vec<usize>) -> bool {
         if order.len() == routines.len() {
             let mut ends = vec![0; states.len()];

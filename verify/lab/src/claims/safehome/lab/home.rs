@@ -1,4 +1,4 @@
-//! A hub, and devices that take as long as each command says.
+//! A hub, and devices that take the time of each command.
 
 use chacha20::ChaCha8Rng;
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
@@ -66,7 +66,7 @@ impl Home {
         Ok(home)
     }
 
-    /// So many percent of the devices fail, each at a moment within this time.
+    /// Makes a share of the devices fail, each at a moment within this time.
     pub(super) fn fail_some(&mut self, percent: u64, length: Span) {
         let devices = self.world.scenario.devices;
         let mut left: Vec<u32> = (0..devices).collect();

@@ -1,4 +1,4 @@
-//! A home in virtual time: what is run in it, and which figures are kept.
+//! A home in virtual time: its loads, and its figures.
 
 mod explain;
 mod home;
@@ -17,10 +17,10 @@ use super::scenario::{Micro, factory, morning, party, short_factory, some};
 use crate::claims::stats::mean;
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
-/// Shares are kept in so many parts.
+/// The number of parts in which shares are kept.
 const PARTS: u64 = 1_000_000;
 
-/// What users may see, and how routines are placed.
+/// The visibility model, and the placement of routines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Model {
     pub(super) name: &'static str,
@@ -28,8 +28,8 @@ pub(super) struct Model {
     pub(super) scheduler: Scheduler,
     pub(super) pre_leases: bool,
     pub(super) post_leases: bool,
-    /// [`Config::stretch`](selvedge_safehome::Config::stretch): planned to take at most so many
-    /// percent of what the commands take, if there is such a plan.
+    /// [`Config::stretch`](selvedge_safehome::Config::stretch): the most that a plan may take, in
+    /// percent of the time of the commands, if there is such a plan.
     pub(super) stretch: u16,
 }
 
@@ -50,7 +50,7 @@ const fn model(name: &'static str, visibility: Visibility, scheduler: Scheduler)
 pub(super) const EV: Model = model("EV", Visibility::Eventual, Scheduler::Timeline);
 pub(super) const JIT: Model = model("JiT", Visibility::Eventual, Scheduler::JustInTime);
 pub(super) const FCFS: Model = model("FCFS", Visibility::Eventual, Scheduler::FirstCome);
-/// As in the authors' program.
+/// The setting of the authors' program.
 pub(super) const JIT_ALONE: Model = Model {
     pre_leases: false,
     post_leases: false,
@@ -79,7 +79,7 @@ pub(super) enum Load {
 pub(super) struct Setting {
     pub(super) load: Load,
     pub(super) model: Model,
-    /// Only so many of its routines.
+    /// Limits the load to this number of its routines.
     pub(super) few: Option<usize>,
     /// Percent of the commands that must succeed.
     pub(super) must: u64,
@@ -87,7 +87,7 @@ pub(super) struct Setting {
     pub(super) failing: u64,
 }
 
-/// What is kept of a trial. Times are in ms, shares in millionths.
+/// The figures of a trial. Times are in ms, shares in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Figure {
@@ -101,17 +101,18 @@ pub(super) enum Figure {
     MedianWork,
     /// The latency, as a multiple of the time that the routine's commands take.
     Normalized,
-    /// How many run, in the mean of all moments at which one starts or ends (section 7.1).
+    /// The number of running routines, in the mean of all moments at which one starts or ends
+    /// (section 7.1).
     Parallelism,
     /// The same in the mean of the time during which any runs: dense moments do not count more.
     ParallelismByTime,
     /// The share of routines that suffer a temporary incongruence: before they end, another one
-    /// changes what they changed (the paper's text).
+    /// changes a device that they changed (the paper's text).
     Incongruent,
     /// The share of its time that a routine spends after the first of them, in the mean (the
     /// authors' program).
     IncongruentTime,
-    /// Whether no order of the routines explains the end.
+    /// 1 if no order of the routines explains the end.
     Unexplained,
     /// The share of routines that were aborted.
     Aborted,
@@ -234,7 +235,7 @@ impl Setting {
 }
 
 impl Figure {
-    /// How many parts make up the unit in which it is shown.
+    /// The number of parts in the unit in which it is shown.
     pub(super) const fn parts(self) -> f64 {
         // Times come first.
         if (self as usize) < Self::Normalized as usize {

@@ -1,4 +1,4 @@
-//! What is kept of a home after its run.
+//! The figures of a home after its run.
 
 use selvedge_core::Span;
 
@@ -112,7 +112,7 @@ impl World {
         pairs.map(|(swapped, all)| (swapped * PARTS).checked_div(all))
     }
 
-    /// Whether any order of the routines leaves the devices as they are.
+    /// Returns true if any order of the routines leaves the devices as they are.
     fn is_explained(&self) -> bool {
         let states: Vec<u32> = self.things.iter().map(|it| it.state).collect();
         let routines: Vec<&[Need]> = self.scenario.routines.iter().map(|it| &**it).collect();
@@ -126,7 +126,7 @@ fn sorted(values: impl Iterator<Item = u64>) -> Vec<f64> {
     values.into_iter().map(|it| it as f64).collect()
 }
 
-/// How long the commands take.
+/// The time that the commands take.
 fn work(needs: &[Need]) -> Span {
     Span::secs(needs.iter().map(|it| u64::from(it.1)).sum())
 }

@@ -1,4 +1,4 @@
-//! What happens in a home, and what comes of its routines.
+//! Events in a home, and the outcomes of its routines.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 use super::super::scenario::{Arrivals, Need, Scenario};
 use crate::claims::Fault;
 
-/// A device has done a command after so long: what a short command takes in section 4.3. It is part
-/// of the time that the load gives a command.
+/// The time until a device has done a command: the time of a short command in section 4.3. It is
+/// part of the time that the load gives a command.
 pub(super) const ANSWER: Span = Span::millis(100);
 
 /// A routine and its outcome.
@@ -21,13 +21,13 @@ pub(super) struct Job {
     pub(super) started: Option<Time>,
     pub(super) ended: Option<Time>,
     pub(super) committed: bool,
-    /// When another routine first changed what it had changed.
+    /// The time at which another routine first changed a device that it had changed.
     pub(super) collided: Option<Time>,
     /// Commands that were done.
     pub(super) done: usize,
     /// Devices that were to be restored when it was aborted.
     pub(super) restored: usize,
-    /// Whether a device that it had has failed.
+    /// True if a device that it had has failed.
     pub(super) is_hit: bool,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Thing {
     changed: SmallVec<[usize; 4]>,
 }
 
-/// What happens in the home at a set time.
+/// An event in the home at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Happening {
     Comes,
@@ -64,11 +64,11 @@ pub(super) struct World {
     happenings: BinaryHeap<Reverse<(Time, u64, Happening)>>,
     /// The same of answers: they take equally long, so they come in order.
     answers: VecDeque<(Time, u64, Happening)>,
-    /// The number of happenings so far: it orders happenings of the same time.
+    /// The number of events up to now: it orders events of the same time.
     count: u64,
     pub(super) order: Vec<usize>,
     running: u64,
-    /// The sum of those that ran, over so many starts and ends.
+    /// The sum of the running routines, and the number of starts and ends.
     pub(super) ran: (u64, u64),
     /// The time that all of them ran, added up, over the time during which any did.
     pub(super) ran_for: (Span, Span),
@@ -101,7 +101,7 @@ impl World {
         self.happenings.push(Reverse((at, self.count, happening)));
     }
 
-    /// What happens next, as [`next`](Self::next) says.
+    /// Takes the next event, of the kind that [`next`](Self::next) returned.
     pub(super) fn pop(&mut self, is_answer: bool) -> Option<Happening> {
         let next = if is_answer {
             self.answers.pop_front()
@@ -151,7 +151,7 @@ impl World {
             }
         }
         if !thing.changed.contains(&routine) {
-            // Where there is room, those that have ended are left.
+            // When the list is full, routines that have ended are removed.
             if thing.changed.len() == thing.changed.capacity() {
                 let is_open = |it: &mut usize| jobs.get(*it).is_some_and(|it| it.ended.is_none());
                 thing.changed.retain(is_open);
@@ -164,7 +164,7 @@ impl World {
         true
     }
 
-    /// Hears what the hub tells.
+    /// Takes an event of the hub.
     pub(super) fn hear(&mut self, event: Event<u32>) -> Result<(), Fault> {
         match event {
             Event::Issue {
@@ -210,12 +210,12 @@ impl World {
         Ok(())
     }
 
-    /// Whether all routines have come and ended.
+    /// Returns true if all routines have come and ended.
     pub(super) fn is_over(&self) -> bool {
         self.open == 0 && self.jobs.len() == self.scenario.routines.len()
     }
 
-    /// When what happens next does, and whether it is an answer.
+    /// The time of the next event, and true if it is an answer.
     pub(super) fn next(&self) -> (Option<Time>, bool) {
         let answer = self.answers.front().map(|it| (it.0, it.1));
         let other = self.happenings.peek().map(|it| (it.0.0, it.0.1));
@@ -224,7 +224,7 @@ impl World {
         (next.map(|it| it.0), is_answer)
     }
 
-    /// A routine starts or ends, and so many run now.
+    /// Notes that a routine starts or ends, with the number that run now.
     fn now_run(&mut self, count: u64) {
         let took = self.now.since(self.turned);
         if self.running > 0 {
