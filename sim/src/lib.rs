@@ -9,6 +9,21 @@
 //!
 //! All run the machine that runs in production: a [`selvedge_core::Machine`] behind its host's
 //! interface, with no code written for simulation. None of them contains code of a protocol.
+//!
+//! # Promises
+//!
+//! | promise | under which assumption |
+//! |---|---|
+//! | the same seed and calls give the same run, byte for byte, in every build and on every platform | the machines keep the contract's rules |
+//! | a property that "holds" holds in every order of messages, losses, crashes and timers within the stated bounds | 128-bit fingerprints of states do not collide; a machine's `Hash` covers all data that its decisions use, and none of that is in `Untracked` |
+//! | a search that was cut short is no pass, and names the bound that stopped it | |
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `arbitrary` | [`operations::list`]: operations from bytes, for fuzz targets and property tests |
+//! | `stateright` (on by default) | the second engine of [`check`], and its Explorer |
 
 #![forbid(unsafe_code)]
 

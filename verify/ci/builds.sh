@@ -1,18 +1,21 @@
 # Steps that build and run no test. Read by `.ci/run`.
 # shellcheck shell=bash
 
-# The dependencies under "Embed it" in README build the program shown there, in a crate of its own.
+# The program in README builds in a crate of its own, with the dependencies beside it.
 embed() {
-    local crate=$target/embed
+    local crate=$target/embed section
     mkdir -p "$crate/src"
-    cp membership/examples/smallest.rs "$crate/src/main.rs"
+    section=$(sed -n '/^## A lock and a leader/,/^## Try it/p' README.md)
+    block() {
+        sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p}" <<<"$section"
+    }
+    block rust >"$crate/src/main.rs"
     cp Cargo.lock "$crate"
     {
         printf '[package]\nname = "embed"\nversion = "0.1.0"\nedition = "2024"\n\n[workspace]\n\n'
-        sed -n '/^## Embed it/,/^## /{/^```toml/,/^```$/{/^```/!p}}' README.md |
-            sed "s#path = \"#path = \"$PWD/#"
+        block toml | sed "s#path = \"#path = \"$PWD/#"
     } >"$crate/Cargo.toml"
-    grep -q '^selvedge-core = ' "$crate/Cargo.toml"
+    grep -q '^selvedge-udp = ' "$crate/Cargo.toml"
     CARGO_TARGET_DIR=$target cargo check --quiet --manifest-path "$crate/Cargo.toml"
 }
 

@@ -45,7 +45,7 @@ pub fn page(title: &str, style: &str, body: &Markup) -> String {
 pub fn picture(style: &str, svg: &str) -> String {
     let (open, marks) = svg.split_once('>').unwrap_or((svg, ""));
     format!(
-        "{open} xmlns=\"http://www.w3.org/2000/svg\"><style>\n{STYLE}{style}</style>\
+        "{open} xmlns=\"http://www.w3.org/2000/svg\"><style>\n{STYLE}svg {{ font-family: system-ui, sans-serif; }}\n{style}</style>\
          <rect width=\"100%\" height=\"100%\" style=\"fill: var(--ground)\"/>{marks}\n"
     )
 }
