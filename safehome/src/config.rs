@@ -1,39 +1,41 @@
-//! What can be set, with units, ranges and where the values come from.
+//! Settings, with units, ranges and the sources of the defaults.
 
 use selvedge_core::Span;
 use selvedge_core::settings::{self, OutOfRange, Setting};
 use thiserror::Error;
 
-/// What users may see of routines that run at the same time (section 2.1).
+/// The isolation of routines that run at the same time (section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Visibility {
-    /// Weak: as most hubs do it. Nothing is promised, nothing is undone.
+    /// Weak, the model of most hubs. Nothing is promised, nothing is undone.
     Weak,
-    /// Global strict: one routine at a time. One is aborted when a device that it needs fails or
+    /// Global strict: one routine at a time. It is aborted when a device that it needs fails or
     /// restarts while it runs.
     GlobalStrict,
-    /// Strong global strict: as `GlobalStrict`, and any device counts.
+    /// Strong global strict: as `GlobalStrict`, and the failure of any device counts.
     StrongGlobalStrict,
     /// Partitioned strict: routines without a common device run at the same time.
     PartitionedStrict,
-    /// Eventual: any run at the same time, and the end is as if they had run one by one.
+    /// Eventual: any routines run at the same time, and the final state is as if they had run one
+    /// by one.
     #[default]
     Eventual,
 }
 
-/// Where a new routine goes in the order, under [`Visibility::Eventual`] (section 5).
+/// The place of a new routine in the order, under [`Visibility::Eventual`] (section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Scheduler {
-    /// Behind all that came before it.
+    /// Behind all routines submitted before it.
     FirstCome,
-    /// At the earliest place where it can start at once; it waits until there is one.
+    /// At the earliest place where it can start at once; the routine waits until there is such a
+    /// place.
     JustInTime,
-    /// Into gaps between others, by estimates of how long each needs a device; but not before one
-    /// that sets the same devices, if neither asks for a state.
+    /// In gaps between others, by estimates of how long each needs a device; but not before a
+    /// routine that sets the same devices, if neither asks for a state.
     #[default]
     Timeline,
 }
@@ -47,46 +49,45 @@ pub struct Config {
     pub visibility: Visibility,
     /// Default [`Scheduler::Timeline`].
     pub scheduler: Scheduler,
-    /// Whether a routine may go before another one that has started and has not touched their
+    /// True if a routine may go before another one that has started and has not touched their
     /// common device yet (section 4.1). Default true.
     pub pre_leases: bool,
-    /// Whether a device is free for others as soon as its routine no longer needs it, and not only
-    /// when that routine is finished (section 4.1). Default true. One that was taken by a pre-lease
-    /// is given back as soon as it is no longer needed, whatever is set here.
+    /// True if a device becomes free as soon as its routine no longer needs it, and not only when
+    /// that routine is finished (section 4.1). Default true. A device taken by a pre-lease is
+    /// always returned as soon as it is no longer needed.
     pub post_leases: bool,
-    /// How long a pre-lease may last, in percent of what was estimated: from 100. Default 110, as
-    /// in section 4.1.
+    /// The longest duration of a pre-lease, in percent of the estimate: at least 100. Default 110,
+    /// as in section 4.1.
     pub leniency: u16,
-    /// How long a routine can be overtaken before its first command (section 5): above zero.
-    /// Default 60 s; the paper gives none.
+    /// The time for which a routine can be overtaken before its first command (section 5): above
+    /// zero. Default 60 s; the paper gives none.
     pub patience: Span,
-    /// How long a routine is planned to take at most, in percent of what its commands alone need,
-    /// if there is such a plan: from 100. Default 300; the paper gives none.
+    /// The longest planned duration of a routine, in percent of the time that its commands alone
+    /// need, if there is such a plan: at least 100. Default 300; the paper gives none.
     pub stretch: u16,
-    /// How many gaps the timeline scheduler looks at before it puts a routine behind all others:
-    /// from 1. Default 256; random loads need 34 at most (erratum H17).
+    /// The number of gaps that the timeline scheduler examines before it puts a routine behind all
+    /// others: at least 1. Default 256; random loads need 34 at most (erratum H17).
     pub search_limit: u16,
-    /// How long a short command is estimated to take: above zero. Default 100 ms, as in section
-    /// 4.3.
+    /// The estimated duration of a short command: above zero. Default 100 ms, as in section 4.3.
     pub short: Span,
-    /// How long to wait for a command's outcome: above zero. After that it is unknown. Default 5 s.
+    /// The time to wait for a command's outcome: above zero. After that it is unknown. Default 5 s.
     pub timeout: Span,
-    /// How often a rollback that a live device refuses is tried, from 1. Default 5.
+    /// The number of attempts at a rollback that a live device refuses: at least 1. Default 5.
     pub undo_attempts: u8,
-    /// How long after a failed rollback it is tried again: above zero. Default 1 s.
+    /// The time between a failed rollback and the next attempt: above zero. Default 1 s.
     pub undo_retry: Span,
-    /// How many commands a routine may have: from 1. Default 256. To place a routine takes some 16
+    /// The most commands of a routine: at least 1. Default 256. Placing a routine takes some 16
     /// bytes for each pair of the devices that it needs, 1 MB for 256, and up to 64 KB besides.
     pub step_limit: u16,
-    /// How many routines may be unfinished: from 1. Committed ones with unfinished ones before them
-    /// count as one where these are the same. Default 4,096.
+    /// The most unfinished routines: at least 1. Committed routines that wait for the same
+    /// unfinished ones count as one. Default 4,096.
     pub routine_limit: u32,
-    /// How many committed routines, failures and changes by hand may wait for their place in the
-    /// order, because a routine before them is unfinished: from 1. Each takes some 16 bytes and its
-    /// state. Default 65,536: a day of routines behind one command that takes a day, one each 1.3
-    /// s.
+    /// The most committed routines, failures and manual changes that wait for their place in the
+    /// order, because a routine before them is unfinished: at least 1. Each takes some 16 bytes and
+    /// its state. Default 65,536: a day of routines behind one command that takes a day, one each
+    /// 1.3 s.
     pub order_limit: u32,
-    /// How many devices there may be: from 1. Default 4,096.
+    /// The most devices: at least 1. Default 4,096.
     pub device_limit: u32,
 }
 
@@ -133,7 +134,7 @@ impl Config {
         with_device_limit device_limit: u32,
     }
 
-    /// Whether these settings can work.
+    /// Checks that each setting is in its range.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -159,7 +160,7 @@ impl Config {
     }
 }
 
-/// Why settings cannot work.
+/// The reason why settings cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -168,17 +169,17 @@ pub enum ConfigError {
     Range(#[from] OutOfRange),
 }
 
-/// A length of time above zero.
+/// A setting for a duration above zero.
 const fn time(name: &'static str, span: Span) -> Setting {
     Setting::time(name, span, Span(1), Span(u64::MAX))
 }
 
-/// A number from 1 on.
+/// A setting for a number of at least 1.
 const fn some(name: &'static str, value: u64) -> Setting {
     Setting::number(name, value, 1, u64::MAX)
 }
 
-/// A part of a hundred, from all of it on.
+/// A setting for a percentage of at least 100.
 const fn percent(name: &'static str, value: u16) -> Setting {
     Setting::number(name, value as u64, 100, u64::MAX).counts("%")
 }

@@ -1,13 +1,13 @@
-//! What a hub counts.
+//! Counters of a hub.
 
-/// Counted since the beginning; nothing depends on them.
+/// Counters since the hub was created or restored; no decision depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Counters {
-    /// Commands whose outcome was not reported in time.
+    /// Commands without a reported outcome within their timeout.
     pub timeouts: u64,
-    /// Gaps that the timeline scheduler looked at.
+    /// Gaps that the timeline scheduler examined.
     pub searched: u64,
     /// Routines that it put behind all others because
     /// [`Config::search_limit`](crate::Config::search_limit) was reached.

@@ -1,11 +1,12 @@
-//! What has changed since a state was stored, and the state again from that.
+//! The difference between two states of a hub, and its application to the older one.
 //!
-//! The hub does not know of it: two states are compared after the step, so no change can be forgotten. Two
-//! other ways were rejected. Stored inputs are hardly shorter, and depend on the clock: every version would
-//! have to decide as the one before did. Changes that the hub emits and folds would be a second way to change
-//! the state. The comparison takes time in proportion to the state: with 10 to 200 devices a step takes three
-//! to four times as long, up to 30 us, and a difference has some 120 bytes (`verify/benches/storing.rs`). A
-//! write to flash takes a hundred times as long.
+//! The hub does not take part: two states are compared after the step, so no change can be
+//! forgotten. Two other ways were rejected. Stored inputs are hardly shorter, and depend on the
+//! clock: every version would have to decide as the one before did. Changes that the hub emits and
+//! folds would be a second way to change the state. The comparison takes time in proportion to the
+//! state: with 10 to 200 devices a step takes three to four times as long, up to 30 us, and a
+//! difference has some 120 bytes (`verify/benches/storing.rs`). A write to flash takes a hundred
+//! times as long.
 
 use alloc::vec::Vec;
 
@@ -18,29 +19,29 @@ use crate::run::{Needed, Run};
 use crate::save::VERSION;
 use crate::{Hub, Placed, Routine, RoutineId, Saved, Step, Value};
 
-/// What has changed in a hub since a state was stored: a few devices and routines, and of their
-/// lists the parts that are new.
+/// The changes of a hub since a state was stored: a few devices and routines, and the new parts of
+/// their lists.
 ///
-/// # What a host does
-/// It stores [`Hub::save`], as the base, and keeps it. After each step it stores what
-/// [`Hub::difference`] gives, behind the base and the differences before. When those have grown
-/// longer than a base it stores [`Hub::save`] or the state that it keeps as a new base, in place of
-/// the old one and in one write, and drops them after that, in any order. When it starts again it
-/// reads the base, [applies](Saved::apply) the differences in order, and restores the hub from
-/// that.
+/// # Duties of the host
+/// It stores [`Hub::save`] as the base, and keeps it in memory. After each step it appends the
+/// result of [`Hub::difference`] to storage. When the differences have grown longer than a base it
+/// replaces the stored base by [`Hub::save`] or by the state that it keeps, in one write, and
+/// deletes the differences after that, in any order. When it starts again it reads the base,
+/// [applies](Saved::apply) the differences in order, and restores the hub from the result.
 ///
 /// It may stop between any two of these writes. Steps are numbered over all restarts, so a
-/// difference that the base contains already is known, and changes nothing; one before which
-/// another is missing is refused. A last one that was written in part is dropped, for nothing of
-/// its step has been carried out. A hub that is made anew counts from the beginning: what is left
-/// of the one before it is dropped before its first base is stored.
+/// difference that the base already contains is recognized, and changes nothing; a difference
+/// before which another is missing is refused. A last difference that was only partly written is
+/// dropped, because nothing of its step has been carried out. A hub that is created with
+/// [`Hub::new`] counts from the beginning: drop all stored differences of an earlier hub before
+/// storing its first base.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Difference<V> {
     version: u16,
-    /// The number of the state that it changes,
+    /// The number of the state that it changes.
     after: u64,
-    /// and of the one that comes of it.
+    /// The number of the state that results.
     number: u64,
     visibility: Visibility,
     last: RoutineId,
@@ -51,7 +52,7 @@ pub struct Difference<V> {
     runs: Vec<(RoutineId, RunChange<V>)>,
 }
 
-/// Why a difference was not taken. The state that it was to change is gone.
+/// The reason why a difference was refused. The state to which it was applied is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum DifferenceError {
@@ -63,24 +64,24 @@ pub enum DifferenceError {
         /// Its layout.
         found: u16,
     },
-    /// Some before it are missing.
+    /// Differences before it are missing.
     #[error(
         "the difference changes the state after step {found}, and this is the one after {expected}: apply all that were stored since the base, in order"
     )]
     Number {
-        /// How many steps the state is from the beginning.
+        /// The number of the state: its steps from the beginning.
         expected: u64,
-        /// How many the one is that it changes.
+        /// The number of the state that the difference changes.
         found: u64,
     },
-    /// It changes a part of a list that is not there, or goes back.
+    /// It changes a part of a list that does not exist, or goes back.
     #[error(
         "the difference belongs to another state: apply it to the base that it was taken against"
     )]
     Base,
 }
 
-/// A device, without its lineage, and what is new in that.
+/// A device, without its lineage, and the changes of its lineage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct DeviceChange<V> {
@@ -88,7 +89,7 @@ struct DeviceChange<V> {
     lineage: Splice<Entry<V>>,
 }
 
-/// A routine, without its lists, and what is new in those.
+/// A routine, without its lists, and the changes of its lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct RunChange<V> {
@@ -101,18 +102,18 @@ struct RunChange<V> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Splice<T> {
-    /// From here on,
+    /// The first replaced item.
     at: u64,
-    /// so many
+    /// The number of replaced items.
     gone: u64,
-    /// make room for these.
+    /// The items in their place.
     new: Vec<T>,
 }
 
 impl<V: Value> Hub<V> {
-    /// What has changed since `last`, an earlier state of this hub, was stored; `last` becomes the
-    /// state as it is now. Takes time in proportion to the state, and memory in proportion to what
-    /// has changed.
+    /// The changes since `last`, an earlier state of this hub, was stored; `last` becomes the
+    /// current state. Takes time in proportion to the state, and memory in proportion to the
+    /// changes.
     #[must_use = "what is not stored is lost"]
     pub fn difference(&self, last: &mut Saved<V>) -> Difference<V> {
         let mut found = Difference {
@@ -156,12 +157,12 @@ impl<V: Value> Hub<V> {
 }
 
 impl<V: Value> Saved<V> {
-    /// The state after this difference: the same, if the difference is in it already. Takes time in
-    /// proportion to the state.
+    /// The state after this difference; unchanged, if it contains the difference already. Takes
+    /// time in proportion to the state.
     ///
     /// # Errors
-    /// When some before it are missing, or it belongs to another state. What is damaged otherwise
-    /// is seen by [`Hub::restore`].
+    /// When a difference before it is missing, or it belongs to another state. [`Hub::restore`]
+    /// detects other damage.
     pub fn apply(mut self, difference: Difference<V>) -> Result<Self, DifferenceError> {
         let found = difference.version;
         if found != VERSION {
@@ -265,7 +266,7 @@ impl<V: Value> RunChange<V> {
 }
 
 impl<T> Splice<T> {
-    /// What two lists have in common at their beginnings and ends stays.
+    /// Keeps the items that two lists have in common at their beginnings and ends.
     fn of(old: &[T], new: &[T], is_same: impl Fn(&T, &T) -> bool, copy: impl Fn(&T) -> T) -> Self {
         let both = new.iter().zip(old);
         let at = both.take_while(|it| is_same(it.0, it.1)).count();

@@ -12,8 +12,8 @@ use crate::{
     Value,
 };
 
-/// A [`Hub`] with a fact for each of its steps: what the step changed. The fact comes before all
-/// other events of the step, so nothing of a step is seen before the step is stored.
+/// A [`Hub`] that emits a fact for each of its steps: the changes of the step. The fact comes
+/// before all other events of the step, so nothing of a step is visible before the step is stored.
 ///
 /// ```
 /// use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
@@ -46,7 +46,7 @@ use crate::{
 /// }
 /// assert!(seen.iter().any(|event| matches!(event, Event::Issue { device, value: 1, .. } if *device == lamp)));
 ///
-/// // It stops, and begins again from what is stored.
+/// // It stops, and begins again from its storage.
 /// let recovered = DurableHub::recover(Config::default(), base, log)?;
 /// assert_eq!(recovered.hub().save(), driver.machine().hub().save());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,45 +55,45 @@ use crate::{
 /// # How far storage may lag
 ///
 /// A [`Barrier`](selvedge_core::durable::Barrier) with a limit of 0 takes no step while a fact
-/// waits. With a higher limit the hub goes on, and the time that storage takes passes for its
-/// commands too: a command's timeout runs from the step that issued it, and one that storage holds
-/// up for longer goes out when the hub has given it up. So with a higher limit each timeout is
-/// longer than storage takes and the command takes together, or the device's
-/// [`Lateness`](Command::Lateness) covers what storage takes.
+/// waits. With a higher limit the hub goes on, and the time that storage takes counts for its
+/// commands too: a command's timeout runs from the step that issued it, and a command that storage
+/// delays for longer is sent after the hub has given it up. So with a higher limit each timeout
+/// must be longer than storage and the command take together, or the device's
+/// [`Lateness`](Command::Lateness) must cover the time that storage takes.
 ///
 /// Takes time in proportion to the state for each step, for the comparison, and keeps the state
 /// twice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DurableHub<V: Value> {
     hub: Nested<Hub<V>>,
-    /// The hub's state as its facts say it, so not state of its own.
+    /// The hub's state according to its facts, so not state of its own.
     last: Untracked<Saved<V>>,
 }
 
-/// What a [`DurableHub`] tells.
+/// An event of a [`DurableHub`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DurableEvent<V> {
-    /// The fact: what the step changed. The host stores it, and does nothing else.
+    /// The fact: the changes of the step. The host stores it, and does nothing else.
     Changed(Difference<V>),
-    /// What the hub tells.
+    /// An event of the hub.
     Hub(Event<V>),
 }
 
-/// Why what was stored was not taken.
+/// The reason why a stored state was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// A difference.
+    /// A difference is damaged or missing.
     #[error(transparent)]
     Difference(#[from] DifferenceError),
-    /// The state that they come to.
+    /// The resulting state is damaged, or does not fit the settings.
     #[error(transparent)]
     State(#[from] RestoreError),
 }
 
 impl<V: Value> DurableHub<V> {
-    /// Makes facts of the steps of `hub` from now on. What it is now is the base, and the host
+    /// Starts to make facts of the steps of `hub`. Its current state is the base, and the host
     /// stores that itself ([`Hub::save`]).
     #[must_use]
     pub fn new(hub: Hub<V>) -> Self {
@@ -122,7 +122,7 @@ impl<V: Value> DurableHub<V> {
         self.hub.machine()
     }
 
-    /// What base and facts come to: a new base, which the host may store in place of these.
+    /// The state from base and facts: a new base, which the host may store in place of these.
     #[must_use]
     pub const fn saved(&self) -> &Saved<V> {
         &self.last.0
@@ -164,7 +164,7 @@ impl<V: Value> Machine for DurableHub<V> {
     }
 }
 
-/// Tells what changed, once.
+/// Emits the changes, once.
 fn fact<V: Value>(changed: &Cell<Option<Difference<V>>>, cx: &mut Context<'_, DurableHub<V>>) {
     if let Some(changed) = changed.take() {
         cx.event(DurableEvent::Changed(changed));

@@ -1,4 +1,4 @@
-//! What the application may ask, what it is told, timers and errors.
+//! Commands of the application, events, timers and errors.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
@@ -8,206 +8,211 @@ use thiserror::Error;
 
 use crate::{ConfigError, LONGEST_LATENESS, Routine, RoutineId, Terms, Urgency};
 
-/// What the application asks or reports.
+/// A request or a report from the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Command<V> {
-    /// There is a device, which is up; its state, if that is known.
+    /// Adds a device, which is up; with its state, if that is known.
     Device {
         /// Its id.
         device: NodeId,
         /// Its state.
         state: Option<V>,
     },
-    /// There is no such device any more, and no routine needs it. What it was to be brought back to
-    /// when it is up again is given up. Its id may be used again.
+    /// Removes a device that no routine needs. A rollback that waits until the device is up is
+    /// given up. The id may be used again.
     Remove(NodeId),
-    /// For how long a command to this device may still act after its outcome came back unknown, as
-    /// one does that a broker kept for a device that was away: from 0, which is the default, to
-    /// [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time is over the device's state
-    /// counts as unknown: nothing is sent to it, conditions wait, and what it reports or answers
-    /// does not count. Holds for outcomes from now on, and for what a hub that
-    /// [resumes](Self::Resume) finds on its way. A [weak](crate::Visibility::Weak) hub, which
-    /// restores nothing, waits for neither.
+    /// Sets the time for which a command to this device may still act after its outcome was
+    /// reported as unknown, such as a command that a broker keeps for a device that is offline:
+    /// from 0, the default, to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time has
+    /// passed the device's state counts as unknown: no command is sent to it, conditions wait, and
+    /// its reports and answers do not count. Applies to outcomes from now on, and to commands that
+    /// a hub finds in flight when it [resumes](Self::Resume). A [weak](crate::Visibility::Weak)
+    /// hub, which restores nothing, does not wait.
     Lateness {
-        /// Which one.
+        /// The device.
         device: NodeId,
-        /// How long.
+        /// The time.
         lateness: Span,
     },
-    /// Run this routine. [`Event::Accepted`] follows.
+    /// Runs this routine. [`Event::Accepted`] follows.
     Submit(Routine<V>),
-    /// Run this routine on these terms: beside, after or instead of other runs of its key, and as
-    /// urgent as it says. [`Event::Accepted`] follows, and then what becomes of those that it
-    /// supersedes or preempts. Takes O(routines) more where it has a key or is urgent.
+    /// Runs this routine with these terms: beside, after or instead of other runs of its key, with
+    /// the urgency in the terms. [`Event::Accepted`] follows, and then the events about the
+    /// routines that it supersedes or preempts. Takes O(routines) more if it has a key or is
+    /// urgent.
     SubmitAs {
-        /// What it does.
+        /// The routine.
         routine: Routine<V>,
-        /// How it stands to others.
+        /// Its key, mode and urgency.
         terms: Terms,
     },
-    /// Abort this routine, if it is not finished.
+    /// Aborts this routine, if it is not finished.
     Cancel(RoutineId),
-    /// What became of a command that was [issued](Event::Issue). Of one that may still act after
-    /// its outcome came back unknown ([`Lateness`](Self::Lateness)) a certain outcome may be
-    /// reported later; then the device is free that much sooner.
+    /// Reports the outcome of a command that was [issued](Event::Issue). If the outcome was unknown
+    /// and the command may still act ([`Lateness`](Self::Lateness)), a known outcome may be
+    /// reported later; then the device is free earlier.
     Outcome {
-        /// To which device.
+        /// The device.
         device: NodeId,
-        /// The number that it was issued with.
+        /// The number of the command, from [`Event::Issue`].
         token: u64,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// The device says that it is in this state: a person changed it by hand. A command on its way
-    /// counts as coming after that. The state that a command on its way asks for is no change by
-    /// hand, unless the command is refused: the device reports what it was told to do. Nor is the
-    /// state that the device is known to be in.
+    /// The device reports that it is in this state: a person changed it by hand. A command in
+    /// flight counts as later than the change. A report of the state that a command in flight asks
+    /// for is no manual change, unless the command is refused: it is an effect of the command. A
+    /// report of the state that the device is known to be in is none either.
     ///
-    /// Reports may be doubled and late, but those of one device are told in the order in which it
-    /// made them. One that it made before it did a command is reported before the outcome of that
-    /// command; before the command's [lateness](Self::Lateness) is over, if the outcome is unknown.
+    /// Reports may be duplicated and late, but the reports of one device arrive in the order in
+    /// which the device made them. A report from before a command was done arrives before the
+    /// outcome of that command; if the outcome is unknown, before the command's
+    /// [lateness](Self::Lateness) is over.
     Observed {
-        /// Which one.
+        /// The device.
         device: NodeId,
         /// Its state.
         state: V,
     },
-    /// As [`Observed`](Self::Observed), for a hand that is so urgent: what is less urgent and still
-    /// needs the device is preempted, as by a routine. So the device stays as the hand left it, also
-    /// where a routine had brought it into this state before, or has a command on its way that does.
+    /// Reports a manual change like [`Observed`](Self::Observed), with an urgency: less urgent
+    /// routines that still need the device are preempted, as by an urgent routine. So the device
+    /// stays as the person left it, also if a routine had brought it into this state before, or has
+    /// a command in flight that does.
     ByHand {
-        /// Which one.
+        /// The device.
         device: NodeId,
         /// Its state.
         state: V,
-        /// How urgent: with 0 nothing is preempted.
+        /// The urgency: 0 preempts nothing.
         urgency: Urgency,
     },
-    /// The device was [asked](Event::Ask), and is in this state.
+    /// Reports the state of a device after [`Event::Ask`].
     Answered {
-        /// Which one.
+        /// The device.
         device: NodeId,
-        /// The number with which it was asked.
+        /// The number in [`Event::Ask`].
         token: u64,
         /// Its state.
         state: V,
     },
-    /// The hub's state comes from storage: what was on its way is asked for, timers are set again,
-    /// and a long command takes its full time again. To be told before anything else; see
-    /// [`Saved`](crate::Saved).
+    /// The hub's state comes from storage: the hub asks devices about commands in flight, sets its
+    /// timers again, and gives a long command its full time again. This must be the first input;
+    /// see [`Saved`](crate::Saved).
     Resume,
 }
 
-/// What became of a command to a device.
+/// The outcome of a command to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Outcome {
-    /// The device is in the state.
+    /// The device is in the requested state.
     Done,
     /// The device is in the state that it was in before, and will not change.
     Refused,
-    /// Unknown: it may have happened, and will not happen later than the device's
+    /// Unknown: the command may have been done, and will not be done later than the device's
     /// [lateness](Command::Lateness) from now.
     Unknown,
 }
 
-/// What the application is told.
+/// An order or a notice to the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event<V> {
-    /// The routine was taken.
+    /// The routine was accepted.
     Accepted(RoutineId),
     /// The routine's first command is about to be issued.
     Started(RoutineId),
     /// Bring the device into this state, and report the [`Outcome`] with the token.
     Issue {
-        /// Which device.
+        /// The device.
         device: NodeId,
         /// A number that no other command has.
         token: u64,
         /// The state.
         value: V,
-        /// For which routine; `None` to restore the state after an abort.
+        /// The routine of the command; `None` to restore the state after an abort.
         routine: Option<RoutineId>,
     },
     /// Ask the device for its state, and report it as [`Answered`](Command::Answered) once the
-    /// command can no longer take effect: where commands and questions travel in order, the answer
-    /// comes behind it. Its outcome may be reported instead, as [`Unknown`](Outcome::Unknown) if
-    /// the device cannot be asked. A device whose commands may act [late](Command::Lateness) is
-    /// asked when that time is over, but by a [weak](crate::Visibility::Weak) hub at once.
+    /// command can no longer take effect: if commands and questions travel in order, the answer
+    /// comes behind it. The command's outcome may be reported instead, as
+    /// [`Unknown`](Outcome::Unknown) if the device cannot be asked. A device whose commands may act
+    /// [late](Command::Lateness) is asked when that time is over; a [weak](crate::Visibility::Weak)
+    /// hub asks at once.
     Ask {
-        /// Which device.
+        /// The device.
         device: NodeId,
-        /// The command that was on its way.
+        /// The number of the command in flight.
         token: u64,
     },
-    /// A command of a routine was passed over. The routine goes on.
+    /// A command of a routine was skipped. The routine goes on.
     Skipped {
         /// The routine of the command.
         routine: RoutineId,
-        /// Which one, from 0.
+        /// The number of the command, from 0.
         step: u16,
-        /// Why.
+        /// The reason.
         why: SkipReason,
     },
-    /// The hold of a [preemptible](crate::Step::preemptible) command ends early, and the routine goes
-    /// on: something more urgent needs one of its devices.
+    /// The hold of a [preemptible](crate::Step::preemptible) command ends early, and the routine
+    /// goes on: a more urgent routine or manual change needs one of its devices.
     CutShort {
-        /// The routine that held it.
+        /// The routine that holds.
         routine: RoutineId,
-        /// The device that it held; perhaps not the one that is needed.
+        /// The device that it holds; it can differ from the device that is needed.
         device: NodeId,
-        /// What is more urgent; `None` for a [hand](Command::ByHand).
+        /// The more urgent routine; `None` for a [manual change](Command::ByHand).
         by: Option<RoutineId>,
     },
-    /// The routine is finished, with all its commands but those that were skipped.
+    /// The routine is finished, with all its commands except the skipped ones.
     Committed(RoutineId),
-    /// The routine is going to be undone, as soon as its command on the way has an outcome.
+    /// The routine will be undone, as soon as its command in flight has an outcome.
     Aborting {
-        /// Which one.
+        /// The routine.
         routine: RoutineId,
-        /// Why.
+        /// The reason.
         why: AbortReason,
     },
-    /// The routine is out: what remains of it is said by device.
+    /// The routine has left the order; each device that it used is listed with its undo status.
     Aborted {
-        /// Which one.
+        /// The routine.
         routine: RoutineId,
-        /// Why.
+        /// The reason.
         why: AbortReason,
-        /// What becomes of each device that it commanded, or asked for its state.
+        /// The undo status of each device that it commanded, or asked for its state.
         undo: Vec<(NodeId, UndoStatus)>,
     },
-    /// A device is back in the state that it had without what was aborted or passed over: it was
-    /// brought back, or came into that state otherwise, by hand or because another routine was
-    /// undone, too.
+    /// A device is in the state that it would have without the aborted or skipped commands: it was
+    /// restored, or came into that state otherwise, by hand or because another routine was undone,
+    /// too.
     Restored(NodeId),
-    /// A device refused to be restored as often as was tried. It is left as it is, until it
-    /// restarts or is changed by hand, or a routine's command to it is done.
+    /// A device refused as many attempts to restore it as the settings allow. It is left as it is,
+    /// until it restarts or is changed by hand, or a routine's command to it is done.
     Stuck(NodeId),
-    /// What was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this device is
-    /// given up: the state to bring it back to is unknown now, or it was [taken
-    /// out](Command::Remove).
+    /// A rollback that was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this
+    /// device is given up: the state to restore is unknown now, or the device was
+    /// [removed](Command::Remove).
     GivenUp(NodeId),
-    /// What is told next in the order that explains the end: routines one by one, and failures and
-    /// restarts of devices. It is final.
+    /// The next entry of the serial order: routines one by one, and failures and restarts of
+    /// devices. An entry is final.
     Ordered(Placed<V>),
     /// Another routine changed a device that this unfinished one had changed (section 7.1:
-    /// temporary incongruence). Emitted once a routine; under [`Weak`](crate::Visibility::Weak) not
-    /// at all, for there the hub does not keep which routine changed what.
+    /// temporary incongruence). Emitted once for each routine; never under
+    /// [`Weak`](crate::Visibility::Weak), where the hub does not record which routine made which
+    /// change.
     Incongruent {
-        /// The routine with the change that is hidden.
+        /// The unfinished routine, with the change that is overwritten.
         routine: RoutineId,
         /// The device.
         device: NodeId,
-        /// The routine that hides it.
+        /// The routine that overwrites it.
         by: RoutineId,
     },
 }
 
-/// Something that has its place in the serial order.
+/// An entry of the serial order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Placed<V> {
@@ -220,30 +225,30 @@ pub enum Placed<V> {
     /// A device was brought into a state by hand, by the undo handler of an aborted routine, or by
     /// an aborted routine itself where that [cannot be undone](UndoStatus::Impossible).
     Set {
-        /// Which device.
+        /// The device.
         device: NodeId,
         /// Its state, if it is known.
         state: Option<V>,
     },
 }
 
-/// Why a command was passed over.
+/// The reason why a command was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum SkipReason {
     /// Its condition does not hold.
     Condition,
-    /// This device is down: the one that it commands, or the one that its condition asks about.
+    /// This device is down: the target of the command, or a device that its condition reads.
     Down(NodeId),
     /// The device refused.
     Refused,
     /// Its outcome is unknown.
     Unknown,
-    /// The state of this device is unknown, about which its condition asks.
+    /// The state of this device, which its condition reads, is unknown.
     StateUnknown(NodeId),
 }
 
-/// Why a routine is aborted.
+/// The reason why a routine is aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum AbortReason {
@@ -251,49 +256,51 @@ pub enum AbortReason {
     Cancelled,
     /// A command that must succeed was not done.
     Step(u16, SkipReason),
-    /// A device failed or restarted that the routine needed.
+    /// A device that the routine needed failed or restarted.
     Device {
-        /// Which one.
+        /// The device.
         device: NodeId,
-        /// The command that needed it, or asked about it: the next one, or else the last one.
-        /// `None` under [`StrongGlobalStrict`](crate::Visibility::StrongGlobalStrict) if none did.
+        /// The command that needed it, or whose condition read it: the next one, or else the last
+        /// one. `None` under [`StrongGlobalStrict`](crate::Visibility::StrongGlobalStrict) if no
+        /// command did.
         step: Option<u16>,
     },
     /// It went before a routine that waits, and took longer than was planned.
     LeaseOver {
-        /// The device that it was lent.
+        /// The device that was lent to it.
         device: NodeId,
         /// The command that needed it, as in [`Device`](Self::Device).
         step: Option<u16>,
     },
     /// This later run of its key, of the mode [`Restart`](crate::Mode::Restart), takes its place.
     Superseded(RoutineId),
-    /// Something more urgent needs a device.
+    /// A more urgent routine or manual change needs a device.
     Preempted {
-        /// The routine that does; `None` for a [hand](Command::ByHand).
+        /// The urgent routine; `None` for a [manual change](Command::ByHand).
         by: Option<RoutineId>,
-        /// The device. Where one routine runs at a time, and for earlier runs of its key, it may be
-        /// one that only the preempted routine needs.
+        /// The device. If one routine runs at a time, and for earlier runs of its key, it can be a
+        /// device that only the preempted routine needs.
         device: NodeId,
         /// The command that needed it, as in [`Device`](Self::Device).
         step: Option<u16>,
     },
 }
 
-/// What becomes of a device that an aborted routine commanded.
+/// The undo status of a device that an aborted routine commanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum UndoStatus {
     /// It was not changed, or a later routine has changed it since.
     NotNeeded,
-    /// It is restored now; or it goes straight to the state into which the routine sets it that
-    /// supersedes or preempts this one. One of [`Event::Restored`], [`Event::Stuck`] and
-    /// [`Event::GivenUp`] follows; it may be the end of several that had begun on the device.
+    /// It is being restored; or it goes directly to the state into which the superseding or
+    /// preempting routine sets it. One of [`Event::Restored`], [`Event::Stuck`] and
+    /// [`Event::GivenUp`] follows; one such event can end several rollbacks that had begun on the
+    /// device.
     Begun,
-    /// The same, when it is up again and no command can act [late](Command::Lateness) any more.
+    /// It will be restored when it is up and no command can act [late](Command::Lateness) any more.
     Pending,
-    /// It should be restored, and has refused to be ([`Event::Stuck`]): it is left as it is until
-    /// it moves again.
+    /// It should be restored, and refused ([`Event::Stuck`]): it is left as it is until it restarts
+    /// or changes.
     Stuck,
     /// It was changed, or may have been, and the state before is unknown: it stays as it is.
     Impossible,
@@ -311,13 +318,13 @@ pub enum Timer {
     Retry(NodeId),
     /// The pre-lease of this device is over.
     Lease(NodeId),
-    /// This routine is overtaken no longer. Armed until its first command is issued.
+    /// This routine can no longer be overtaken. Armed until its first command is issued.
     Patience(RoutineId),
-    /// A command to this device that came back unknown cannot act any more.
+    /// A command to this device with an unknown outcome can no longer act.
     Late(NodeId),
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -327,32 +334,32 @@ pub enum Reject {
     /// The routine has too many commands.
     #[error("the routine has {found} commands and may have {limit}: split it, or raise step_limit")]
     TooLong {
-        /// How many it has.
+        /// The number of its commands.
         found: usize,
-        /// How many it may have.
+        /// The limit.
         limit: u16,
     },
-    /// No command would be done in time. Which one, from 0.
+    /// A command has a timeout of 0. The field is its number, from 0.
     #[error("command {}, counted from 1, has a timeout of 0: give a time longer than devices take, or none", u32::from(*.0) + 1)]
     NoTime(u16),
-    /// Too long a condition of a command.
+    /// A condition has too many parts.
     #[error("the condition of command {}, counted from 1, has {found} parts: leave it at most 64", u32::from(*number) + 1)]
     LongCondition {
-        /// Which command, from 0.
+        /// The command, from 0.
         number: u16,
-        /// How many parts it has; there may be [`Clause::MOST`](crate::Clause::MOST).
+        /// The number of its parts; the limit is [`Clause::MOST`](crate::Clause::MOST).
         found: usize,
     },
-    /// No such device.
+    /// The device is unknown.
     #[error("device {0} is unknown to the hub: add it with Command::Device first")]
     UnknownDevice(NodeId),
-    /// No such routine.
+    /// The routine is unknown or finished.
     #[error("routine {0} is unknown, or finished: name one that waits or runs")]
     UnknownRoutine(RoutineId),
-    /// A device that is there.
+    /// The device is known already.
     #[error("device {0} is known already: report its state with Command::Observed")]
     KnownDevice(NodeId),
-    /// A routine still needs the device, or it is to be restored.
+    /// A routine still needs the device, or its rollback is not done.
     #[error(
         "device {0} is in use, or is to be restored: wait until the routines that need it are finished"
     )]
@@ -365,43 +372,43 @@ pub enum Reject {
         /// The first of them.
         routine: RoutineId,
     },
-    /// As many runs of this key as may be are unfinished.
+    /// The number of unfinished runs of this key is at its limit.
     #[error(
         "{limit} routines with the same key are unfinished, routine {routine} first: wait until it is finished, cancel one, or raise the limit of the mode"
     )]
     QueueFull {
         /// The first of them.
         routine: RoutineId,
-        /// How many there may be.
+        /// The limit.
         limit: NonZeroU16,
     },
     /// The key is too long.
     #[error("the key has {found} bytes and may have {limit}: shorten it")]
     KeyTooLong {
-        /// How many it has.
+        /// The length in bytes.
         found: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// No room for a routine. To find that takes as long as to join committed ones: O(e u), with e
-    /// the places of routines on devices and u those that are unfinished.
+    /// No room for a routine. To find that takes as long as to join committed routines: O(e u),
+    /// with e the number of places of routines on devices and u the number of unfinished routines.
     #[error("{limit} routines are unfinished: wait until one is finished, or raise routine_limit")]
     TooManyRoutines {
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
-    /// No room for what waits for its place in the order.
+    /// No room for further entries that wait for their place in the order.
     #[error(
         "{limit} committed routines, failures and changes wait for routines before them: wait until those are finished, cancel them, or raise order_limit"
     )]
     TooManyOrdered {
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
-    /// No room for a device.
+    /// The number of devices is at its limit.
     #[error("there are {limit} devices: remove one with Command::Remove, or raise device_limit")]
     TooManyDevices {
-        /// How many there may be.
+        /// The limit.
         limit: u32,
     },
     /// Nothing was issued with this token, or its outcome is known.
@@ -419,7 +426,7 @@ pub enum Reject {
     Lateness {
         /// The device.
         device: NodeId,
-        /// How long.
+        /// The time.
         lateness: Span,
     },
     /// The settings cannot work.
@@ -431,8 +438,7 @@ pub enum Reject {
 }
 
 impl AbortReason {
-    /// The device that is the cause, for an abort of this routine; `None` if it was cancelled or
-    /// superseded.
+    /// The device that caused the abort of this routine; `None` if it was cancelled or superseded.
     #[must_use]
     pub fn device<V>(self, routine: &Routine<V>) -> Option<NodeId> {
         match self {
@@ -450,8 +456,8 @@ impl AbortReason {
         }
     }
 
-    /// The command that is to blame, counted from 0: the one that failed, the one with the
-    /// condition that could not be asked, or the one that needs the device.
+    /// The command that caused the abort, counted from 0: the command that failed, the command
+    /// whose condition could not be evaluated, or the command that needs the device.
     #[must_use]
     pub const fn step(self) -> Option<u16> {
         match self {
@@ -463,7 +469,7 @@ impl AbortReason {
         }
     }
 
-    /// The routine to blame, if it is another one.
+    /// The other routine that caused the abort, if there is one.
     #[must_use]
     pub const fn routine(self) -> Option<RoutineId> {
         match self {
@@ -473,14 +479,14 @@ impl AbortReason {
         }
     }
 
-    /// Whether it is aborted for another, which begins at once.
+    /// Returns true if it is aborted for another routine, which begins at once.
     pub(crate) const fn makes_room(self) -> bool {
         matches!(self, Self::Superseded(_) | Self::Preempted { .. })
     }
 }
 
 impl Reject {
-    /// The device that it is about.
+    /// The device that the error names.
     pub(crate) const fn device(&self) -> Option<NodeId> {
         match self {
             Self::UnknownDevice(device)

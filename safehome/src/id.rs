@@ -1,8 +1,8 @@
-//! How a hub names routines.
+//! Identifiers of routines.
 
 use core::fmt;
 
-/// A routine, by the order in which the hub took them: from 1, and never twice.
+/// The number of a routine, in the order in which the hub accepted them: from 1, and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

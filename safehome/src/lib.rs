@@ -1,47 +1,49 @@
 //! Atomic, serializable routines at a hub.
 //!
-//! A routine is a list of commands to devices: close the window, then switch on the heating. Hubs
-//! of today send such commands as they come. Two routines that meet leave the home in a state that
-//! neither wanted; one that fails in the middle leaves half of it done. This hub decides which
-//! command goes to which device when, so that the end is as if the routines had run one by one, and
-//! undoes those that fail ("Home, SafeHome: Smart Home Reliability with Visibility and Atomicity"
-//! by S. B. Ahsan and others, EuroSys 2021). The paper's rules break in many places; ours do not.
-//! What differs and why is said in `docs/errata.md`.
+//! A routine is a list of commands to devices: close the window, then switch on the heating. Most
+//! hubs send such commands in the order of their arrival. Two routines that run at the same time
+//! can leave the home in a state that neither wanted; a routine that fails in the middle leaves
+//! half of its work done. This hub decides when each command is sent, so that the final state is as
+//! if the routines had run one by one, and undoes routines that fail ("Home, SafeHome: Smart Home
+//! Reliability with Visibility and Atomicity" by S. B. Ahsan and others, EuroSys 2021). The paper's
+//! rules break in many places; the rules of this crate do not. `docs/errata.md` lists the
+//! differences and the reasons.
 //!
-//! How many routines run at a time is a setting, a [`Visibility`]: any under `Eventual`, the default,
-//! and fewer under the strict ones, where more failures end them. A host that is to go on after a
-//! power cut runs a [`DurableHub`], which says what to store before anything is carried out.
+//! A setting, [`Visibility`], decides how many routines run at a time: any number under `Eventual`,
+//! the default, and fewer under the strict models, where more failures abort them. A host that must
+//! resume after a power cut runs a [`DurableHub`], which emits the data to store before its
+//! commands are carried out.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | when all routines are finished the devices are as if those that were committed had run one by one, in the order that [`Event::Ordered`] tells; what was skipped left out | every [`Visibility`] but `Weak`; devices change by the hub's commands, or tell it ([`Command::Observed`]); an [outcome](Outcome) is what it says: `Unknown` may have happened, and will not happen later than the device's [lateness](Command::Lateness) |
+//! | when all routines are finished the devices are as if the committed routines had run one by one, in the order that [`Event::Ordered`] reports, without their skipped commands | every [`Visibility`] but `Weak`; devices change by the hub's commands only, or report a change ([`Command::Observed`]); an [outcome](Outcome) is true: a command with the outcome `Unknown` may have been done, and will not be done later than the device's [lateness](Command::Lateness) |
 //! | a condition sees the state that it would see in that order | the same |
-//! | a routine is committed, or everything that it did is undone, unless a later routine has changed it since, or the state before is unknown, or has an [undo handler](Step::undo) | the same; a device obeys [`Config::undo_attempts`] times sooner or later |
-//! | a rollback to a device that is down is done when it is back, and nothing else touches the device before | but a run that supersedes others, or is urgent, and does not ask for the device's state: its command makes the rollback void, or fails, and then the rollback is done |
-//! | a device has one command on its way at a time | |
-//! | an urgent routine waits for no less urgent one, but for a command on its way: at most its timeout | it has been let in (a [queued](Mode::Queued) run waits for those of its key that are as urgent); a rollback or a [late](Command::Lateness) command is no routine; not under `Weak` |
-//! | of runs with one key whose modes are [`Single`](Mode::Single), [`Restart`](Mode::Restart) or [`Queued`](Mode::Queued) one at most is let in; another that was superseded or preempted waits for its command on the way and is undone | |
-//! | a device that a superseded run changed goes straight to the state into which the new run sets it | the new run is next on the device, and does not ask for its state before; where it has to wait for a place, the device is brought back meanwhile |
+//! | a routine is committed, or all its changes are undone, except where a later routine has changed the device since, where the state before is unknown, or where the command has an [undo handler](Step::undo) | the same; a device obeys within [`Config::undo_attempts`] attempts at a rollback |
+//! | a rollback of a device that is down is done when the device is up again, and no routine commands the device before | except a run that supersedes others, or is urgent, and does not ask for the device's state: its command makes the rollback void, or fails, and then the rollback is done |
+//! | a device has one command in flight at a time | |
+//! | an urgent routine waits for no less urgent routine, except for a command in flight, and for that at most its timeout | it has been admitted (a [queued](Mode::Queued) run waits for equally urgent runs of its key); a rollback or a [late](Command::Lateness) command is not a routine; not under `Weak` |
+//! | of the runs with one key whose modes are [`Single`](Mode::Single), [`Restart`](Mode::Restart) or [`Queued`](Mode::Queued) at most one is admitted at a time; a superseded or preempted run waits for its command in flight and is undone | |
+//! | a device that a superseded run changed goes directly to the state into which the new run sets it | the new run is next on the device, and does not ask for its state before; while it waits for a place, the device is restored |
 //! | a committed routine is never superseded nor preempted | |
 //! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
-//! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` those that run at a time use no device in common | |
-//! | of routines that set the same devices and ask for no state, one that was submitted later comes later: the last one wins, also where the first one is held back | every [`Visibility`] but `Weak`; some device did commands of both: where so many were passed over that none did, either may come first, and the end is the same |
-//! | a routine that has not begun, or waits for a device, is overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
-//! | a hub that comes back from what it [saved](Saved) loses no command and does none twice | it was saved before its events were carried out; the device can be asked ([`Event::Ask`]), else what is unknown is restored; under `Weak`, no command acts [late](Command::Lateness) |
+//! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` routines that run at the same time have no device in common | |
+//! | of routines that set the same devices and ask for no state, the one submitted last is last in the order: it wins, even if an earlier one is held back | every [`Visibility`] but `Weak`; at least one device did commands of both: if all common commands of one were skipped, either may be first, and the final state is the same |
+//! | a routine that has not begun, or waits for a device, can be overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
+//! | a hub that is restored from its [saved state](Saved) loses no command and does none twice | the state was stored before its events were carried out; the device answers [`Event::Ask`], or else the unknown state is restored; under `Weak`, no command acts [late](Command::Lateness) |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::order_limit`], [`Config::device_limit`], [`Config::step_limit`] |
 //!
-//! A device is down when the membership service says that it failed or left; it is taken out by
-//! [`Command::Remove`].
+//! A device is down when the membership service reports that it failed or left; [`Command::Remove`]
+//! removes it.
 //!
-//! What is *not* promised:
+//! *Not* promised:
 //!
-//! - What people see meanwhile: under `Eventual` a later routine may change what an earlier one
-//!   has just done. [`Event::Incongruent`] says so.
-//! - Anything under [`Visibility::Weak`], which is there for comparison.
+//! - The states that people see in the meantime: under `Eventual` a later routine may change a
+//!   device that an earlier, unfinished one has changed. [`Event::Incongruent`] reports it.
+//! - Anything under [`Visibility::Weak`], which exists for comparison.
 //! - That an undone command leaves no trace in the world: an alarm that has rung has rung.
-//! - What is undone in which order: devices are restored side by side.
+//! - The order in which devices are restored: several are restored at the same time.
 //!
 //! # Which failures end a routine
 //!
@@ -54,16 +56,17 @@
 //! | after the last one, and is down at the end | goes on | aborted | aborted | aborted |
 //! | any other device fails or restarts | goes on | goes on | goes on | aborted |
 //!
-//! (Section 3, figure 3.) A device that has only commands that [may fail](Priority::BestEffort)
-//! ends no routine but under `StrongGlobalStrict`. A question that a [condition](Step::condition)
-//! asks counts as a command to each device that it asks about, from when it has its answer until the
-//! step is over; under `Eventual` it does so only on a device that the routine must command, too.
+//! (Section 3, figure 3.) A device that has only [best-effort](Priority::BestEffort) commands
+//! aborts a routine only under `StrongGlobalStrict`. A [condition](Step::condition) counts as a
+//! command to each device that it reads, from the moment when it is evaluated until the end of its
+//! step; under `Eventual` it does so only on a device for which the routine also has a command that
+//! must succeed.
 //!
-//! A condition about several devices is asked when the routine comes first on all of them, so its
-//! states are those of one moment of the order. A part of it that is unknown, or about a device that
-//! is down, is a failure only where the answer depends on it.
+//! A condition on several devices is evaluated when the routine is first on all of them, so its
+//! states belong to one moment of the serial order. A part of it that is unknown, or is about a
+//! device that is down, is a failure only if the answer depends on it.
 //!
-//! # Where a routine stands
+//! # States of a routine
 //!
 //! ```text
 //!           Submit                    a place                  Issue
@@ -80,39 +83,42 @@
 //!                                                                                   Ordered
 //! ```
 //!
-//! A run that is [queued](Mode::Queued) is held back before it waits: it has no place, and waits for
-//! nothing but the runs before it.
+//! A run that is [queued](Mode::Queued) is held back before it waits: it has no place, and waits
+//! only for the runs before it.
 //!
-//! # Runs of one routine, and what is urgent
+//! # Runs of one routine, and urgency
 //!
-//! [`Command::SubmitAs`] takes a routine on [`Terms`]. A [key](Series::key) says which runs belong
-//! together, and a [`Mode`] what the new one does about those that are unfinished. An [`Urgency`]
-//! preempts: whatever is less urgent and unfinished, and still needs a device that the urgent routine
-//! needs, keeps one from it, or has changed one about which it asks and may be undone, gives way.
-//! If it holds a device by a [preemptible](Step::preemptible) command and is in nobody's way
-//! without that hold, the hold ends and it goes on ([`Event::CutShort`]); else it is aborted
-//! ([`AbortReason::Preempted`]). That is decided when the urgent routine is let in: at once, or when
-//! those of its key before it are finished. Later ones that are less urgent get no place before it.
+//! [`Command::SubmitAs`] submits a routine with [`Terms`]. Runs with the same [key](Series::key)
+//! belong together, and a [`Mode`] decides the effect of a new run on the unfinished runs of its
+//! key. An [`Urgency`] preempts. An unfinished, less urgent routine conflicts with an urgent one if
+//! it still needs a device that the urgent routine needs, keeps one from it, or has changed a
+//! device whose state the urgent routine asks for and may still be undone. If such a routine holds
+//! a device by a [preemptible](Step::preemptible) command and does not conflict without that hold,
+//! the hold ends and the routine continues ([`Event::CutShort`]); otherwise it is aborted
+//! ([`AbortReason::Preempted`]). The hub decides this when it admits the urgent routine: at once,
+//! or when the runs of its key before it are finished. Less urgent routines that are submitted
+//! later get no place before it.
 //!
 //! | | `Eventual` | `PartitionedStrict` | `GlobalStrict`, `Strong…` | `Weak` |
 //! |---|---|---|---|---|
-//! | gives way | those that still need a common device, that changed one about which the urgent one asks, or, without post-leases, that keep one | the same, and those that used a common device: they keep it to their end | the one that runs, whatever it needs; of those that wait, those with a common device | those that still need a common device, when the urgent one is submitted and again at each of its commands |
-//! | those that wait and have no common device | go on | go on | come after it | go on |
-//! | what gave way is | undone | undone | undone | left as it is |
+//! | aborted or cut short | routines that still need a common device, that changed a device whose state the urgent one asks for, or, without post-leases, that keep a common device | the same, and routines that used a common device: they keep it to their end | the running routine, whatever devices it needs; of the waiting routines, those with a common device | routines that still need a common device, when the urgent one is submitted and again at each of its commands |
+//! | waiting routines without a common device | go on | go on | start after it | go on |
+//! | changes of an aborted routine | undone | undone | undone | left as they are |
 //!
-//! With every scheduler an urgent routine comes behind all that has used its devices and before all
-//! that is less urgent. `FirstCome` puts it behind those that are as urgent; `Timeline` and
-//! `JustInTime` may put it before them, as ever, but for one: while it waits for a place just in
-//! time no later routine overtakes it.
+//! With every scheduler the place of an urgent routine is behind all routines that have used its
+//! devices and before all less urgent ones. `FirstCome` places it behind equally urgent routines;
+//! `Timeline` and `JustInTime` may place it before them, as they do with any routine, with one
+//! exception: while it waits for a place under `JustInTime` no later routine overtakes it.
 //!
-//! What was preempted or superseded is aborted like any other. So [`Event::Ordered`] does not name
-//! it, but for what its undo handler did and what cannot be undone ([`Placed::Set`]). A routine with
-//! a hold that was cut short did all its commands: it is committed, and in the order before the one
-//! for which it made room, if they have a device in common.
+//! A preempted or superseded routine is aborted like any other. So [`Event::Ordered`] does not name
+//! it, but reports the effects of its undo handler and its changes that cannot be undone
+//! ([`Placed::Set`]). A routine with a hold that was cut short did all its commands: it is
+//! committed, and is in the order before the urgent routine, if they have a device in common.
 //!
-//! [`Hub::wait`] says for what a routine waits, and [`Hub::preview`] what would become of one.
+//! [`Hub::wait`] returns the reason why a routine waits, and [`Hub::preview`] predicts the effects
+//! of submitting one.
 //!
-//! # Three routines that meet
+//! # Example: three concurrent routines
 //!
 //! A host with its devices in memory. One of them refuses all commands.
 //!
@@ -138,7 +144,7 @@
 //!     commands.push(Command::Submit(Routine { steps: steps.into() }));
 //! }
 //!
-//! // A host seeds it by chance, and reads a clock.
+//! // A host seeds it at random, and reads a clock.
 //! let mut rng = ChaCha8Rng::seed_from_u64(1);
 //! let mut now = Time::ZERO;
 //! let mut hub = Driver::new(Hub::new(Config::default())?);
@@ -169,7 +175,7 @@
 //!         _ => {}
 //!     }
 //! }
-//! // The end is as if the first two had run one by one, in the order that was told.
+//! // The final state is as if the first two had run one by one, in the order that was reported.
 //! assert_eq!((order.len(), undone), (2, vec![3]));
 //! let ends = [home[&window], home[&heating], home[&lock]];
 //! match order[..] {
@@ -182,16 +188,16 @@
 //!
 //! # Time
 //!
-//! The hub plans by estimates: [`Config::short`] for a short command, and [`Step::hold`] besides
-//! for a long one. What it promises does not depend on them; a bad estimate costs time. Moving the
-//! clock's start changes nothing.
+//! The hub plans by estimates: [`Config::short`] for a short command, plus [`Step::hold`] for a
+//! long one. Its promises do not depend on them; a bad estimate costs time. Moving the clock's
+//! start changes nothing.
 //!
 //! # Features
 //!
 //! `serde` for routines, settings and [`Saved`]; `std`; `arbitrary`; `check` for the promises as
 //! properties of the model checker and the published rules that break them. Routine files, triggers
-//! and the states of files are in `selvedge-routine`; those of its types that stand in signatures
-//! of this crate are re-exported.
+//! and file states are in `selvedge-routine`; those of its types that appear in signatures of this
+//! crate are re-exported.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Who has a device, and who comes next.
+//! The owner of a device, and the routines after it.
 
 use selvedge_core::{NodeId, Span, Time};
 
@@ -9,17 +9,17 @@ use crate::{Hub, RoutineId, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Place {
-    /// Whose it is.
+    /// The routine.
     pub routine: RoutineId,
-    /// How far it has come.
+    /// The progress of the routine on this device.
     pub stage: PlaceStage,
-    /// From when, as is planned: by timeouts and holds, and by estimates, which may be wrong.
+    /// The planned start: by timeouts and holds, and by estimates, which may be wrong.
     pub start: Time,
-    /// For how long, likewise.
+    /// The planned duration, likewise.
     pub length: Span,
 }
 
-/// How far the owner of a [place](Place) has come.
+/// The progress of the owner of a [place](Place).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlaceStage {
     /// It is planned, and may change.

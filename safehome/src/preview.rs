@@ -1,4 +1,4 @@
-//! What would become of a routine, before it is submitted.
+//! A prediction of the effects of a routine, before it is submitted.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::{
     AbortReason, Command, Event, Hub, Reject, Routine, RoutineId, Terms, Value, Wait, WaitCause,
 };
 
-/// What would become of a routine, and of others for its sake, if it were submitted now.
+/// The effects on a routine and on others if it were submitted now.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Preview {
@@ -20,15 +20,15 @@ pub struct Preview {
     pub superseded: Vec<RoutineId>,
     /// The less urgent routines that it would preempt, each with the device that it would take.
     pub preempted: Vec<(RoutineId, NodeId)>,
-    /// Those of which it would cut the hold short, each with the device that is held.
+    /// The routines with a hold that it would cut short, each with the device that is held.
     pub cut_short: Vec<(RoutineId, NodeId)>,
-    /// What it would wait for; `None` if it began at once.
+    /// The reason why it would wait; `None` if it began at once.
     pub wait: Option<Wait>,
 }
 
 impl<V: Value> Hub<V> {
-    /// What would happen if this routine were submitted on these terms at this time. Nothing
-    /// changes. It is what does happen, if that is the next input. Takes time and memory in
+    /// Predicts the effects of submitting this routine with these terms at this time, without any
+    /// change. The prediction is exact if that is the next input. Takes time and memory in
     /// proportion to the state.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl<V: Value> Hub<V> {
 }
 
 impl WaitCause {
-    /// Whether it waits for what it does itself.
+    /// Returns true if it waits for its own command or hold.
     const fn is_own(self) -> bool {
         matches!(self, Self::Outcome | Self::Hold)
     }

@@ -1,7 +1,7 @@
-//! Rules that do not hold up: those of the paper to the letter, and some that look right for what
-//! the paper does not have. For tests and comparison only.
+//! Rules that break promises: the rules of the paper to the letter, and rules that look right for
+//! features that the paper does not have. For tests and comparison only.
 //!
-//! `docs/errata.md` says where each stands and what breaks.
+//! `docs/errata.md` names the place of each and the promise that it breaks.
 
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]
@@ -15,24 +15,25 @@ pub enum Published {
     DrainsNothing,
     /// A lease ends while a command is on its way (section 4.1; erratum H12).
     RevokesInFlight,
-    /// A condition sees what an unfinished routine wrote (section 4.1; erratum H13).
+    /// A condition reads the state that an unfinished routine wrote (section 4.1; erratum H13).
     ReadsUncommitted,
-    /// A routine may command a device that is to be rolled back (section 4.3; erratum H6).
+    /// A routine may command a device before the rollback that is due there (section 4.3; erratum
+    /// H6).
     FreeRollback,
     /// A routine that commits leaves the order, and so do all before it on its devices (figure 7;
     /// errata H2, H3).
     Compacts,
-    /// With that, one that was left out of the order of a device commits its state all the same
-    /// (section 4.3; erratum H4).
+    /// With `Compacts`, a routine that was left out of the order of a device commits its state all
+    /// the same (section 4.3; erratum H4).
     CommitsCompacted,
     /// A routine that may use a device is taken to have changed it (section 4.3; erratum H5).
     TouchedIsWritten,
-    /// What a device that is down should be brought back to is forgotten (erratum H7).
+    /// The state to restore on a device that is down is forgotten (erratum H7).
     ForgetsRollback,
-    /// A rollback brings back what was there when the routine was aborted (section 4.3; erratum
-    /// H8).
+    /// A rollback restores the state from the moment when the routine was aborted (section 4.3;
+    /// erratum H8).
     TargetAtAbort,
-    /// A command that was passed over counts as done (section 2.2; erratum H9).
+    /// A skipped command counts as done (section 2.2; erratum H9).
     SkipIsWritten,
     /// A command that got no answer was not done (section 6; erratum H10).
     UnknownIsRefused,
@@ -45,23 +46,23 @@ pub enum Published {
     /// A routine that has waited for too long is tried first, and others still start where it waits
     /// (section 5; erratum H18).
     LateIsMerelyFirst,
-    /// A routine goes into the first gap that is long enough, also before one that sets the same
-    /// devices (Algorithm 1; erratum H23).
+    /// A routine goes into the first gap that is long enough, also before a routine that sets the
+    /// same devices (Algorithm 1; erratum H23).
     AnyGap,
     /// A run that supersedes another leaves it running (not in the paper; erratum M1).
     KeepsFormer,
-    /// What a superseded or preempted run did is undone before the next one begins (not in the
-    /// paper; erratum M2).
+    /// The changes of a superseded or preempted run are undone before the next one begins (not in
+    /// the paper; erratum M2).
     UndoesFirst,
     /// A queued run does not wait for those before it (not in the paper; erratum M3).
     QueuesNothing,
-    /// A routine goes before one that is held back and sets the same (not in the paper; erratum
-    /// M4).
+    /// A routine goes before a held-back routine that sets the same devices (not in the paper;
+    /// erratum M4).
     OvertakesQueued,
-    /// An urgent routine waits for what is less urgent (not in the paper; erratum U1).
+    /// An urgent routine waits for less urgent ones (not in the paper; erratum U1).
     WaitsBehindHold,
-    /// What a preempted routine did is undone when the urgent one has begun (not in the paper;
-    /// erratum U2).
+    /// The changes of a preempted routine are undone when the urgent one has begun (not in the
+    /// paper; erratum U2).
     UndoOverwrites,
 }
 

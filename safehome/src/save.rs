@@ -1,4 +1,4 @@
-//! The hub's state as something that can be stored, and back.
+//! The hub's state in a form that can be stored, and its restoration.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -12,47 +12,49 @@ use crate::published::Rules;
 use crate::run::{Run, Stage};
 use crate::{Config, ConfigError, Hub, RoutineId, Value};
 
-/// The layout of [`Saved`]; another one is not read.
+/// The layout of [`Saved`]; no other layout is read.
 pub(crate) const VERSION: u16 = 6;
 
-/// The whole state of a hub: what is unfinished, what is on its way, what is to be undone. A host
-/// may store it once, and after each step what has changed ([`Difference`](crate::Difference)).
+/// The whole state of a hub: unfinished routines, commands in flight, rollbacks that are due. A
+/// host may store it once, and after each step only the changes
+/// ([`Difference`](crate::Difference)).
 ///
-/// With the feature `serde` it can be stored in any format; the version comes first in it. It holds
-/// no timers and no times: those belong to a clock that is gone. Settings are not in it either, but
-/// for the visibility model, which cannot change while routines are unfinished.
+/// With the feature `serde` it can be stored in any format; the version is its first field. It
+/// holds no timers and no times, because those belong to a clock that does not survive a restart.
+/// It does not hold the settings either, except the visibility model, which cannot change while
+/// routines are unfinished.
 ///
-/// # What a host does
+/// # Duties of the host
 ///
-/// [`DurableHub`](crate::DurableHub) is the hub with what is to be stored as the first event of
-/// each step, for hosts that keep effects back by a [`Barrier`](selvedge_core::durable::Barrier).
-/// A host that does without does this by itself:
+/// [`DurableHub`](crate::DurableHub) is the hub with the data to store as the first event of each
+/// step, for hosts that delay effects with a [`Barrier`](selvedge_core::durable::Barrier). A host
+/// without it does this itself:
 ///
 /// 1. After each step it stores [`Hub::save`], or [`Hub::difference`], and waits until that is
-///    safe; then it carries out the step's events. A tick without events need not be stored; a
-///    command without events must be, for what was [observed](crate::Command::Observed) may not be
-///    told a second time.
+///   safe; then it carries out the step's events. A tick without events need not be stored; a
+///   command without events must be, because an [observation](crate::Command::Observed) may not be
+///   reported a second time.
 /// 2. When it starts again it calls [`Hub::restore`], sends
-///    [`Command::Resume`](crate::Command::Resume) before anything else, and then tells the hub which
-///    devices are up and which are not, as its membership service sees it now.
+///   [`Command::Resume`](crate::Command::Resume) before anything else, and then reports to the hub
+///   which devices are up and which are down, as its membership service sees them now.
 /// 3. It answers each [`Event::Ask`](crate::Event::Ask).
 ///
-/// | the host stops | what becomes of it |
+/// | the host stops | consequence |
 /// |---|---|
-/// | before the step is stored | the step has not happened, and nothing of it was seen outside. An outcome that it reported is asked for. A routine that it submitted was not [accepted](crate::Event::Accepted): its user submits it again |
-/// | after that, before its events are carried out | commands that were not issued are asked for, not found, and issued |
-/// | while they are carried out, or later | commands that were done are asked for, found, and not issued again |
+/// | before the step is stored | the step has not happened, and nothing of it was visible outside. The hub asks for the outcome that was reported in it. A routine that was submitted in it was not [accepted](crate::Event::Accepted): its user submits it again |
+/// | after that, before its events are carried out | the hub asks for commands that were not issued, finds that they were not done, and issues them |
+/// | while they are carried out, or later | the hub asks for commands that were done, finds that they were, and does not issue them again |
 ///
-/// An event that only tells something is told once or not at all. A host whose users must hear of
-/// all stores these events with the state, in one write, and tells them again after a restart; they
-/// name their routine or device, so that one that is told twice can be known. `Issue` and `Ask` are
-/// never carried out again: `Resume` does what is needed.
+/// An event that only informs is delivered once or not at all. A host that must deliver all of them
+/// stores these events with the state, in one write, and delivers them again after a restart; they
+/// name their routine or device, so a receiver can recognize one that is delivered twice. `Issue`
+/// and `Ask` are never carried out again: `Resume` does the necessary work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Saved<V> {
     pub(crate) version: u16,
     pub(crate) visibility: Visibility,
-    /// How many steps the hub had taken, over all restarts.
+    /// The number of steps of the hub, over all restarts.
     pub(crate) number: u64,
     pub(crate) last: RoutineId,
     pub(crate) token: u64,
@@ -62,7 +64,7 @@ pub struct Saved<V> {
     pub(crate) runs: Vec<(RoutineId, Run<V>)>,
 }
 
-/// Why a stored state was not taken.
+/// The reason why a stored state was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum RestoreError {
@@ -77,97 +79,97 @@ pub enum RestoreError {
     /// The settings cannot work.
     #[error("the settings were refused: {0}")]
     Config(#[from] ConfigError),
-    /// Routines began under another model.
+    /// Routines or rollbacks are unfinished under another visibility model.
     #[error(
         "routines or rollbacks are unfinished under {saved:?} and {asked:?} is asked for: let them finish first"
     )]
     Visibility {
         /// The model of the stored state.
         saved: Visibility,
-        /// That of the settings.
+        /// The model of the settings.
         asked: Visibility,
     },
-    /// Settings allow less than there is.
+    /// The state has more devices than the settings allow.
     #[error("the state has {found} devices and device_limit is {limit}: raise it")]
     TooManyDevices {
-        /// How many there are.
+        /// The number in the state.
         found: usize,
-        /// How many there may be.
+        /// The limit of the settings.
         limit: u32,
     },
-    /// Settings allow less than there is.
+    /// The state has more routines than the settings allow.
     #[error("the state has {found} routines and routine_limit is {limit}: raise it")]
     TooManyRoutines {
-        /// How many there are. Committed ones that can be one count as one, unless there are too
-        /// many unfinished ones alone.
+        /// The number in the state. Committed routines that can be joined count as one, unless
+        /// there are too many unfinished ones alone.
         found: usize,
-        /// How many there may be.
+        /// The limit of the settings.
         limit: u32,
     },
-    /// Settings allow less than there is.
+    /// A routine has more commands than the settings allow.
     #[error("routine {routine} has {found} commands and step_limit is {limit}: raise it")]
     TooLong {
-        /// Which one.
+        /// The routine.
         routine: RoutineId,
-        /// How many it has.
+        /// The number of its commands.
         found: usize,
-        /// How many it may have.
+        /// The limit of the settings.
         limit: u16,
     },
-    /// The last routine, command or step has a number that no hub gets to.
+    /// The last routine, command or step has a number that no hub reaches.
     #[error("numbers have come to {0}: the state is damaged, take an older one")]
     Number(u64),
-    /// No hub has left a device so.
+    /// No hub leaves a device in this state.
     #[error("device {device}: {flaw}; the state is damaged, take an older one")]
     Device {
-        /// Which one.
+        /// The device.
         device: NodeId,
-        /// What is wrong.
+        /// The defect.
         flaw: Flaw,
     },
-    /// No hub has left a routine so.
+    /// No hub leaves a routine in this state.
     #[error("routine {routine}: {flaw}; the state is damaged, take an older one")]
     Routine {
-        /// Which one.
+        /// The routine.
         routine: RoutineId,
-        /// What is wrong.
+        /// The defect.
         flaw: Flaw,
     },
-    /// Routines come before each other.
+    /// Routines come before each other in a cycle.
     #[error("routine {0} comes before itself: the state is damaged, take an older one")]
     Order(RoutineId),
 }
 
-/// What is wrong with a device or a routine of a stored state.
+/// A defect of a device or a routine in a stored state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// Ids come in order, once each, and are those that were given.
+    /// Ids are unsorted or duplicated, or were never given.
     #[error("it is out of order")]
     Misplaced,
-    /// A routine that is unknown, or that is not on its way, has a place.
+    /// A routine that is unknown, or does not use the device, has a place on it.
     #[error("a routine has a place that it cannot have")]
     Stranger,
     /// A routine has two places on one device.
     #[error("a routine has two places")]
     TwoPlaces,
-    /// Routines that released the device come first, then the one that uses it, then those that
-    /// wait (invariants 2 and 3).
+    /// Places are in the wrong order: routines that released the device must be first, then the one
+    /// that uses it, then the waiting ones (invariants 2 and 3).
     #[error("released, used and planned places are mixed")]
     Mixed,
-    /// Two changes by hand, one after the other: the second one makes the first one void.
+    /// Two manual changes, one directly after the other: the second one makes the first one void.
     #[error("two changes by hand follow each other")]
     Hands,
     /// The fields of a place are inconsistent.
     #[error("a place is inconsistent")]
     Place,
-    /// More failures and restarts than are kept.
+    /// There are more failures and restarts than a hub keeps.
     #[error("it has too many failures")]
     Failures,
-    /// A command on its way, or a long one, that its routine knows nothing of.
+    /// A command in flight, or a long one, is unknown to its routine.
     #[error("its command and its routine do not agree")]
     Command,
-    /// A routine without commands, or one beyond its end.
+    /// A routine has no commands, or is beyond its last one.
     #[error("it has no such command")]
     Step,
     /// The key of its runs is too long.
@@ -179,33 +181,33 @@ pub enum Flaw {
     /// It needs a device that the hub does not know.
     #[error("it needs a device that is unknown")]
     UnknownDevice,
-    /// It needs a device, and would never get it.
+    /// It needs a device for which it has no place, and would never get it.
     #[error("it has no place on a device that it needs")]
     NoPlace,
-    /// It is at a point to which it cannot come.
+    /// It is at a stage that it cannot reach.
     #[error("it is in an impossible position")]
     Stage,
-    /// A command that may still act and is not from before, or on a device that does something else
-    /// or whose state is known.
+    /// A command that may still act has an invalid number or time, or is on a device that does
+    /// another command or has a known state.
     #[error("a command that may still act does not agree with its device")]
     Late,
-    /// A committed routine does not stand for those for which it says that it does.
+    /// A committed routine lists other routines for which it cannot stand.
     #[error("it represents routines that cannot be merged")]
     Joined,
-    /// The visibility model does not let it run beside others.
+    /// The visibility model does not let it run at the same time as others.
     #[error("it runs beside another one")]
     Beside,
 }
 
 impl<V: Value> Hub<V> {
-    /// The state, to be stored. Takes time and memory in proportion to it.
+    /// The state to store. Takes time and memory in proportion to it.
     #[must_use]
     pub fn save(&self) -> Saved<V> {
         let timeless = |device: &Device<V>| Device {
             lineage: device.lineage.iter().map(Entry::timeless).collect(),
             ..device.without_lineage()
         };
-        // What follows from the routine is not stored.
+        // Fields that follow from the routine are not stored.
         let bare = |run: &Run<V>| Run {
             routine: run.routine.clone(),
             order: run.order.clone(),
@@ -226,21 +228,21 @@ impl<V: Value> Hub<V> {
 
     /// A hub with a stored state. Send it [`Command::Resume`](crate::Command::Resume) first.
     ///
-    /// Other settings than before will do, but for the visibility model while routines are
-    /// unfinished or a rollback is on its way. Those that waited for a place just in time get one
-    /// in the order of their submission if that is no longer the scheduler. Committed routines that
-    /// can be one are joined if only that leaves no more than `routine_limit`. A weak hub restores
-    /// nothing: rollbacks that are pending rest as long as it is one. What is counted begins at
-    /// zero. Takes O(p l), with p the places that routines have on devices and l the most on one
-    /// device.
+    /// The settings may differ from before, except the visibility model while routines are
+    /// unfinished or a rollback is in flight. Routines that waited for a place under `JustInTime`
+    /// get one in the order of their submission if that is no longer the scheduler. Committed
+    /// routines that can be one are joined if only that leaves no more than `routine_limit`. A weak
+    /// hub restores no device: pending rollbacks rest as long as the hub is weak. Counters begin at
+    /// zero. Takes O(p l), with p the number of places that routines have on devices and l the most
+    /// on one device.
     ///
     /// # Errors
-    /// When the settings cannot work or do not fit the state, or no hub can have come into it.
+    /// When the settings cannot work or do not fit the state, or no hub can reach the state.
     pub fn restore(config: Config, saved: Saved<V>) -> Result<Self, RestoreError> {
         Self::restored(config, Rules::default(), saved)
     }
 
-    /// The same, by these rules.
+    /// A hub with a stored state that follows these rules.
     pub(crate) fn restored(
         config: Config,
         rules: Rules,
@@ -306,7 +308,7 @@ impl<V: Value> Hub<V> {
         }
         *hub.tally = hub.count();
         hub.audit()?;
-        // Committed ones that can be one count as one, though they were not joined yet.
+        // Committed routines that can be one count as one, even before they are joined.
         let limit = config.routine_limit;
         let few = hub.leave_at_most(limit as usize);
         few.map_err(|found| RestoreError::TooManyRoutines { found, limit })?;
@@ -314,7 +316,7 @@ impl<V: Value> Hub<V> {
         Ok(hub)
     }
 
-    /// Where each committed routine has a place, by id.
+    /// The devices on which each committed routine has a place, by id.
     fn places_of_committed(
         &self,
         runs: &[(RoutineId, Run<V>)],

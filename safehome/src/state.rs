@@ -18,32 +18,34 @@ use crate::schedule::{Ranks, Waiting};
 use crate::work::Work;
 use crate::{Config, ConfigError, Counters, RoutineId, Value};
 
-/// The hub: it takes routines and decides which command goes to which device when.
+/// The state machine of a hub: it accepts routines and decides which command goes to which device
+/// and when.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hub<V> {
     pub(crate) config: Config,
     pub(crate) rules: Rules,
     pub(crate) devices: Devices<V>,
-    /// Those that are unfinished, or committed with an unfinished one before them.
+    /// The unfinished routines, and the committed ones with an unfinished one before them.
     pub(crate) runs: Runs<V>,
-    /// The last that was taken.
+    /// The number of the last routine that was accepted.
     pub(crate) last: RoutineId,
-    /// The last that was given to a command.
+    /// The last number that was given to a command.
     pub(crate) token: u64,
-    /// How many steps it has taken, also before it was restored: the number of its state.
+    /// The number of its state: the steps that it has taken, including the ones before it was
+    /// restored.
     pub(crate) number: Untracked<u64>,
     pub(crate) waiting: Untracked<Waiting>,
     pub(crate) ranks: Untracked<Ranks>,
     pub(crate) tally: Untracked<Tally>,
-    /// The routines that are held back: it follows from their stages.
+    /// The routines that are held back: derived from their stages.
     pub(crate) held: Untracked<BTreeSet<RoutineId>>,
-    /// What is left to do before the step is over.
+    /// The tasks of the current step.
     pub(crate) work: Untracked<Work>,
     pub(crate) counters: Untracked<Counters>,
 }
 
 impl<V: Value> Hub<V> {
-    /// A hub without devices; the application tells it of them.
+    /// A hub without devices; the application adds them.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -52,7 +54,7 @@ impl<V: Value> Hub<V> {
         Ok(Self::unchecked(config, Rules::default()))
     }
 
-    /// A hub that follows these rules where they differ from ours.
+    /// A hub that follows these published rules in place of this crate's.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -92,21 +94,21 @@ impl<V: Value> Hub<V> {
         self.devices.get(&device)?.actual.as_ref()
     }
 
-    /// Whether a device is up, as far as is known.
+    /// Returns true if a device is up, as far as is known.
     #[must_use]
     pub fn is_up(&self, device: NodeId) -> bool {
         self.devices.get(&device).is_some_and(|it| it.is_up)
     }
 
-    /// The number of the command on its way to a device. After a restart, a command that was on
-    /// its way still is, until the device has been asked.
+    /// The number of the command in flight to a device. After a restart, a command that was in
+    /// flight still is, until the device has been asked.
     #[must_use]
     pub fn in_flight(&self, device: NodeId) -> Option<u64> {
         Some(self.devices.get(&device)?.flight.as_ref()?.token)
     }
 
-    /// Whether nothing is on its way and no routine waits for a live device: all routines are
-    /// finished and all rollbacks done, but those of devices that are down or
+    /// Returns true if no command is in flight and no routine waits for a live device: all routines
+    /// are finished and all rollbacks done, except the rollbacks of devices that are down or
     /// [stuck](crate::Event::Stuck).
     #[must_use]
     pub fn is_quiet(&self) -> bool {
@@ -123,7 +125,7 @@ impl<V: Value> Hub<V> {
         self.runs.iter().filter(open).map(|(&id, run)| (id, run.at))
     }
 
-    /// What was counted.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0

@@ -1,6 +1,6 @@
-//! Why a routine waits.
+//! The reason why a routine waits.
 //!
-//! Computed from the state when it is asked, so no step keeps a reason up to date.
+//! Computed from the state on request, so no step keeps a reason up to date.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,28 +12,28 @@ use crate::run::{Run, Stage};
 use crate::schedule::Unready;
 use crate::{Catalogue, Hub, RoutineId, Value};
 
-/// What a routine waits for: on which device, since when, and until when.
+/// The reason why a routine waits: the device, the cause, its start and its latest planned end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Wait {
     /// The routine that waits.
     pub routine: RoutineId,
-    /// Its command that is on its way, or comes next, from 0.
+    /// Its command that is in flight, or comes next, from 0.
     pub step: u16,
-    /// On which device. `None` if it is held back, or no place is free for it.
+    /// The device. `None` if the routine is held back, or no place is free for it.
     pub device: Option<NodeId>,
-    /// For what.
+    /// The cause.
     pub cause: WaitCause,
-    /// Since when: for its own command since that was issued, for its hold since that began, else
-    /// since its last command was over, or since it was submitted or let in. After a restart of
-    /// the hub, since then.
+    /// The start: for its own command the moment when that was issued, for its hold the moment when
+    /// that began, else the end of its last command, or its submission or admission. After a
+    /// restart of the hub, the moment of the restart.
     pub since: Time,
-    /// Until when at most, as is planned: by timeouts and holds, and by the estimates of those that
-    /// come first, which may be wrong. `None` if nothing is planned.
+    /// The latest planned end: by timeouts and holds, and by the estimates of the routines before
+    /// it, which may be wrong. `None` if nothing is planned.
     pub until: Option<Time>,
 }
 
-/// For what a routine waits. None waits for a device that is down: a command to it fails at once.
+/// The cause of a wait. No routine waits for a device that is down: a command to it fails at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WaitCause {
@@ -41,12 +41,12 @@ pub enum WaitCause {
     Outcome,
     /// The end of its own long command.
     Hold,
-    /// This routine comes first on the device, or may still be undone there though a condition
-    /// asks for the state.
+    /// This routine is first on the device, or may still be undone there though a condition asks
+    /// for the state.
     Routine(RoutineId),
-    /// The device is brought back.
+    /// The rollback of the device.
     Rollback,
-    /// A command to the device that came back unknown may still [act](crate::Command::Lateness).
+    /// A command to the device with an unknown outcome may still [act](crate::Command::Lateness).
     Late,
     /// This run of its key must be finished first, or this run that is held back itself and sets
     /// the same devices.
@@ -56,17 +56,18 @@ pub enum WaitCause {
 }
 
 impl<V: Value> Hub<V> {
-    /// What each unfinished routine waits for. See [`wait`](Self::wait) for what each takes.
+    /// The reasons why the unfinished routines wait, one for each. [`wait`](Self::wait) documents
+    /// the time that each takes.
     pub fn waits(&self) -> impl Iterator<Item = Wait> + '_ {
         self.unfinished().filter_map(|(id, _)| self.wait(id))
     }
 
-    /// What a routine waits for; `None` if it is finished or unknown. Between two steps each
-    /// unfinished routine waits for something.
+    /// The reason why a routine waits; `None` if it is finished or unknown. Between two steps each
+    /// unfinished routine waits.
     ///
-    /// Takes O(k q), with k the devices that it needs and q the most that have a place on one of
-    /// them or wait for it. Where it is held back, or one routine runs at a time, it takes
-    /// O(routines) besides; where all its devices are free, as long as to place it.
+    /// Takes O(k q), with k the number of devices that it needs and q the most routines that have a
+    /// place on one of them or wait for it. If it is held back, or one routine runs at a time, it
+    /// takes O(routines) besides; if all its devices are free, as long as placing it.
     #[must_use]
     pub fn wait(&self, id: RoutineId) -> Option<Wait> {
         let run = self.runs.get(&id)?;
@@ -105,7 +106,7 @@ impl<V: Value> Hub<V> {
         }
         let step = run.step()?;
         let asked = step.condition.as_ref().filter(|_| !run.tested);
-        // The first of the devices about which it asks that it cannot read yet.
+        // The first device that its condition reads and cannot read yet.
         let keeps = |at: &NodeId| !self.can_read(id, *at);
         let first = asked.and_then(|it| it.devices().find(keeps));
         let first = first.or_else(|| asked.and_then(|it| it.devices().next()));
@@ -164,7 +165,7 @@ impl<V: Value> Hub<V> {
         (Some(at), cause)
     }
 
-    /// The first before this place that may still be undone.
+    /// The first routine before this place that may still be undone.
     fn first_open(&self, device: &Device<V>, place: usize) -> Option<RoutineId> {
         let before = device.lineage.get(..place).unwrap_or_default();
         let mut routines = before.iter().filter_map(Entry::routine);
@@ -200,7 +201,7 @@ impl<V: Value> Hub<V> {
     }
 }
 
-/// What keeps a device from the routine that comes first there.
+/// The cause why the routine that is first on a device cannot have it yet.
 fn busy_with<V: Value>(device: &Device<V>) -> WaitCause {
     if device.late.is_some() {
         return WaitCause::Late;
@@ -212,7 +213,7 @@ fn busy_with<V: Value>(device: &Device<V>) -> WaitCause {
 }
 
 impl Wait {
-    /// Why it waits, with the names of devices, as in "it waits for routine 3 on \"oven\"".
+    /// Describes the wait with the names of devices, as in "it waits for routine 3 on \"oven\"".
     #[must_use]
     pub fn explain(&self, catalogue: &Catalogue) -> String {
         let on = self
