@@ -1,4 +1,5 @@
-//! What is undone, and how: one rollback at a time on each device, computed when it is issued.
+//! Aborts and rollbacks: one rollback at a time on each device, with a target that is computed when
+//! it is issued.
 
 use alloc::vec::Vec;
 
@@ -10,10 +11,10 @@ use crate::work::Task;
 use crate::{AbortReason, Event, Hub, Outcome, RoutineId, Timer, UndoStatus, Value};
 
 impl<V: Value> Hub<V> {
-    /// The routine is to be undone, once its command on the way has an outcome (erratum H11).
+    /// Aborts the routine, and undoes it once its command in flight has an outcome (erratum H11).
     pub(crate) fn abort(&mut self, id: RoutineId, why: AbortReason, cx: &mut Context<'_, Self>) {
         match self.runs.get(&id).map(|run| run.stage) {
-            // One that is about to be let in waits for nothing yet.
+            // A routine that is about to be admitted does not wait yet.
             Some(Stage::Waiting) => self.wait_no_longer(id),
             Some(Stage::Queued) => {
                 self.held.remove(&id);
@@ -48,7 +49,7 @@ impl<V: Value> Hub<V> {
         self.undo(id, cx);
     }
 
-    /// Takes the routine out of the order; what it wrote last on a device is rolled back.
+    /// Takes the routine out of the order; its last state on each device is rolled back.
     pub(crate) fn undo(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let Some(run) = self.runs.remove(&id) else {
             debug_assert!(false, "the routine is unfinished");
@@ -60,11 +61,11 @@ impl<V: Value> Hub<V> {
         };
         self.stop_patience(id, cx);
         if why.makes_room() {
-            // Before devices are brought back: the one for which it made room may set them.
+            // Before devices are restored: the routine for which it made room may set them.
             self.work.hurry(Task::Queue);
         }
         let mut undo = Vec::new();
-        // The last that was changed is undone first.
+        // The device that was changed last is restored first.
         for &at in run.devices.iter().rev() {
             if self.is_weak() {
                 self.leave(id, at, cx);
@@ -131,7 +132,7 @@ impl<V: Value> Hub<V> {
             if device.is_stuck && device.actual.as_ref() != device.desired() {
                 return Some(UndoStatus::Stuck);
             }
-            // What it refused is not asked of it any more.
+            // A refusal of another state does not count for this one.
             (device.is_stuck, device.attempts) = (false, 0);
             return Some(UndoStatus::NotNeeded);
         }
@@ -143,7 +144,7 @@ impl<V: Value> Hub<V> {
         })
     }
 
-    /// Tells what came of restoring a device, if that was promised and is known.
+    /// Emits the result of restoring a device, if that was promised and is known.
     #[inline]
     pub(crate) fn announce(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let is_announced = self.devices.get(&id).is_some_and(|it| it.is_announced);
@@ -152,7 +153,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// What was to be undone on a device is so without a rollback, or cannot be any more.
+    /// Emits that a device is restored without a rollback, or cannot be restored any more.
     fn announce_end(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             debug_assert!(false, "the device is at the hub");
@@ -167,7 +168,7 @@ impl<V: Value> Hub<V> {
         cx.event(end);
     }
 
-    /// What the paper's rules make of a rollback (errata H5 to H8).
+    /// The rollback by the paper's rules (errata H5 to H8).
     #[cfg(feature = "check")]
     fn undo_as_published(
         rules: crate::published::Rules,
@@ -188,8 +189,8 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Brings a device into the state that it should be in. What that is was computed now, and is
-    /// compared again when it is done (erratum H8).
+    /// Restores a device to the state in which it should be. That state is computed now, and
+    /// compared again when the rollback is done (erratum H8).
     pub(crate) fn roll_back(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let timeout = self.config.timeout;
         let Some(device) = self.devices.get_mut(&id) else {
@@ -242,12 +243,12 @@ impl<V: Value> Hub<V> {
             return;
         }
         if !device.needs_rollback() {
-            // It came into its state otherwise.
+            // It came into its state in another way.
             device.attempts = 0;
             return;
         }
         if !device.is_up {
-            // It is tried when the device is back (erratum H7).
+            // It is tried when the device is up again (erratum H7).
             return;
         }
         device.attempts = device.attempts.saturating_add(1);
@@ -299,7 +300,7 @@ impl<V: Value> Hub<V> {
             return;
         };
         if !is_awaited {
-            // A plan of other settings, from storage, may be shorter than any command.
+            // A plan from other, stored settings may be shorter than any command.
             cx.arm(Timer::Lease(id), entry.lease(leniency).max(short));
         } else if in_flight && !self.rules.revokes_in_flight() {
             entry.revoked = true;

@@ -1,4 +1,4 @@
-//! Whether a hub can have come into a state: what is looked at before a stored one is believed.
+//! Checks of a stored state: a hub must be able to reach it.
 
 use alloc::vec::Vec;
 
@@ -12,14 +12,14 @@ use crate::{
     Flaw, Hub, LONGEST_KEY, LONGEST_LATENESS, Placed, RestoreError, RoutineId, Step, Value,
 };
 
-/// Routines, commands and steps are numbered from 1 on; no hub gets as far as this.
+/// Routines, commands and steps are numbered from 1; no hub reaches this number.
 const LAST_NUMBER: u64 = 1 << 63;
 
 impl<V: Value> Hub<V> {
-    /// Whether a hub can have come into this state: what holds after each step.
+    /// Checks that a hub can reach this state: the invariants that hold after each step.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first defect.
     #[cfg(feature = "check")]
     pub fn check(&self) -> Result<(), RestoreError> {
         self.audit()
@@ -63,7 +63,7 @@ impl<V: Value> Hub<V> {
             return Err(RestoreError::Routine { routine, flaw });
         }
         self.sound_orders()?;
-        // Invariant 4, over all routines: none comes before itself, by way of any others.
+        // Invariant 4, over all routines: no routine comes before itself, by way of any others.
         self.one_order().map(drop).map_err(RestoreError::Order)
     }
 
@@ -93,17 +93,17 @@ impl<V: Value> Hub<V> {
             }
             Stage::Queued => {
                 let is_new = run.at == 0 && !run.tested && run.busy.is_none();
-                // Else nothing would let it in.
+                // Otherwise no later step would admit it.
                 return must(is_new && self.held_by(id).is_some(), Flaw::Stage);
             }
             Stage::Committed => {
-                // Else nothing would take it out.
+                // Otherwise no later step would remove it.
                 let is_left = places.any(|at| self.place_of(id, *at).is_some());
                 return must(is_left && run.busy.is_none(), Flaw::Stage);
             }
             Stage::Placed => must(run.busy.is_none(), Flaw::Stage)?,
             Stage::Running => {}
-            // It is undone as soon as nothing is on its way.
+            // It is undone as soon as it has no command in flight.
             Stage::Aborting(_) => must(run.busy.is_some(), Flaw::Stage)?,
         }
         if let Some(at) = run.busy {
@@ -127,8 +127,8 @@ impl<V: Value> Hub<V> {
 
     fn sound_device(&self, id: NodeId, device: &Device<V>) -> Result<(), Flaw> {
         let must = |holds: bool, flaw| if holds { Ok(()) } else { Err(flaw) };
-        // All that have touched it come before all that have not; of routines, those that released
-        // it come first, and one uses it.
+        // All entries that have touched it come before all that have not; among routines, the ones
+        // that released it come first, and one uses it.
         let entries = || device.lineage.iter();
         must(entries().map(|it| !it.touched).is_sorted(), Flaw::Mixed)?;
         let routines = || entries().filter(|it| it.routine().is_some());
@@ -225,7 +225,8 @@ impl<V: Value> Hub<V> {
         must(entry.touched || run.still_needs(at), Flaw::Place)
     }
 
-    /// What is said of those that stand for several: each is said once, and of what there is.
+    /// Checks the committed routines that stand for several: each routine is listed once, and all
+    /// entries are about known routines and devices.
     fn sound_orders(&self) -> Result<(), RestoreError> {
         let mut all = Vec::new();
         for (&routine, run) in self.runs.iter() {

@@ -1,4 +1,4 @@
-//! All devices, by id.
+//! The devices, by id.
 
 use alloc::vec::Vec;
 
@@ -6,9 +6,9 @@ use selvedge_core::{Full, NodeId};
 
 use crate::lineage::Device;
 
-/// A sorted map with a limit, made for ids that are given in a row, as a
-/// [`Catalogue`](crate::Catalogue) does: those are found at once, any others in O(log n). Insertion
-/// and removal move the devices behind.
+/// A sorted map with a limit, made for consecutive ids, as a [`Catalogue`](crate::Catalogue) gives
+/// them: these are found in O(1), any others in O(log n). Insertion and removal move the devices
+/// behind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Devices<V> {
     devices: Vec<(NodeId, Device<V>)>,

@@ -66,7 +66,7 @@ pub enum DifferenceError {
     },
     /// Differences before it are missing.
     #[error(
-        "the difference changes the state after step {found}, and this is the one after {expected}: apply all that were stored since the base, in order"
+        "the difference changes the state after step {found}, and this is the state after step {expected}: apply all differences that were stored since the base, in order"
     )]
     Number {
         /// The number of the state: its steps from the beginning.
@@ -76,7 +76,7 @@ pub enum DifferenceError {
     },
     /// It changes a part of a list that does not exist, or goes back.
     #[error(
-        "the difference belongs to another state: apply it to the base that it was taken against"
+        "the difference belongs to another state: apply it to the base for which it was computed"
     )]
     Base,
 }

@@ -361,7 +361,7 @@ pub enum Reject {
     KnownDevice(NodeId),
     /// A routine still needs the device, or its rollback is not done.
     #[error(
-        "device {0} is in use, or is to be restored: wait until the routines that need it are finished"
+        "device {0} is in use, or waits for its rollback: wait until the routines that need it are finished"
     )]
     DeviceInUse(NodeId),
     /// A run of this key is unfinished, and the mode is [`Single`](crate::Mode::Single).

@@ -57,7 +57,7 @@ impl<V: Value> Hub<V> {
         cx.arm(Timer::Timeout(at), timeout);
     }
 
-    /// How long to wait for the outcome of the command on its way to this device.
+    /// The time to wait for the outcome of the command in flight to this device.
     pub(crate) fn timeout(&self, at: NodeId) -> Span {
         let flight = self.devices.get(&at).and_then(|it| it.flight.as_ref());
         let run = flight.and_then(|it| self.runs.get(&it.routine?));
@@ -65,7 +65,7 @@ impl<V: Value> Hub<V> {
         own.unwrap_or(self.config.timeout)
     }
 
-    /// What became of the command on its way to this device.
+    /// Handles the outcome of the command in flight to this device.
     pub(crate) fn on_outcome(&mut self, id: NodeId, outcome: Outcome, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             debug_assert!(false, "the device is at the hub");
@@ -81,7 +81,7 @@ impl<V: Value> Hub<V> {
         }
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
-            // It was not the command that brought the device there.
+            // The command did not bring the device into this state.
             Outcome::Refused if flight.is_said => {
                 self.on_observed(id, flight.value.clone(), cx);
             }
@@ -100,8 +100,8 @@ impl<V: Value> Hub<V> {
         match outcome {
             Outcome::Done => {
                 self.on_written(routine, id, flight.value, cx);
-                // What was to be brought back went straight to this state. It may be held now, so
-                // that the device is not looked at.
+                // The device went directly to this state, without its rollback. A hold may have
+                // begun now, so `serve` does not look at the device.
                 self.announce(id, cx);
             }
             Outcome::Refused => {}
@@ -123,7 +123,7 @@ impl<V: Value> Hub<V> {
         };
         let hold = run.step().map_or(Span::ZERO, |step| step.hold);
         let holds = outcome == Outcome::Done && hold > Span::ZERO;
-        // A routine that is done with the device gives it back anyway.
+        // A routine that needs the device no longer gives it back anyway.
         let is_needed = || holds || run.routine.needs(id, usize::from(run.at) + 1);
         let is_revoked = |it: &Entry<V>| it.revoked && it.routine() == Some(routine);
         if device.lineage.iter().any(is_revoked) && is_needed() {
@@ -136,7 +136,7 @@ impl<V: Value> Hub<V> {
             device.held = Some(routine);
             *device.since = cx.now();
             cx.arm(Timer::Hold(id), hold);
-            // Nothing else is done on it until then.
+            // Until then no other task looks at it.
             if self.waiting.is_awaited(id) {
                 self.work.enqueue(Task::Device(id));
             }
@@ -155,7 +155,7 @@ impl<V: Value> Hub<V> {
     fn on_written(&mut self, id: RoutineId, at: NodeId, value: V, cx: &mut Context<'_, Self>) {
         let run = self.runs.get(&id);
         let undo = run.and_then(|run| run.step()?.undo.clone());
-        // It gives way to a hand, which has the last word though this command comes later.
+        // It gives way to a manual change, which wins though this command comes later.
         let is_by_hand = |run: &Run<V>| {
             let Stage::Aborting(why) = run.stage else {
                 return false;
@@ -177,7 +177,7 @@ impl<V: Value> Hub<V> {
             entry.wrote = Some(value);
             entry.undo = undo;
         }
-        // What was done by hand since we first touched it is overwritten.
+        // Manual changes since the routine first touched the device are overwritten.
         let is_hand = |it: &Entry<V>| it.owner == Owner::Hand;
         if !yields && device.lineage.iter().skip(place + 1).any(is_hand) {
             let mut behind = 0;
@@ -203,9 +203,9 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// It is unknown whether a routine's command was done. If the routine is aborted now, it is
-    /// undone as if it was (erratum H10): later, once the previous state is known, where it cannot
-    /// be restored at once.
+    /// The outcome of a routine's command is unknown. If the routine is aborted now, it is undone
+    /// as if the command was done (erratum H10): later, once the previous state is known, if it
+    /// cannot be restored at once.
     fn on_unknown(&mut self, id: RoutineId, at: NodeId) {
         if self.rules.unknown_is_refused() {
             return;

@@ -6,9 +6,9 @@ use alloc::string::{String, ToString};
 use crate::{AbortReason, Catalogue, Reject, Routine, SkipReason};
 
 impl AbortReason {
-    /// Why this routine was aborted, with names, as in "the device was down at command 2, to
-    /// "oven"". Commands are counted from 1, as people do. Of a condition that could not be asked,
-    /// the device that it asks about is named.
+    /// Describes why this routine was aborted, with names, as in "the device was down at command 2,
+    /// to "oven"". Commands are counted from 1, as people do. If a condition could not be
+    /// evaluated, the text names the device that it reads.
     #[must_use]
     pub fn explain<V>(self, routine: &Routine<V>, catalogue: &Catalogue) -> String {
         match self {
@@ -51,7 +51,7 @@ impl AbortReason {
             Self::Superseded(by) => format!("routine {by} of the same key takes its place"),
             Self::Preempted { by, device, step } => {
                 let device = catalogue.shown(device);
-                let who = by.map_or_else(|| "a hand".into(), |by| format!("routine {by}"));
+                let who = by.map_or_else(|| "a manual change".into(), |by| format!("routine {by}"));
                 let needed = needed_by(step);
                 format!("{who} is more urgent and took {device}, which was needed{needed}")
             }
@@ -59,7 +59,7 @@ impl AbortReason {
     }
 }
 
-/// The command that needed a device, counted from 1.
+/// The command that needed a device, counted from 1, in words.
 fn needed_by(step: Option<u16>) -> String {
     step.map_or_else(String::new, |it| {
         format!(" by command {}", u32::from(it) + 1)
@@ -67,13 +67,13 @@ fn needed_by(step: Option<u16>) -> String {
 }
 
 impl Reject {
-    /// Why an input was refused, with the name of the device where the catalogue has it.
+    /// Describes why an input was refused, with the name of the device if the catalogue has it.
     #[must_use]
     pub fn explain(&self, catalogue: &Catalogue) -> String {
         let said = self.to_string();
         let device = self.device();
         match device.and_then(|it| Some((it, catalogue.name(it)?))) {
-            // All texts say "device 7" where they name one.
+            // All texts call a device "device 7".
             Some((device, name)) => {
                 said.replacen(&format!("device {device}"), &format!("device {name:?}"), 1)
             }
@@ -125,7 +125,7 @@ mod tests {
             let is_named = said.contains("device \"oven\"") && !said.contains("device 0");
             assert!(is_named, "{said}");
         }
-        // It names no device, though the one with the number 0 has a name.
+        // The text names no device, though device 0 has a name.
         let number = 0;
         for reject in [Reject::Empty, Reject::NoTime(number)] {
             assert_eq!(reject.explain(&catalogue), reject.to_string());

@@ -10,8 +10,8 @@ use crate::run::{Run, Stage};
 use crate::work::Task;
 use crate::{AbortReason, Hub, RoutineId, Timer, Value};
 
-/// How many failures and restarts of a device are kept in the order while a routine before them
-/// is unfinished.
+/// The most failures and restarts of a device that are kept in the order while a routine before
+/// them is unfinished.
 pub(crate) const KEPT: usize = 16;
 
 impl<V: Value> Hub<V> {

@@ -1,4 +1,4 @@
-//! Routines let go of their devices, come to their end, and get into the order.
+//! The release of devices, the commit of routines, and their way into the serial order.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::work::Task;
 use crate::{AbortReason, Event, Hub, Placed, RoutineId, Timer, Value};
 
 impl<V: Value> Hub<V> {
-    /// The routine goes on to its next command, and lets go of what it no longer needs.
+    /// Moves the routine to its next command, and releases the devices that it no longer needs.
     pub(crate) fn on_step_done(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let Some(run) = self.runs.get_mut(&id) else {
             debug_assert!(false, "the routine is unfinished");
@@ -28,7 +28,7 @@ impl<V: Value> Hub<V> {
         *run.since = cx.now();
         let stays = run.still_needs(at).then(|| run.takes_over());
         for nth in 0..asked {
-            // Found anew each time: a list of them would be an allocation for each command.
+            // Searched each time: a list of them would be an allocation for each command.
             let step = self.runs.get(&id).and_then(|it| it.routine.steps.get(done));
             let condition = step.and_then(|it| it.condition.as_ref());
             if let Some(at) = condition.and_then(|it| it.devices().nth(nth)) {
@@ -40,8 +40,8 @@ impl<V: Value> Hub<V> {
         self.let_go(id, at, stays, cx);
     }
 
-    /// A command is done that needed this device. If another one of the routine does, whether the
-    /// routine takes over.
+    /// Handles the end of a command that needed this device. `stays` is `None` if no later command of
+    /// the routine needs it, else true if the routine takes the device over.
     fn let_go(
         &mut self,
         id: RoutineId,
@@ -58,7 +58,7 @@ impl<V: Value> Hub<V> {
             return;
         };
         if takes_over {
-            // What it does there next may be to ask: then the device is brought back first.
+            // Its next command there may have a condition: then the device is restored first.
             self.work.enqueue(Task::Device(at));
         }
         if self.rules.releases_between()
@@ -71,8 +71,8 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// A device is no longer needed: it is free for the next one, if it may be. A place that was
-    /// never touched is given up (erratum H9).
+    /// Releases a device that is no longer needed, if it may be released. A place that was never
+    /// touched is given up (erratum H9).
     fn release(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
         let releases = self.config.post_leases && self.config.visibility == Visibility::Eventual;
         let Some(device) = self.devices.get_mut(&at) else {
@@ -80,7 +80,8 @@ impl<V: Value> Hub<V> {
             return;
         };
         let Some(place) = device.position(id) else {
-            // The step asked about the device that it commanded, and it was given up.
+            // The condition of the step read the device that the step commanded, and its place was
+            // given up.
             return;
         };
         let Some(entry) = device.lineage.get_mut(place) else {
@@ -95,7 +96,7 @@ impl<V: Value> Hub<V> {
             let entry = device.lineage.remove(place);
             self.ranks.leave(&entry, at);
         } else if releases || entry.leased {
-            // A pre-lease goes back to the routine that it was taken from (section 4.1).
+            // A pre-lease returns to the routine from which it was taken (section 4.1).
             entry.released = true;
         } else {
             return;
@@ -112,7 +113,7 @@ impl<V: Value> Hub<V> {
             return;
         };
         if self.config.visibility == Visibility::PartitionedStrict {
-            // Rule 3* of section 3: what has failed meanwhile must be back.
+            // Rule 3* of section 3: a device that failed meanwhile must be up again.
             let is_down = |it: &&NodeId| !self.is_up(**it) && run.routine.must_reach(**it);
             let touched = |it: &&NodeId| {
                 let entry = self.devices.get(it).and_then(|it| it.entry(id));
@@ -145,10 +146,10 @@ impl<V: Value> Hub<V> {
         #[cfg(feature = "check")]
         self.compact(id, &devices);
         self.work.unsettled.extend_from_slice(&devices);
-        // What is kept of it has its places only.
+        // The entry that is kept of it has its places only.
         devices.retain(|at| self.place_of(id, *at).is_some());
         if devices.is_empty() {
-            // It touched nothing, or is of a weak hub.
+            // It touched no device, or the hub is weak.
             self.runs.remove(&id);
             if !self.is_weak() {
                 cx.event(Event::Ordered(Placed::Routine(id)));
@@ -164,8 +165,8 @@ impl<V: Value> Hub<V> {
         self.look_at_held();
     }
 
-    /// Commits as section 4.3 says: the routine's place is removed, and all before it (errata H2
-    /// to H4).
+    /// Commits by the rule of section 4.3: the routine's place is removed, and all places before it
+    /// (errata H2 to H4).
     #[cfg(feature = "check")]
     fn compact(&mut self, id: RoutineId, devices: &[NodeId]) {
         if !self.rules.compacts() {
@@ -197,9 +198,9 @@ impl<V: Value> Hub<V> {
         self.devices.get(&at)?.position(id)
     }
 
-    /// What comes first in the order of a device and is finished becomes its base: a committed
-    /// routine only when it comes first everywhere, so no unfinished one is before it (errata H2
-    /// to H4). Looks at the devices that are noted as unsettled.
+    /// Moves finished entries at the front of a device's order into its base: a committed routine
+    /// only when it is first everywhere, so no unfinished one is before it (errata H2 to H4).
+    /// Examines the devices that are noted as unsettled.
     pub(crate) fn settle(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(at) = self.work.unsettled.pop() {
             let Some(device) = self.devices.get_mut(&at) else {

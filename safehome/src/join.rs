@@ -1,11 +1,11 @@
-//! Committed routines that wait for the same unfinished ones become one.
+//! Joining of committed routines that wait for the same unfinished ones.
 //!
-//! A committed routine keeps its places while an unfinished one is before it (errata H2 to H4). Of
-//! those that have the same unfinished ones before them, by way of any others, no unfinished one is
-//! between two: it would be before the second one and not before the first. So they can stand in
-//! the order as one, on all their devices, and no ring comes of it. Nor does a later routine get
-//! another place: it comes behind all that have touched a device, and what must not be behind it
-//! are the unfinished ones, which are the same.
+//! A committed routine keeps its places while an unfinished one is before it (errata H2 to H4).
+//! Take two committed routines with the same unfinished ones before them, by way of any others. No
+//! unfinished routine is between the two: it would be before the second one and not before the
+//! first. So they can be one entry in the order, on all their devices, without a cycle. The place
+//! of a later routine does not change either: it comes behind all routines that have touched a
+//! device, and the unfinished routines, which must not be behind it, are the same.
 
 use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec;
@@ -19,7 +19,8 @@ use crate::run::{Run, Stage};
 use crate::schedule::Ranks;
 use crate::{Hub, Placed, RoutineId, Value};
 
-/// How many committed routines there are, and what of them waits for its place in the order.
+/// The number of committed routines, and the number of their entries that wait for their place in
+/// the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     committed: usize,
@@ -38,13 +39,13 @@ impl Tally {
     }
 }
 
-/// Among more routines than this they are not looked for each time.
+/// Above this number of routines the hub does not look for them after each step.
 const FEW: usize = 32;
 
 impl<V: Value> Hub<V> {
-    /// Joins those that can be joined. Takes O(e u), with e the places of routines on devices and u
-    /// those that are unfinished; where there are many it does so when the committed ones have
-    /// doubled, so that each pays for its share.
+    /// Joins the committed routines that can be joined. Takes O(e u), with e the number of places
+    /// of routines on devices and u the number of unfinished routines; if there are many routines
+    /// it runs only when the number of committed ones has doubled, so that each pays its share.
     pub(crate) fn join_committed(&mut self) {
         let committed = self.committed();
         let is_due = self.runs.len() <= FEW || committed > FEW && committed.is_power_of_two();
@@ -56,13 +57,13 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Joins those that can be joined, if only that leaves no more than so many routines. Takes as
-    /// long as to join them, and memory for a bit of each pair of a routine and an unfinished one,
-    /// of which there are no more than so many.
+    /// Joins the committed routines that can be joined, if only that leaves at most `many`
+    /// routines. Takes as long as to join them, and memory for a bit of each pair of a routine and
+    /// an unfinished one, of which there are at most `many`.
     ///
     /// # Errors
-    /// How many it would leave, if more; where there are more unfinished ones alone, how many there
-    /// are. Nothing changed.
+    /// The number of routines that it would leave, if that is more; if the unfinished ones alone
+    /// are too many, the current number. Nothing changed.
     pub(crate) fn leave_at_most(&mut self, many: usize) -> Result<(), usize> {
         if self.runs.len() <= many {
             return Ok(());
@@ -87,7 +88,7 @@ impl<V: Value> Hub<V> {
         self.tally.committed
     }
 
-    /// Counts committed routines anew. O(routines).
+    /// Counts committed routines. O(routines).
     pub(crate) fn count(&self) -> Tally {
         let mut tally = Tally::default();
         let is_committed = |run: &&Run<V>| run.stage == Stage::Committed;
@@ -121,7 +122,7 @@ impl<V: Value> Hub<V> {
             run.is_some_and(|it| it.1.stage == Stage::Committed)
         };
         let mut committed: Vec<usize> = order.into_iter().filter(is_committed).collect();
-        // Those of one group stay in the serial order.
+        // Routines of one group stay in the serial order.
         committed.sort_by_key(|it| before.row(*it));
         let groups = committed.chunk_by(|one, other| before.row(*one) == before.row(*other));
         let id = |it: &usize| self.runs.at(*it).map(|it| it.0);
@@ -131,7 +132,7 @@ impl<V: Value> Hub<V> {
             .collect()
     }
 
-    /// These become one, that has the number of the one that stands for most.
+    /// Joins these into the one that stands for most.
     fn join(&mut self, group: &[RoutineId]) {
         let stands_for = |id: &&RoutineId| self.runs.get(id).map(|run| run.order.len());
         let Some(&kept) = group.iter().rev().max_by_key(stands_for) else {
@@ -176,19 +177,19 @@ impl<V: Value> Hub<V> {
         self.runs.insert(kept, run);
     }
 
-    /// All routines, each behind those that come before it.
+    /// All routines, each behind the routines that come before it.
     ///
     /// # Errors
-    /// One that comes before itself, by way of others.
+    /// A routine that comes before itself, by way of others.
     pub(crate) fn one_order(&self) -> Result<Vec<RoutineId>, RoutineId> {
         let order = self.serial(&self.pairs())?;
         let ids = order.into_iter().filter_map(|it| Some(self.runs.at(it)?.0));
         Ok(ids.collect())
     }
 
-    /// The same by their numbers among the routines.
+    /// The same order as numbers among the routines.
     fn serial(&self, pairs: &[(usize, usize)]) -> Result<Vec<usize>, RoutineId> {
-        // How many right in front of each are not in the order yet.
+        // For each routine, the number of direct predecessors that are not in the order yet.
         let mut waits = vec![0_usize; self.runs.len()];
         for &(_, second) in pairs {
             if let Some(waits) = waits.get_mut(second) {
@@ -217,7 +218,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Which routine comes right in front of which on some device, by their numbers, in order.
+    /// The pairs of routines that are neighbours on a device, by their numbers, in order.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         for (_, device) in self.devices.iter() {
@@ -234,7 +235,8 @@ impl<V: Value> Hub<V> {
         pairs
     }
 
-    /// What waits for its place in the order, and is committed or has happened.
+    /// The number of committed routines, failures and manual changes that wait for their place in
+    /// the order.
     pub(crate) fn unordered(&self) -> usize {
         debug_assert!(*self.tally == self.count(), "it follows from the routines");
         self.tally.unordered
@@ -249,9 +251,9 @@ fn behind(pairs: &[(usize, usize)], number: usize) -> &[(usize, usize)] {
     pairs.get(..count).unwrap_or_default()
 }
 
-/// A row of bits for each of some numbers.
+/// A matrix of bits, with one row for each number.
 struct Bits {
-    /// How many make up a row.
+    /// The number of words in a row.
     width: usize,
     words: Vec<u64>,
 }
@@ -271,7 +273,7 @@ impl Bits {
         }
     }
 
-    /// The bits of one row are set in another one, too.
+    /// Sets the bits of one row in another one, too.
     fn merge(&mut self, row: usize, into: usize) {
         for nth in 0..self.width {
             let bits = self.words.get(row * self.width + nth).copied();
@@ -288,8 +290,8 @@ impl Bits {
 }
 
 impl<V: Clone + Eq> Device<V> {
-    /// The places of two committed routines become that of the second one. What happened between
-    /// them is put into the order.
+    /// Replaces the places of two committed routines by the place of the second one. Entries
+    /// between them move into its order.
     fn join(
         &mut self,
         at: NodeId,
@@ -299,7 +301,7 @@ impl<V: Clone + Eq> Device<V> {
         order: &mut Vec<Placed<V>>,
     ) {
         let (Some(first), Some(second)) = (self.position(before), self.position(after)) else {
-            // What was in front of all is settled.
+            // The entries before all routines are settled.
             return;
         };
         if first >= second {

@@ -1,9 +1,8 @@
-//! Commands that act after their outcomes came back unknown (erratum H22).
+//! Commands that act after their outcomes were reported as unknown (erratum H22).
 //!
-//! A command may lie in a queue while its device is away, and the sender gives up long before.
-//! Until the time is over for which the device's commands may do so, nothing can be told of its
-//! state, and a rollback might be overtaken by what it is to undo. So nothing is sent to it, and
-//! nothing that it says counts.
+//! A command may be in a queue while its device is offline, and the sender gives up long before.
+//! Until the device's lateness is over, its state cannot be known, and a late command could
+//! overtake its own rollback. So no command is sent to the device, and its reports do not count.
 
 use selvedge_core::{Context, NodeId, Span};
 
@@ -47,7 +46,8 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Whether this is the outcome of a command that was taken to be unknown; then it is taken.
+    /// Returns true if this is the outcome of a command that was taken to be unknown; then it is
+    /// handled.
     pub(crate) fn on_late_outcome(
         &mut self,
         id: NodeId,
@@ -67,7 +67,7 @@ impl<V: Value> Hub<V> {
         };
         if outcome == Outcome::Done {
             device.actual = Some(late.value);
-            // It obeys.
+            // The device obeys.
             (device.is_stuck, device.attempts) = (false, 0);
         }
         cx.disarm(Timer::Late(id));
@@ -75,7 +75,7 @@ impl<V: Value> Hub<V> {
         true
     }
 
-    /// Nothing acts late any more.
+    /// No command acts late any more.
     pub(crate) fn on_late_over(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let timeout = self.timeout(id);
         let Some(device) = self.devices.get_mut(&id) else {

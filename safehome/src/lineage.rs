@@ -1,4 +1,4 @@
-//! A device, and what changes it in which order.
+//! A device, and the order of its changes.
 
 use alloc::vec::Vec;
 
@@ -12,35 +12,34 @@ use crate::{Placed, RoutineId};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Device<V> {
     pub(crate) is_up: bool,
-    /// Its life, if the membership service spoke of it.
+    /// Its incarnation, if the membership service has reported one.
     pub(crate) life: Option<Incarnation>,
-    /// The state behind all that is finished and final; `None` if it is unknown.
+    /// The state after all finished and final entries; `None` if it is unknown.
     pub(crate) base: Option<V>,
-    /// The state that it is in; `None` if it is unknown.
+    /// The current state; `None` if it is unknown.
     pub(crate) actual: Option<V>,
-    /// What changes it after that, in the serial order.
+    /// The changes after `base`, in the serial order.
     pub(crate) lineage: Vec<Entry<V>>,
     pub(crate) flight: Option<Flight<V>>,
-    /// For how long a command may still act after its outcome came back unknown.
+    /// The time for which a command may still act after its outcome was reported as unknown.
     pub(crate) lateness: Span,
-    /// A command that came back unknown and may still act. Until then nothing is sent to the
+    /// A command with an unknown outcome that may still act. Until then no command is sent to the
     /// device, and its state is unknown.
     pub(crate) late: Option<Late<V>>,
-    /// The routine with the long command that is being done.
+    /// The routine with the long command in progress.
     pub(crate) held: Option<RoutineId>,
-    /// How often a rollback failed since it was last done.
+    /// The number of failed attempts since a rollback was last done.
     pub(crate) attempts: u8,
     /// A rollback failed, and is tried again later.
     pub(crate) rests: bool,
     /// It refused all rollbacks, and is left as it is.
     pub(crate) is_stuck: bool,
-    /// It was told that it is restored, and not yet what came of it.
+    /// The application knows that it is being restored, and not yet the result.
     pub(crate) is_announced: bool,
-    /// Since when it does what it does: for those who ask why a routine waits, nothing else.
+    /// The start of its current activity: only for the reasons why routines wait.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) since: Untracked<Time>,
-    /// What a rollback was to bring back when a routine was aborted: in published rules only
-    /// (errata H6, H8).
+    /// The state to restore at the time of an abort: in published rules only (errata H6, H8).
     #[cfg(feature = "check")]
     #[cfg_attr(feature = "serde", serde(skip, default = "no_target"))]
     pub(crate) target: Option<V>,
@@ -51,18 +50,18 @@ const fn no_target<V>() -> Option<V> {
     None
 }
 
-/// A command on its way to a device. There is one at a time.
+/// A command in flight to a device. There is one at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Flight<V> {
     pub(crate) token: u64,
     pub(crate) value: V,
-    /// For which routine; `None` for a rollback.
+    /// The routine of the command; `None` for a rollback.
     pub(crate) routine: Option<RoutineId>,
-    /// The device has said that it is in this state. The command brought it there or, if it is
-    /// refused, a hand did.
+    /// The device has reported this state. The command brought it there or, if the command is
+    /// refused, a person did.
     pub(crate) is_said: bool,
-    /// It is asked for later, and a timer is armed for that: it follows from how the hub came back.
+    /// A question about it is sent later, by a timer: this follows from the restart of the hub.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) is_asked_later: Untracked<bool>,
 }
@@ -85,7 +84,7 @@ impl<V> Flight<V> {
 pub(crate) struct Late<V> {
     pub(crate) token: u64,
     pub(crate) value: V,
-    /// For how long since its outcome came back.
+    /// The time since its outcome was reported.
     pub(crate) span: Span,
 }
 
@@ -100,11 +99,11 @@ pub(crate) struct Entry<V> {
     pub(crate) released: bool,
     /// The last state into which the owner brought it.
     pub(crate) wrote: Option<V>,
-    /// What undoes that, if it is not the state before.
+    /// The state of the undo handler, if that is not the state before.
     pub(crate) undo: Option<V>,
     /// A command of the owner had no known outcome, and the state before was unknown.
     pub(crate) doubtful: bool,
-    /// Whether it went before a routine that had started.
+    /// True if it went before a routine that had started.
     pub(crate) leased: bool,
     /// The lease is over; the owner is aborted as soon as its command has an outcome.
     pub(crate) revoked: bool,
@@ -117,7 +116,7 @@ pub(crate) struct Entry<V> {
     pub(crate) slot: Untracked<Option<Slot>>,
 }
 
-/// What has a place in the order of a device.
+/// The owner of a place in the order of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Owner {
@@ -148,7 +147,7 @@ impl<V> Entry<V> {
         }
     }
 
-    /// Something that has happened.
+    /// An entry for an event that has happened.
     pub(crate) const fn happened(owner: Owner, wrote: Option<V>) -> Self {
         Self {
             owner,
@@ -165,7 +164,8 @@ impl<V> Entry<V> {
         }
     }
 
-    /// What happened to this device, if that is what it is.
+    /// The entry of the serial order for an event on this device, if this is not a place of a
+    /// routine.
     pub(crate) fn happening(&self, device: NodeId) -> Option<Placed<V>>
     where
         V: Clone,
@@ -186,30 +186,31 @@ impl<V> Entry<V> {
         }
     }
 
-    /// The owner touches the device; from the first time on a lease runs, so long (erratum H12).
+    /// Marks the place as touched; the first time this returns the duration of a lease that begins
+    /// (erratum H12).
     pub(crate) fn begin(&mut self, leniency: u16) -> Option<Span> {
         let is_first = !core::mem::replace(&mut self.touched, true);
         (is_first && self.leased).then(|| self.lease(leniency))
     }
 
-    /// How long a lease may last.
+    /// The longest duration of a lease.
     pub(crate) fn lease(&self, leniency: u16) -> Span {
         Span(self.length.0.saturating_mul(leniency.into()) / 100)
     }
 
-    /// Whether a lease runs.
+    /// Returns true if a lease runs.
     pub(crate) const fn is_lease(&self) -> bool {
         self.leased && self.touched && !self.released
     }
 
-    /// When it is over, by the plan.
+    /// The planned end.
     pub(crate) fn end(&self) -> Time {
         self.start + self.length
     }
 }
 
 impl<V: Clone + Eq> Entry<V> {
-    /// Whether it is the same but for the clock.
+    /// Returns true if it is the same except for the clock.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let Self {
             owner,
@@ -267,7 +268,7 @@ impl<V: Clone + Eq> Device<V> {
         }
     }
 
-    /// Without what changes it.
+    /// The device without its lineage.
     pub(crate) fn without_lineage(&self) -> Self {
         Self {
             is_up: self.is_up,
@@ -289,7 +290,7 @@ impl<V: Clone + Eq> Device<V> {
         }
     }
 
-    /// Whether it is the same but for the clock, and what only published rules know.
+    /// Returns true if it is the same except for the clock and the fields of published rules.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let Self {
             is_up,
@@ -354,8 +355,8 @@ impl<V: Clone + Eq> Device<V> {
         entries.find(|entry| !entry.released)?.routine()
     }
 
-    /// Whether the next routine can use it at once: no routine has it, and it is not to be restored
-    /// before. Commands to one that is down fail at once.
+    /// Returns true if the next routine can use it at once: no routine has it, and no rollback is
+    /// due before. Commands to a device that is down fail at once.
     pub(crate) fn is_free(&self) -> bool {
         let mut entries = self.lineage.iter();
         let is_sent = self.flight.is_some() || self.late.is_some();
@@ -364,15 +365,16 @@ impl<V: Clone + Eq> Device<V> {
         !is_used && !is_restored
     }
 
-    /// Whether no routine has it and no command to it may still act. What it is to be brought back
-    /// to is left aside.
+    /// Returns true if no routine has it and no command to it may still act. A rollback that is due
+    /// does not count.
     pub(crate) fn is_idle(&self) -> bool {
         let mut entries = self.lineage.iter();
         let is_sent = self.flight.is_some() || self.late.is_some();
         !is_sent && !entries.any(|it| it.touched && !it.released)
     }
 
-    /// The state that it should be in: that of the last in the order that changed it (figure 8).
+    /// The state in which it should be: the one of the last entry in the order that changed it
+    /// (figure 8).
     pub(crate) fn desired(&self) -> Option<&V> {
         let mut written = self.lineage.iter().rev().filter_map(|it| it.wrote.as_ref());
         written.next().or(self.base.as_ref())
@@ -385,7 +387,7 @@ impl<V: Clone + Eq> Device<V> {
         written.next().or(self.base.as_ref())
     }
 
-    /// Whether a rollback is to be done before anybody touches it (errata H6 to H10).
+    /// Returns true if a rollback is due before any other command (errata H6 to H10).
     pub(crate) fn needs_rollback(&self) -> bool {
         #[cfg(feature = "check")]
         if self.target.is_some() {
@@ -406,8 +408,9 @@ impl<V: Clone + Eq> Device<V> {
         }
     }
 
-    /// What stood in front of this place is gone. Of two changes by hand that meet there the
-    /// second one is kept, lest there are more of them than of others.
+    /// Merges manual changes after an entry before this place was removed. Of two that are now
+    /// neighbours the second one is kept, so there are never more manual changes than other
+    /// entries.
     pub(crate) fn merge_manual(&mut self, at: usize) {
         let is_hand = |at| {
             let entry: Option<&Entry<V>> = self.lineage.get(at);

@@ -1,4 +1,4 @@
-//! The place where each input goes.
+//! The dispatch of inputs.
 
 use core::convert::Infallible;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl<V: Value> Hub<V> {
-    /// Goes on until nothing can be done without something from outside.
+    /// Works until nothing can be done without an input.
     fn pump(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(task) = self.work.next() {
             match task {
@@ -88,7 +88,7 @@ impl<V: Value> Hub<V> {
         Ok(())
     }
 
-    /// Whether this command is on its way to this device.
+    /// Checks that this command is in flight to this device.
     fn check_token(&self, device: NodeId, token: u64) -> Result<(), Reject> {
         let known = self.devices.get(&device);
         let known = known.ok_or(Reject::UnknownDevice(device))?;
@@ -102,7 +102,7 @@ impl<V: Value> Hub<V> {
         let device = self.devices.get(&id).ok_or(Reject::UnknownDevice(id))?;
         let is_sent = device.flight.is_some() || device.late.is_some();
         let is_busy = is_sent || !device.lineage.is_empty();
-        // A host that takes out a device that is down says that it does not come back.
+        // A host that removes a device that is down declares that it does not come back.
         let is_due = !self.is_weak() && device.is_up && device.needs_rollback();
         if is_busy || is_due || self.runs.values().any(|run| run.devices.contains(&id)) {
             return Err(Reject::DeviceInUse(id));
@@ -159,7 +159,7 @@ impl<V: Value> Hub<V> {
         };
         let life = device.life;
         if life.is_some_and(|life| life.newer_than(incarnation)) {
-            // About a former life.
+            // The delta is about an earlier incarnation.
             return Ok(());
         }
         let is_new_life = life.is_some_and(|life| incarnation.newer_than(life));
@@ -210,8 +210,8 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// A person changed the device by hand, or it reports what it was told to do. Returns
-    /// whether that has a place in the order now.
+    /// Handles a report of a device's state: a manual change, or the effect of a command. Returns
+    /// true if it has a place in the order now.
     pub(crate) fn on_observed(
         &mut self,
         device: NodeId,
@@ -226,9 +226,8 @@ impl<V: Value> Hub<V> {
         if let Some(flight) = &mut it.flight {
             flight.is_said = flight.value == state;
             if flight.is_said {
-                // The outcome says what became of a routine's command. A rollback may have been
-                // done though its outcome stays unknown: what a hand does after that is known to be
-                // so.
+                // The outcome decides about a routine's command. A rollback may have been done
+                // though its outcome stays unknown: a manual change after that is known to be one.
                 if flight.routine.is_none() {
                     it.actual = Some(state);
                 }
@@ -242,13 +241,13 @@ impl<V: Value> Hub<V> {
         it.attempts = 0;
         it.is_stuck = false;
         if it.late.is_some() {
-            // It may be in another state at any moment.
+            // A late command may change the state at any moment.
             return false;
         }
         let is_pending = it.needs_rollback();
         it.actual = Some(state.clone());
         if is_weak {
-            // There is no order in which it could have a place.
+            // A weak hub has no order.
             it.base = Some(state);
             return false;
         }

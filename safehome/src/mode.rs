@@ -1,12 +1,13 @@
-//! Runs of one routine, and what a new one does about the others.
+//! Runs of one routine, and the effect of a new one on the others.
 //!
-//! A run that is superseded, or preempted, is aborted like any other: it leaves the order, and its changes
-//! are due to be undone, so the order needs no new argument. One rule is new. Where the next run on a device
-//! replaced the aborted one, and its next action there is a command, the device is not brought back first.
-//! That is sound because a rollback's target is computed when it is sent, and compared again when it is done
-//! (erratum H8): the command makes the state right, or it fails and the rollback is as due as before. A
-//! condition needs the state before, so a run that asks first waits for the rollback. If the new run
-//! inherited places and states instead, two routines would become one of which half can be undone.
+//! A run that is superseded, or preempted, is aborted like any other: it leaves the order, and its
+//! changes must be undone, so the order needs no new argument. One rule is new. If the next run on
+//! a device replaced the aborted one, and its next action there is a command, the device is not
+//! restored first. That is sound because a rollback's target is computed when it is sent, and
+//! compared again when it is done (erratum H8): the command makes the state right, or it fails and
+//! the rollback is still due. A condition needs the state before, so a run with a condition waits
+//! for the rollback. If the new run inherited places and states instead, two routines would become
+//! one of which half can be undone.
 
 use alloc::vec::Vec;
 
@@ -35,7 +36,7 @@ impl<V: Value> Hub<V> {
         Ok(())
     }
 
-    /// The runs that a new one on these terms supersedes.
+    /// The runs that a new run with these terms supersedes.
     fn superseded_by(&self, terms: &Terms) -> Result<Vec<RoutineId>, Reject> {
         let Some(key) = terms.key() else {
             return Ok(Vec::new());
@@ -95,14 +96,14 @@ impl<V: Value> Hub<V> {
         self.held.insert(id);
     }
 
-    /// The unfinished routine for which this one is held back: one of its key, or one that is held
-    /// back itself and must come before it. Takes O(routines) if it is queued or any is held back,
+    /// The unfinished routine for which this one is held back: a run of its key, or a held-back
+    /// routine that must come before it. Takes O(routines) if it is queued or any is held back,
     /// else O(1).
     pub(crate) fn held_by(&self, id: RoutineId) -> Option<RoutineId> {
-        // A run that is held back has no place in the order of any device. With a place behind the run before
-        // it, the timeline could put that run behind others, and both would wait for each other. A later
-        // routine that sets the same devices is held back too, or the last one would not win. Each waits for
-        // lower numbers only, so no ring closes.
+        // A run that is held back has no place in the order of any device. With a place behind the
+        // run before it, the timeline could put that run behind others, and both would wait for
+        // each other. A later routine that sets the same devices is held back too; otherwise the
+        // last one would not win. Each waits for lower numbers only, so no cycle is possible.
         let run = self.runs.get(&id)?;
         let key = run.terms.key();
         let is_queued = matches!(run.terms.mode(), Mode::Queued { .. });
@@ -111,8 +112,8 @@ impl<V: Value> Hub<V> {
         }
         let holds = |other: &Run<V>| {
             let is_former = is_queued && other.terms.key() == key;
-            // It is held back, and those that set the same keep their order. A less urgent one is
-            // preempted.
+            // It is held back, and routines that set the same devices keep their order. A less
+            // urgent one is preempted.
             let is_alike = other.stage == Stage::Queued
                 && !self.is_weak()
                 && other.urgency() >= run.urgency()
@@ -124,21 +125,21 @@ impl<V: Value> Hub<V> {
         before.find(|it| holds(it.1)).map(|it| *it.0)
     }
 
-    /// A routine is finished: others are perhaps held back no longer.
+    /// Schedules a check of the held-back routines, because a routine is finished.
     pub(crate) fn look_at_held(&mut self) {
         if !self.held.is_empty() {
             self.work.enqueue(Task::Held);
         }
     }
 
-    /// Lets in those that are held back no longer, in the order of their submission.
+    /// Admits the routines that are not held back any more, in the order of their submission.
     pub(crate) fn let_in(&mut self, cx: &mut Context<'_, Self>) {
         let held: Vec<RoutineId> = self.held.iter().copied().collect();
         for id in held {
             if self.held_by(id).is_some() {
                 continue;
             }
-            // One may be preempted by another that is let in.
+            // A routine that is admitted may preempt another one of the list.
             if !self.held.remove(&id) {
                 continue;
             }
@@ -150,7 +151,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// A person has brought a device into a state, and what is less urgent is to leave it so.
+    /// Handles a manual change with an urgency: less urgent routines must not overwrite it.
     pub(crate) fn on_hand(
         &mut self,
         device: NodeId,
@@ -171,7 +172,7 @@ impl<V: Value> Hub<V> {
             && let Some(it) = self.devices.get_mut(&device)
             && it.late.is_none()
         {
-            // Also where a routine had brought it there, or has a command on its way that does.
+            // Also if a routine had brought it there, or has a command in flight that does.
             it.happen(Owner::Hand, Some(state));
             self.work.unsettled.push(device);
             self.settle(cx);

@@ -1,4 +1,4 @@
-//! What is urgent preempts what is less so and stands in its way.
+//! Preemption of less urgent routines that stand in the way of a more urgent one.
 //!
 //! That is decided once, when the urgent run is let in. From then on less urgent runs get no place before it
 //! and do not overtake it, so no later step and no clock decides about preemption, and an ordinary run pays
@@ -14,9 +14,9 @@ use crate::work::Task;
 use crate::{AbortReason, Event, Hub, Mode, RoutineId, Timer, Urgency, Value};
 
 impl<V: Value> Hub<V> {
-    /// Of what is less urgent than this routine, which is about to be let in, all that stands in its
-    /// way is cut short or aborted. Takes O(r k s) if it is urgent, with r the routines, k the
-    /// devices that it needs and s the most commands of one.
+    /// Cuts short or aborts the less urgent routines that stand in the way of this one, which is
+    /// about to be admitted. Takes O(r k s) if it is urgent, with r the number of routines, k the
+    /// number of devices that it needs and s the most commands of one routine.
     pub(crate) fn preempt(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let Some(urgent) = self.urgent(id) else {
             return;
@@ -32,7 +32,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Of the runs before an urgent queued one those that are less urgent are aborted at once.
+    /// Aborts at once the less urgent runs before an urgent queued one.
     pub(crate) fn preempt_series(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         let Some(urgent) = self.urgent(id) else {
             return;
@@ -59,8 +59,8 @@ impl<V: Value> Hub<V> {
         is_urgent.then_some(run)
     }
 
-    /// The routines that may be preempted with this urgency. Committed ones never are, and those
-    /// that are about to be undone only have a command on its way.
+    /// The routines that may be preempted with this urgency. Committed ones never are, and an
+    /// aborted one only has a command in flight.
     fn below(&self, urgency: Urgency) -> impl Iterator<Item = RoutineId> {
         let is_below =
             move |it: &(&RoutineId, &Run<V>)| it.1.urgency() < urgency && !it.1.is_over();
@@ -76,8 +76,9 @@ impl<V: Value> Hub<V> {
     }
 
     /// The device on which this routine, if it goes on with that command, stands in the way of an
-    /// urgent one: it still needs it, or keeps it, or changed it and may be undone though the urgent
-    /// one asks for its state. Where one routine runs at a time, each one that has begun does.
+    /// urgent one: it still needs the device, or keeps it, or changed it and may be undone though
+    /// the urgent one asks for its state. If one routine runs at a time, each one that has begun
+    /// does.
     fn in_way(&self, id: RoutineId, from: u16, urgent: &Run<V>) -> Option<NodeId> {
         let run = self.runs.get(&id)?;
         let at = usize::from(from);
@@ -146,8 +147,8 @@ impl<V: Value> Hub<V> {
         self.abort(id, AbortReason::Preempted { by, device, step }, cx);
     }
 
-    /// The device on which a routine holds, if the hold may end early and the routine stands in
-    /// nobody's way then.
+    /// The device on which a routine holds, if the hold may end early and the routine stands in no
+    /// other one's way then.
     fn cuttable(&self, id: RoutineId, device: NodeId, by: Option<RoutineId>) -> Option<NodeId> {
         let run = self.runs.get(&id)?;
         let step = run.step().filter(|it| it.preemptible)?;

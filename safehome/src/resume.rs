@@ -1,4 +1,4 @@
-//! The hub comes back from storage.
+//! The restart of a hub from storage.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::work::Task;
 use crate::{Event, Hub, Outcome, RoutineId, SkipReason, Timer, Value};
 
 impl<V: Value> Hub<V> {
-    /// Timers are set again, and what was on its way is asked for.
+    /// Sets timers again, and asks devices about commands in flight.
     pub(crate) fn resume(&mut self, cx: &mut Context<'_, Self>) {
         let leniency = self.config.leniency;
         for run in self.runs.values_mut() {
@@ -44,7 +44,7 @@ impl<V: Value> Hub<V> {
             cx.arm(Timer::Patience(id), self.config.patience);
         }
         for &id in &devices {
-            // The clock is another one: what was planned is planned anew, in the same order.
+            // The clock is a new one: plans are made again, in the same order.
             let mut clock = cx.now();
             if let Some(device) = self.devices.get_mut(&id) {
                 *device.since = cx.now();
@@ -62,8 +62,8 @@ impl<V: Value> Hub<V> {
         self.look_at_held();
     }
 
-    /// Routines that waited just in time get their places, if the scheduler is another one now:
-    /// later routines come behind them.
+    /// Places routines that waited under `JustInTime`, if the scheduler is another one now: later
+    /// routines come behind them.
     fn admit_again(&mut self, cx: &mut Context<'_, Self>) {
         if self.config.visibility != Visibility::Eventual || is_just_in_time(&self.config) {
             return;
@@ -76,7 +76,8 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// What was on its way when the hub stopped is asked for, once the answer is certain.
+    /// Asks a device about the command that was in flight when the hub stopped, once the answer is
+    /// certain.
     fn ask(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let (timeout, is_weak) = (self.timeout(id), self.is_weak());
         let Some(device) = self.devices.get_mut(&id) else {
@@ -87,12 +88,12 @@ impl<V: Value> Hub<V> {
             cx.arm(Timer::Late(id), late.span);
         }
         let Some(flight) = &mut device.flight else {
-            // Nothing was on its way.
+            // No command was in flight.
             return;
         };
         let is_over = is_weak || self.rules.unknown_is_over();
         if device.lateness > Span::ZERO && !is_over {
-            // It is unknown when it was sent: perhaps just now.
+            // The time of its sending is unknown: perhaps just now.
             cx.arm(Timer::Late(id), timeout + device.lateness);
             *flight.is_asked_later = true;
             return;
@@ -104,8 +105,8 @@ impl<V: Value> Hub<V> {
         cx.arm(Timer::Timeout(id), timeout);
     }
 
-    /// The device was asked, and its command on the way is over: it was done if the device is in
-    /// its state; if not it is issued again, unless it is not wanted any more.
+    /// Handles the answer of a device. Its command in flight was done if the device is in its
+    /// state; if not it is issued again, unless it is not wanted any more.
     pub(crate) fn on_answered(&mut self, id: NodeId, state: V, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&id) else {
             debug_assert!(false, "the device is at the hub");
@@ -124,12 +125,12 @@ impl<V: Value> Hub<V> {
         } else if let Some(routine) = routine {
             self.on_not_done(routine, id, cx);
         } else {
-            // What it is to bring back may be another state by now.
+            // The state to restore may be another one by now.
             self.clear_flight(id, cx);
         }
     }
 
-    /// A routine's command to this device was on its way and was not done.
+    /// Handles a routine's command to this device that was in flight and was not done.
     fn on_not_done(&mut self, id: RoutineId, at: NodeId, cx: &mut Context<'_, Self>) {
         let device = self.devices.get(&at);
         let is_revoked = device
@@ -157,18 +158,18 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Nothing is on its way to this device any more.
+    /// Clears the command in flight to this device.
     fn clear_flight(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let flight = self.devices.get_mut(&id).and_then(|it| it.flight.take());
         cx.disarm(Timer::Timeout(id));
         if flight.is_some_and(|it| *it.is_asked_later) {
-            // The host has asked before it was told to.
+            // The host has asked before it received the event.
             cx.disarm(Timer::Late(id));
         }
         self.work.enqueue(Task::Device(id));
     }
 
-    /// The command on its way to this device is sent again.
+    /// Sends the command in flight to this device again.
     fn issue_again(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         self.token += 1;
         let token = self.token;

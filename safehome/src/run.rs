@@ -1,4 +1,4 @@
-//! A routine on its way.
+//! A routine and its progress.
 
 use alloc::vec::Vec;
 
@@ -7,57 +7,57 @@ use smallvec::SmallVec;
 
 use crate::{AbortReason, Placed, Routine, Step, Terms, Urgency};
 
-/// A routine that the hub has taken.
+/// A routine that the hub has accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Run<V> {
     pub(crate) routine: Routine<V>,
-    /// The devices that it needs, in the order in which it first does.
+    /// The devices that it needs, in the order of their first use.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) devices: Needed,
-    /// A number that is the same for all that need the same devices and ask for no state, and for
-    /// few others; 0 for those that ask.
+    /// A number that is the same for all routines that need the same devices and ask for no state,
+    /// and for few others; 0 for routines that ask.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) sets: u32,
     pub(crate) stage: Stage,
-    /// The number of the command that is being done, or else of the next one.
+    /// The number of the command in progress, or else of the next one.
     pub(crate) at: u16,
     /// The condition of the next command holds.
     pub(crate) tested: bool,
-    /// The device that a command of ours is on its way to, or that is held for us.
+    /// The device that has a command of this routine in flight, or is held for it.
     pub(crate) busy: Option<NodeId>,
-    /// Has waited for its first command for longer than
+    /// True if it has waited for its first command for longer than
     /// [`Config::patience`](crate::Config::patience).
     pub(crate) late: bool,
-    /// The application was told that a change of ours is hidden.
+    /// The application has received an event that a change of this routine is hidden.
     pub(crate) hidden: bool,
-    /// Of a committed one that stands for several: those, itself among them, and what happened
+    /// If it is committed and stands for several: these routines, with itself, and the events
     /// between them, in the serial order.
     pub(crate) order: Vec<Placed<V>>,
-    /// On which terms it was submitted.
+    /// The terms of its submission.
     pub(crate) terms: Terms,
     /// It superseded others.
     pub(crate) took: bool,
-    /// Since when it is where it is: for those who ask why it waits, nothing else.
+    /// The start of its current wait: only for the reasons why it waits.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) since: Untracked<Time>,
 }
 
-/// The devices that a routine needs: most need few.
+/// The devices that a routine needs; most routines need few.
 pub(crate) type Needed = SmallVec<[NodeId; 4]>;
 
-/// How far it is.
+/// The progress of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Stage {
     /// It has no place yet.
     Waiting,
-    /// It has its place in the order of each device that it still needs; a weak one takes them one
-    /// by one.
+    /// It has its place in the order of each device that it still needs; in a weak hub it takes
+    /// them one by one.
     Placed,
-    /// A command of it was issued. Until then it may have read states and passed commands over.
+    /// A command of it was issued. Before, it may have read states and skipped commands.
     Running,
-    /// Its command on the way is awaited, and then it is undone.
+    /// Its command in flight is awaited, and then it is undone.
     Aborting(AbortReason),
     /// Done; a routine before it in the order is not.
     Committed,
@@ -86,7 +86,7 @@ impl<V> Run<V> {
         run
     }
 
-    /// Finds out which devices it needs.
+    /// Finds the devices that it needs.
     pub(crate) fn find_devices(&mut self) {
         self.devices.clear();
         let mut asks = false;
@@ -102,8 +102,8 @@ impl<V> Run<V> {
         self.sets = if asks { 0 } else { mark(&self.devices) };
     }
 
-    /// Whether both set the same devices, and neither asks for a state: the second one is
-    /// submitted to have the last word, so they keep their order.
+    /// Returns true if both set the same devices, and neither asks for a state: the second one is
+    /// submitted to win, so they keep their order.
     pub(crate) fn keeps_order_with(&self, other: &Self) -> bool {
         let has = |it: &NodeId| other.devices.contains(it);
         self.sets != 0
@@ -112,7 +112,7 @@ impl<V> Run<V> {
             && self.devices.iter().all(has)
     }
 
-    /// One that is committed and has places on these devices, by id. Its commands are not needed.
+    /// A committed routine that has places on these devices, by id. Its commands are not needed.
     pub(crate) fn committed(devices: Needed, order: Vec<Placed<V>>) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
@@ -131,7 +131,8 @@ impl<V> Run<V> {
         }
     }
 
-    /// Without its commands, the routines for which it stands, and what follows from these.
+    /// The routine without its commands, its list of joined routines, and the fields that follow
+    /// from these.
     pub(crate) fn without_lists(&self) -> Self {
         Self {
             routine: Routine { steps: Vec::new() },
@@ -150,7 +151,7 @@ impl<V> Run<V> {
         }
     }
 
-    /// Whether it is the same but for what follows from the rest.
+    /// Returns true if it is the same except for fields that follow from the rest.
     pub(crate) fn is_same(&self, other: &Self) -> bool
     where
         V: Eq,
@@ -186,24 +187,24 @@ impl<V> Run<V> {
         self.routine.steps.get(usize::from(self.at))
     }
 
-    /// Whether this or a later command needs the device.
+    /// Returns true if this or a later command needs the device.
     pub(crate) fn still_needs(&self, device: NodeId) -> bool {
         self.routine.needs(device, self.at.into())
     }
 
-    /// Whether it waits for this device now.
+    /// Returns true if it waits for this device now.
     pub(crate) fn waits_for(&self, device: NodeId) -> bool {
         let needs = |step: &Step<V>| step.devices().any(|it| it == device);
         self.busy.is_none() && self.at > 0 && self.step().is_some_and(needs)
     }
 
-    /// Whether its next command is one to this device.
+    /// Returns true if its next command is one to this device.
     pub(crate) fn waits_here(&self, device: NodeId) -> bool {
         self.busy.is_none() && self.step().is_some_and(|step| step.device == device)
     }
 
-    /// The command that is to blame where this device ends it: the next one that needs the device,
-    /// or else the last one that did. `None` if none does.
+    /// The command to name if this device ends the routine: the next one that needs the device, or
+    /// else the last one that did. `None` if none does.
     pub(crate) fn blame(&self, device: NodeId) -> Option<u16> {
         let needs = |it: &(u16, &Step<V>)| it.1.devices().any(|at| at == device);
         let steps = || (0_u16..).zip(&self.routine.steps).filter(needs);
@@ -215,13 +216,14 @@ impl<V> Run<V> {
         self.terms.urgency
     }
 
-    /// Whether a device is not brought back before it sets it: it superseded others, or is urgent.
+    /// Returns true if a device is not restored before this routine sets it: it superseded others,
+    /// or is urgent.
     pub(crate) const fn takes_over(&self) -> bool {
         self.took || self.terms.urgency.0 > 0
     }
 
-    /// Whether a device goes from whatever state it is in straight to the one into which this
-    /// routine sets it: nothing asks for the state before.
+    /// Returns true if a device goes directly from any state to the one into which this routine
+    /// sets it: no condition asks for the state before.
     pub(crate) fn goes_straight(&self, device: NodeId) -> bool {
         if !self.takes_over() || self.is_over() {
             return false;
@@ -241,17 +243,17 @@ impl<V> Run<V> {
         false
     }
 
-    /// Whether it is committed, or about to be undone.
+    /// Returns true if it is committed, or about to be undone.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Committed | Stage::Aborting(_))
     }
 
-    /// Whether it has no place yet.
+    /// Returns true if it has no place yet.
     pub(crate) const fn is_placeless(&self) -> bool {
         matches!(self.stage, Stage::Waiting | Stage::Queued)
     }
 
-    /// Whether it has a place and is not finished.
+    /// Returns true if it has a place and is not finished.
     pub(crate) const fn is_active(&self) -> bool {
         matches!(
             self.stage,

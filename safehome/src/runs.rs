@@ -1,4 +1,4 @@
-//! All routines that the hub keeps, by id.
+//! The routines, by id.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,9 +7,9 @@ use crate::RoutineId;
 use crate::run::Run;
 
 /// A sorted map made for ids that grow and leave few gaps, as the hub gives them: a routine is
-/// looked for between the places that it has if all gaps are in front of it, or all behind it. That
-/// takes O(log g), with g the numbers between the first and the last one that are gone, and at most
-/// O(log n). Insertion and removal move a few bytes for each of those behind.
+/// searched only between its position if all gaps are before it, and its position if all are behind
+/// it. That takes O(log g), with g the number of unused ids between the first and the last one, and
+/// at most O(log n). Insertion and removal move a few bytes for each item behind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Runs<V>(Vec<(RoutineId, Box<Run<V>>)>);
 
@@ -18,7 +18,7 @@ impl<V> Runs<V> {
         Self(Vec::new())
     }
 
-    /// Adds a routine, or puts it in place of the one with its id.
+    /// Adds a routine, or replaces the one with its id.
     pub(crate) fn insert(&mut self, id: RoutineId, run: Run<V>) {
         match self.position(id) {
             Ok(at) => {
@@ -82,24 +82,24 @@ impl<V> Runs<V> {
         self.0.iter_mut().map(|it| &mut *it.1)
     }
 
-    /// Those with ids below this one.
+    /// The routines with ids below this one.
     pub(crate) fn before(&self, id: RoutineId) -> impl Iterator<Item = (&RoutineId, &Run<V>)> {
         self.iter().take_while(move |it| *it.0 < id)
     }
 
-    /// Where the routine with this id is, or belongs.
+    /// The position of the routine with this id, or the position at which to insert it.
     #[inline]
     fn position(&self, id: RoutineId) -> Result<usize, usize> {
         let (Some((first, _)), Some((last, _))) = (self.0.first(), self.0.last()) else {
             return Err(0);
         };
-        // Each id is there once: no more of them are behind it than there are numbers,
+        // Ids are unique: there are at most as many items behind it as there are ids,
         let behind = usize::try_from(last.0.saturating_sub(id.0)).unwrap_or(usize::MAX);
         let least = (self.0.len() - 1).saturating_sub(behind);
         if self.0.get(least).is_some_and(|it| it.0 == id) {
             return Ok(least);
         }
-        // and no more in front.
+        // and at most as many before it.
         let before = usize::try_from(id.0.saturating_sub(first.0)).unwrap_or(usize::MAX);
         let most = before.saturating_add(1).min(self.0.len());
         let between = self.0.get(least..most).unwrap_or_default();

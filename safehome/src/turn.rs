@@ -1,4 +1,4 @@
-//! Turns: devices go from one routine to the next, and routines go on when they may.
+//! The transfer of devices from one routine to the next, and the progress of routines.
 
 use selvedge_core::{Context, NodeId};
 
@@ -8,7 +8,7 @@ use crate::run::{Run, Stage};
 use crate::work::Task;
 use crate::{Hub, RoutineId, SkipReason, Timer, Value};
 
-/// What keeps a command from being issued now.
+/// The obstacle to a command now.
 enum Turn {
     /// Nothing.
     Ours,
@@ -19,15 +19,15 @@ enum Turn {
 }
 
 impl<V: Value> Hub<V> {
-    /// Gives the device to the next routine; restores it before that if need be.
+    /// Gives the device to the next routine; restores it before that if necessary.
     pub(crate) fn serve(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get(&id) else {
             debug_assert!(false, "the device is at the hub");
             return;
         };
-        // Also under another scheduler than the one under which a routine began to wait.
+        // Also under another scheduler than at the time when a routine began to wait.
         let is_eventual = self.config.visibility == Visibility::Eventual;
-        // What it is to be brought back to is no obstacle to all.
+        // A rollback that is due does not stop every routine.
         let is_open = |it: &Device<V>| it.is_free() || it.is_idle();
         let is_free = is_eventual && self.waiting.is_awaited(id) && is_open(device);
         if device.flight.is_none() && device.held.is_none() {
@@ -63,7 +63,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Does of the routine what can be done now.
+    /// Carries out all of the routine that is possible now.
     pub(crate) fn advance(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         while let Some(run) = self.runs.get(&id) {
             if run.busy.is_some() || !matches!(run.stage, Stage::Placed | Stage::Running) {
@@ -108,7 +108,7 @@ impl<V: Value> Hub<V> {
             && let Some(place) = device.position(id)
             && device.lineage.get(place).is_some_and(|it| it.released)
         {
-            // A second place for a second command.
+            // A second place, for a second command.
             let mut entry = device.lineage.remove(place);
             entry.released = false;
             device.lineage.insert(device.first_free(), entry);
@@ -137,14 +137,15 @@ impl<V: Value> Hub<V> {
         Turn::Ours
     }
 
-    /// Whether a device is left as it is until this routine sets it, though a rollback is due.
+    /// Returns true if a device is left as it is until this routine sets it, though a rollback is
+    /// due.
     pub(crate) fn goes_straight(&self, run: &Run<V>, device: NodeId) -> bool {
         run.goes_straight(device) && !self.rules.undoes_first()
     }
 
-    /// Whether the condition of the next command holds; `None` while others come first (erratum
-    /// H13: all before us on each device that it asks about must be finished, lest we see what is
-    /// undone later).
+    /// The result of the next command's condition; `None` while others come first (erratum H13: on
+    /// each device that it reads all routines before this one must be finished; otherwise it could
+    /// read a state that is undone later).
     fn test_condition(
         &mut self,
         id: RoutineId,
@@ -164,7 +165,7 @@ impl<V: Value> Hub<V> {
             device.state_at(device.position(id)?).filter(|_| is_known)
         };
         let outcome = condition.holds(&state).ok_or_else(|| {
-            // What is known of the others does not decide it.
+            // The known states of the others do not decide it.
             let mut asked = condition.devices();
             let unknown = asked.find(|&at| state(at).is_none());
             self.unanswered(unknown, is_weak)
@@ -185,8 +186,8 @@ impl<V: Value> Hub<V> {
         Some(outcome)
     }
 
-    /// Whether a condition of the routine sees this device as it is in the order, or sees that it is
-    /// down.
+    /// Returns true if a condition of the routine reads the state of this device at its place in
+    /// the order, or finds that it is down.
     pub(crate) fn can_read(&self, id: RoutineId, at: NodeId) -> bool {
         let Some(device) = self.devices.get(&at) else {
             return false;
@@ -201,7 +202,7 @@ impl<V: Value> Hub<V> {
         !device.is_up || !is_sent && !device.needs_rollback()
     }
 
-    /// Why a condition has no answer that depends on this device.
+    /// The reason why a condition has no result, because of this device.
     fn unanswered(&self, at: Option<NodeId>, is_weak: bool) -> SkipReason {
         let Some(at) = at else {
             debug_assert!(
@@ -218,7 +219,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Whether a routine in front of this place may still be undone.
+    /// Returns true if a routine before this place may still be undone.
     pub(crate) fn is_open_before(&self, device: &Device<V>, at: usize) -> bool {
         let before = device.lineage.get(..at).unwrap_or_default();
         let is_open = |it: &Entry<V>| {

@@ -1,4 +1,4 @@
-//! What is left to do in a step.
+//! The remaining tasks of a step.
 
 use alloc::vec::Vec;
 
@@ -6,18 +6,18 @@ use selvedge_core::NodeId;
 
 use crate::RoutineId;
 
-/// What is left to do before a step is over, each task once, in the order in which they came.
-/// Empty between steps, so it is no part of the state.
+/// The remaining tasks of a step, each once, in the order of their arrival. Empty between steps, so
+/// it is no part of the state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
     tasks: Vec<Task>,
-    /// So many of them were taken out.
+    /// The number of tasks that were taken out.
     taken: usize,
-    /// The devices on which what comes first may be finished. It keeps its memory.
+    /// The devices with first entries that may be finished. It keeps its memory.
     pub(crate) unsettled: Vec<NodeId>,
 }
 
-/// Something to do in this step.
+/// A task of this step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// Gives this device to the routine that comes next.
@@ -26,12 +26,12 @@ pub(crate) enum Task {
     Routine(RoutineId),
     /// Starts the waiting routines that can start.
     Queue,
-    /// Lets in the routines that are held back no longer.
+    /// Admits the routines that are not held back any more.
     Held,
 }
 
 impl Work {
-    /// Adds a task, unless it is there. O(tasks).
+    /// Adds a task, unless it is present. O(tasks).
     #[inline]
     pub(crate) fn enqueue(&mut self, task: Task) {
         let left = self.tasks.get(self.taken..).unwrap_or_default();
@@ -40,8 +40,8 @@ impl Work {
         }
     }
 
-    /// Adds a task that is to come before all others; what becomes of a routine comes before those
-    /// that wait, as that may let them start. O(tasks).
+    /// Adds a task before all others; the end of a routine comes before waiting routines, because
+    /// it may let them start. O(tasks).
     pub(crate) fn hurry(&mut self, task: Task) {
         self.tasks.drain(..self.taken);
         self.taken = 0;
