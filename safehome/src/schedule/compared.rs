@@ -1,4 +1,4 @@
-//! Places by ranks, compared with those by the plain rule.
+//! Comparison of places by ranks with places by the plain rule.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU16;
@@ -15,14 +15,14 @@ use crate::{
     RoutineId, Scheduler, Step, Terms, Urgency,
 };
 
-/// A hub, and what it has issued.
+/// A hub, and the commands that it has issued.
 struct Home {
     driver: Driver<Hub<u8>>,
     rng: ChaCha8Rng,
     now: Time,
     issued: Vec<(NodeId, u64)>,
     devices: u64,
-    /// How many places were compared, and how many there were.
+    /// The number of compared places, and the number of all.
     compared: (u32, u32),
     refused: u32,
 }
@@ -65,7 +65,7 @@ impl Home {
                 issued.push((device, token));
             }
         });
-        // What is refused changes nothing.
+        // A refused input changes nothing.
         self.refused += u32::from(taken.is_err());
     }
 
@@ -152,7 +152,7 @@ impl Home {
         self.step(Input::Command(Command::SubmitAs { routine, terms }));
     }
 
-    /// Most are as urgent as others and stand alone.
+    /// Most have equal urgency and no key.
     fn terms(&mut self) -> Terms {
         let mut terms = match self.rng.below(10) {
             0 => Terms::of("restarts", Mode::Restart),

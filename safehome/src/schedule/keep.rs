@@ -1,4 +1,4 @@
-//! The hub keeps the ranks of its routines.
+//! The ranks that the hub keeps of its routines.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -14,8 +14,8 @@ use crate::schedule::ranks::{Note, Ranks, Slot};
 use crate::{Hub, RoutineId, Value};
 
 impl<V: Value> Hub<V> {
-    /// Whether routines have an order in which [`Ranks`] say who comes before whom. By published
-    /// rules there may be none.
+    /// Returns true if the routines have one order, so that [`Ranks`] can tell which comes before
+    /// which. By published rules there may be none.
     pub(crate) fn keeps_ranks(&self) -> bool {
         self.config.visibility == Visibility::Eventual && self.rules == Rules::default()
     }
@@ -29,7 +29,7 @@ impl<V: Value> Hub<V> {
         self.ranks.add(note)
     }
 
-    /// A routine with places has started, or must not be overtaken.
+    /// Notes that a routine with places has started, or must not be overtaken.
     pub(crate) fn ranks_begin(&mut self, id: RoutineId) {
         let run = self.runs.get(&id);
         let mut devices = run.into_iter().flat_map(|it| &it.devices);
@@ -37,7 +37,7 @@ impl<V: Value> Hub<V> {
         self.ranks.begin(slot);
     }
 
-    /// Whether what is kept follows from the orders of the devices and from the routines.
+    /// Returns true if the kept ranks follow from the orders of the devices and from the routines.
     pub(crate) fn ranks_agree(&self) -> bool {
         let mut places = 0;
         let mut agree = self.devices.iter().all(|(&id, device)| {
@@ -70,14 +70,14 @@ impl<V: Value> Hub<V> {
         agree
     }
 
-    /// Finds all ranks anew. O(e log n), with e the places of n routines.
+    /// Computes all ranks. O(e log n), with e the number of places of n routines.
     pub(crate) fn rank_all(&mut self) {
         self.ranks = Untracked::default();
         let order = self.one_order();
         let (true, Ok(order)) = (self.keeps_ranks(), order) else {
             return;
         };
-        // One that is going to be undone may have lost all its places.
+        // A routine that is about to be undone may have lost all its places.
         let entries = self.devices.iter().flat_map(|it| &it.1.lineage);
         let placed: BTreeSet<RoutineId> = entries.filter_map(Entry::routine).collect();
         let mut slots = BTreeMap::new();
@@ -104,7 +104,7 @@ impl<V: Value> Hub<V> {
 }
 
 impl<V: Value> Run<V> {
-    /// What decides whether others may go in front of it.
+    /// The facts that decide whether others may go before it.
     fn note(&self) -> Note {
         Note {
             sets: self.sets,
@@ -115,7 +115,7 @@ impl<V: Value> Run<V> {
 }
 
 impl<V: Clone + Eq> Device<V> {
-    /// The routine at this place is linked to those beside it.
+    /// Links the routine at this place to its neighbours.
     pub(super) fn link(&self, id: NodeId, at: usize, ranks: &mut Ranks) {
         let Some(slot) = self.lineage.get(at).and_then(|it| *it.slot) else {
             // It is no routine, or no ranks are kept.

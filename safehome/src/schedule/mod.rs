@@ -1,4 +1,4 @@
-//! Where a new routine goes in the order of the devices that it needs (section 5).
+//! The place of a new routine in the order of the devices that it needs (section 5).
 
 #[cfg(test)]
 mod compared;
@@ -31,23 +31,23 @@ pub(crate) use crate::schedule::waiting::Waiting;
 /// No command is planned to begin later than this after its routine.
 const LATEST: Span = Span(u64::MAX / 2);
 
-/// Why a waiting routine cannot start.
+/// The reason why a waiting routine cannot start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unready {
-    /// Others use this device, or come first there: nothing else matters until that changes.
+    /// Others use this device, or are first there: no other obstacle matters until that changes.
     Taken(NodeId),
     /// No place agrees with one order.
     NoRoom,
 }
 
 impl<V: Value> Hub<V> {
-    /// A new routine gets its place, or waits for one.
+    /// Gives a new routine its place, or lets it wait for one.
     pub(crate) fn admit(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         self.preempt(id, cx);
         self.find_place(id, cx);
     }
 
-    /// As [`admit`](Self::admit), of one that has preempted others already.
+    /// Does the same as [`admit`](Self::admit), for a routine that has preempted others already.
     pub(crate) fn find_place(&mut self, id: RoutineId, cx: &mut Context<'_, Self>) {
         match (self.config.visibility, self.config.scheduler) {
             (Visibility::Weak, _) => {
@@ -82,7 +82,7 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Queue);
     }
 
-    /// A routine waits from now on, behind those that were submitted before.
+    /// Lets a routine wait from now on, behind the routines that were submitted before.
     pub(crate) fn queue(&mut self, id: RoutineId) {
         let is_for_devices = !self.is_one_by_one();
         if let Some(run) = self.runs.get(&id) {
@@ -93,8 +93,9 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Whether the waiting are as the routines say, and no routine sleeps that could start: so what
-    /// is kept of them decides nothing that does not follow from the routines. Holds between steps.
+    /// Returns true if the waiting lists agree with the routines, and no sleeping routine could
+    /// start: so the lists decide nothing that does not follow from the routines. Holds between
+    /// steps.
     #[cfg(feature = "check")]
     pub(crate) fn waits_as_routines_say(&self) -> bool {
         let mut expected = Waiting::default();
@@ -115,13 +116,13 @@ impl<V: Value> Hub<V> {
             return;
         };
         self.waiting.leave(id, &run.devices);
-        // Perhaps others waited behind it.
+        // Others may have waited behind it.
         for &at in &run.devices {
             self.waiting.wake(at);
         }
     }
 
-    /// A routine has waited for [`Config::patience`].
+    /// Notes that a routine has waited for [`Config::patience`].
     pub(crate) fn on_patience_over(&mut self, id: RoutineId) {
         let Some(run) = self.runs.get_mut(&id) else {
             // A stray tick.
@@ -137,7 +138,7 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Queue);
     }
 
-    /// A routine loses its patience no more.
+    /// Disarms the patience timer of a routine.
     pub(crate) fn stop_patience(&self, id: RoutineId, cx: &mut Context<'_, Self>) {
         if is_just_in_time(&self.config) {
             cx.disarm(Timer::Patience(id));
@@ -151,12 +152,12 @@ impl<V: Value> Hub<V> {
         )
     }
 
-    /// Waiting routines start, if there is a place for them.
+    /// Starts waiting routines, if there is a place for them.
     ///
-    /// Looks at those for which something may have changed since they were last looked at: takes
-    /// O(k (log n + q)) for each, with k the devices that it needs, n all that wait and q the most
-    /// that wait for or have a place on one of them, and what it takes to place those whose devices
-    /// are free. Where one routine runs at a time it takes O(n).
+    /// Examines the routines for which something may have changed since the last time: takes O(k
+    /// (log n + q)) for each, with k the number of devices that it needs, n the number of waiting
+    /// routines and q the most routines that wait for or have a place on one of them, plus the time
+    /// to place each routine whose devices are free. If one routine runs at a time it takes O(n).
     pub(crate) fn start_waiting(&mut self, cx: &mut Context<'_, Self>) {
         let mut last = RoutineId(0);
         loop {
@@ -176,8 +177,8 @@ impl<V: Value> Hub<V> {
                 Ok(()) => {
                     self.wait_no_longer(id);
                     self.put(id);
-                    // Before others are looked at: what it does not use yet they would get first,
-                    // so that those that wait for one device would run in reverse.
+                    // Before others are examined: they would get the devices that it does not use
+                    // yet, so routines that wait for one device would run in reverse.
                     self.advance(id, cx);
                 }
                 Err(Unready::Taken(at)) => self.waiting.sleep(id, at),
@@ -190,8 +191,8 @@ impl<V: Value> Hub<V> {
         );
     }
 
-    /// Where one routine runs at a time, the most urgent of those that wait, and of these the first;
-    /// `None` while one runs.
+    /// The most urgent waiting routine, if one routine runs at a time, and of equally urgent ones
+    /// the first; `None` while one runs.
     fn next_alone(&self) -> Option<RoutineId> {
         let (mut next, mut most) = (None, None);
         for (&id, run) in self.runs.iter() {
@@ -211,14 +212,14 @@ impl<V: Value> Hub<V> {
         runs.all(|(&id, run)| run.stage != Stage::Waiting || self.can_start(id, now).is_err())
     }
 
-    /// Whether a waiting routine can start now.
+    /// Checks that a waiting routine can start now.
     pub(crate) fn can_start(&self, id: RoutineId, now: Time) -> Result<(), Unready> {
         self.is_ready(id)?;
         self.draft_now(id, now, &mut Draft::default())
     }
 
-    /// Whether nothing on its devices keeps a waiting routine from starting. There may be no room
-    /// for it all the same.
+    /// Checks that nothing on its devices keeps a waiting routine from starting. There may still be
+    /// no place for it.
     fn is_ready(&self, id: RoutineId) -> Result<(), Unready> {
         let run = self.runs.get(&id).ok_or(Unready::NoRoom)?;
         match self.config.visibility {
@@ -255,7 +256,7 @@ impl<V: Value> Hub<V> {
         self.behind_all(now, draft);
     }
 
-    /// Draws with the memory that is kept for it.
+    /// Runs `draw` with the memory that is kept for it.
     fn draft_with<T>(&mut self, draw: impl FnOnce(&mut Self, &mut Draft) -> T) -> T {
         let mut draft = self.ranks.draft.take().unwrap_or_default();
         let drawn = draw(self, &mut draft);
@@ -263,16 +264,16 @@ impl<V: Value> Hub<V> {
         drawn
     }
 
-    /// Whether no routine that must not be overtaken waits for one of its devices.
+    /// Checks that no routine that must not be overtaken waits for one of its devices.
     fn is_next(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
         let mut devices = run.devices.iter();
         let taken = devices.find(|&&at| !self.waiting.is_next(id, at));
         taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
 
-    /// Whether none that sets the same came before and still waits. Of two that wait for the same
-    /// devices the first one starts first, unless the second one need not wait for them to be
-    /// brought back.
+    /// Checks that no earlier routine that sets the same devices still waits. Of two that wait for
+    /// the same devices the first one starts first, unless the second one need not wait until they
+    /// are restored.
     fn comes_after_its_like(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
         let Some(&at) = run.devices.first().filter(|_| run.takes_over()) else {
             return Ok(());
@@ -288,7 +289,7 @@ impl<V: Value> Hub<V> {
         Ok(())
     }
 
-    /// Whether all its devices are free in this sense.
+    /// Checks that all its devices are free in the sense of `is_free`.
     fn are_free(
         &self,
         run: &Run<V>,
@@ -299,10 +300,10 @@ impl<V: Value> Hub<V> {
         taken.map_or(Ok(()), |&at| Err(Unready::Taken(at)))
     }
 
-    /// Whether a routine may start at once, perhaps before some that have not touched a common
-    /// device.
+    /// Checks that a routine may start at once, perhaps before others that have not touched a
+    /// common device.
     fn may_start_at_once(&self, id: RoutineId, run: &Run<V>) -> Result<(), Unready> {
-        // Most of the waiting are not looked at any further.
+        // Most of the waiting routines are examined no further.
         self.are_free(run, |at, it| {
             it.is_free() || it.is_idle() && self.goes_straight(run, at)
         })?;
@@ -329,9 +330,9 @@ impl<V: Value> Hub<V> {
         Ok(())
     }
 
-    /// Whether the states that it asks for first are settled: all that have changed them are
-    /// committed. Until then it cannot start, and others with the same question would get places in
-    /// front.
+    /// Checks that the states that it asks for first are settled: all routines that have changed
+    /// them are committed. Until then it cannot start, and others with the same question would get
+    /// places before it.
     fn can_ask(&self, run: &Run<V>) -> Result<(), Unready> {
         let condition = run.step().and_then(|it| it.condition.as_ref());
         let is_open = |at: &NodeId| {
@@ -342,7 +343,8 @@ impl<V: Value> Hub<V> {
         taken.map_or(Ok(()), |at| Err(Unready::Taken(at)))
     }
 
-    /// Places right behind those that have touched the devices, if they agree with one order.
+    /// Places directly behind the routines that have touched the devices, if these places agree
+    /// with one order.
     fn in_front(
         &self,
         needs: &[Need],
@@ -367,7 +369,7 @@ impl<V: Value> Hub<V> {
         Some(())
     }
 
-    /// The places behind all others. What was planned for those that gave a device back is over.
+    /// The places behind all others. The plans of routines that gave a device back are over.
     fn behind_all(&self, now: Time, draft: &mut Draft) {
         let behind = |need: &Need| {
             let device = self.devices.get(&need.device)?;
@@ -381,8 +383,8 @@ impl<V: Value> Hub<V> {
         draft.places.extend(draft.needs.iter().filter_map(behind));
     }
 
-    /// When the routine needs which device, by estimates; one entry a device, from the first to the
-    /// last command (erratum H14).
+    /// The time at which the routine needs each device, by estimates; one entry for each device,
+    /// from the first to the last command (erratum H14).
     fn find_needs(&self, run: &Run<V>, needs: &mut Vec<Need>) {
         needs.clear();
         let mut clock = Span::ZERO;
@@ -400,12 +402,12 @@ impl<V: Value> Hub<V> {
                 condition.devices().for_each(&mut need);
             }
             need(step.device);
-            // Whatever comes after an endless command needs time, too.
+            // A command after an endless one needs time, too.
             clock = until.min(LATEST);
         }
     }
 
-    /// The routine takes the places that were found.
+    /// Gives the routine the places that were found.
     fn put(&mut self, id: RoutineId) {
         let slot = self.new_slot(id);
         let draft = self.ranks.draft.take().unwrap_or_default();
@@ -433,7 +435,7 @@ impl<V: Value> Hub<V> {
         self.work.enqueue(Task::Routine(id));
     }
 
-    /// A weak routine waits for a device while it needs it, and no longer.
+    /// Lets a weak routine wait for a device while it needs it, and no longer.
     pub(crate) fn queue_up(&mut self, id: RoutineId, at: NodeId) {
         if let Some(device) = self.devices.get_mut(&at)
             && device.position(id).is_none()
@@ -443,7 +445,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// A weak routine no longer needs a device.
+    /// Removes a weak routine from a device that it no longer needs.
     pub(crate) fn leave(&mut self, id: RoutineId, at: NodeId, _: &mut Context<'_, Self>) {
         let Some(device) = self.devices.get_mut(&at) else {
             debug_assert!(false, "the device is at the hub");
@@ -457,14 +459,15 @@ impl<V: Value> Hub<V> {
     }
 }
 
-/// Whether a waiting routine must not be overtaken. Under JiT it must have waited for too long
-/// (erratum H18), or be urgent: what is preempted once must not come again.
+/// Returns true if a waiting routine must not be overtaken. Under `JustInTime` it must have waited
+/// for too long (erratum H18), or be urgent: it preempts only once, so no later routine may get in
+/// its way.
 pub(crate) fn stays_first<V>(config: &Config, rules: Rules, run: &Run<V>) -> bool {
     let is_urgent = run.urgency() > Urgency::default();
     !is_just_in_time(config) || is_urgent || run.late && !rules.late_is_merely_first()
 }
 
-/// Whether waiting routines may be overtaken, and lose patience.
+/// Returns true if waiting routines may be overtaken, and have a patience timer.
 pub(crate) const fn is_just_in_time(config: &Config) -> bool {
     matches!(
         (config.visibility, config.scheduler),

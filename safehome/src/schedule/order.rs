@@ -1,4 +1,4 @@
-//! Whether places agree with one order of all routines.
+//! The test whether places agree with one order of all routines.
 
 use alloc::vec::Vec;
 
@@ -13,32 +13,32 @@ use crate::schedule::ranks::{Neighbour, Rank, Slot};
 use crate::schedule::reach::{Reach, Side};
 use crate::{Hub, RoutineId, Value};
 
-/// Where a new routine may go on each device that it needs, by the places that it has chosen on
-/// others.
+/// The range of places for a new routine on each device that it needs, given the places that it has
+/// chosen on others.
 ///
-/// What comes before a routine before it comes before it, by way of any others (erratum H1: looking
-/// at direct neighbours alone is not enough). So in the order of each device those before are in
-/// front, those after are behind, and the new routine may go anywhere between. Those that are
-/// committed count as long as a routine before them is unfinished (errata H2, H3).
+/// "Before" is transitive (erratum H1: looking at direct neighbours alone is not enough). So in the
+/// order of each device the routines before the new one are in front, the routines after it are
+/// behind, and it may go anywhere between. Committed routines count as long as a routine before
+/// them is unfinished (errata H2, H3).
 pub(crate) enum Sides<'a, V> {
     Ranked(Ranked<'a, V>),
-    /// By published rules, and to compare.
+    /// For published rules and comparison.
     #[cfg(any(test, feature = "check"))]
     Plain(Plain<'a, V>),
 }
 
-/// What speaks against a place.
+/// The result of the test of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Fits,
-    /// It is in front of one that comes before the routine on another device.
+    /// It is in front of a routine that comes before the new one on another device.
     TooEarly,
-    /// It is behind one that comes after it.
+    /// It is behind a routine that comes after the new one.
     TooLate,
 }
 
 impl<'a, V: Value> Sides<'a, V> {
-    /// Of a routine that has chosen nothing yet.
+    /// The state for a routine that has not chosen any place.
     pub(crate) fn new(
         hub: &'a Hub<V>,
         new: &Run<V>,
@@ -58,7 +58,7 @@ impl<'a, V: Value> Sides<'a, V> {
         Self::Plain(Plain::new(hub, new, needs))
     }
 
-    /// In front of this place nothing can go on the device with this number.
+    /// The first possible place on the device with this number.
     pub(crate) fn first(&self, number: usize) -> usize {
         match self {
             Self::Ranked(it) => it.first(number),
@@ -67,8 +67,8 @@ impl<'a, V: Value> Sides<'a, V> {
         }
     }
 
-    /// Whether a place on the device with this number agrees with the choices for those before, in
-    /// front of the entry with this one.
+    /// Tests whether the place in front of the entry `at`, on the device with this number, agrees
+    /// with the choices for the devices before.
     pub(crate) fn judge(&mut self, number: usize, at: usize) -> Verdict {
         match self {
             Self::Ranked(it) => it.judge(number, at),
@@ -77,8 +77,8 @@ impl<'a, V: Value> Sides<'a, V> {
         }
     }
 
-    /// Takes a place that fits. Choices for this device and later ones are taken back. Returns
-    /// whether it leaves room on all later devices.
+    /// Takes a place that fits. Choices for this device and later ones are dropped. Returns true if
+    /// it leaves room on all later devices.
     pub(crate) fn choose(&mut self, number: usize, at: usize) -> bool {
         match self {
             Self::Ranked(it) => it.choose(number, at),
@@ -88,59 +88,60 @@ impl<'a, V: Value> Sides<'a, V> {
     }
 }
 
-/// By the [ranks](crate::schedule::ranks::Ranks) of those that are there.
+/// The implementation by the [ranks](crate::schedule::ranks::Ranks) of the routines with places.
 ///
-/// Of those before on a device only the next neighbour is looked at, and of those after, for all
-/// further ones are on the same side of it. The orders that are there agree with each other, so
-/// no one comes both before and after the new one unless a place was chosen where it does not fit;
-/// and what is left to ask of later devices is whether one that must stay in front there comes
-/// after.
+/// Of the routines before a place on a device only the nearest is examined, and likewise of the
+/// routines after it, because all further ones are on the same side of it. The existing orders
+/// agree with each other, so a routine comes both before and after the new one only if a place was
+/// chosen where it does not fit. The remaining question about later devices is whether a routine
+/// that must stay in front there comes after.
 pub(crate) struct Ranked<'a, V> {
     hub: &'a Hub<V>,
     memory: &'a mut Memory,
 }
 
-/// What is remembered while places are looked for.
+/// Results that are remembered during a search for places.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     spots: Vec<Spot>,
-    /// All choices that were tried; and which of them are made, one a device.
+    /// All choices that were tried, and the indexes of the current ones, one for each device.
     choices: Vec<Choice>,
     chosen: Vec<usize>,
-    /// Which choice is that of a place, of one device after the other.
+    /// The choice for each place, one device after the other.
     tried: Vec<Option<u32>>,
-    /// What was found of each choice and each device, row by row.
+    /// The results for each choice and each device, row by row.
     known: Vec<Known>,
-    /// The choices that a search is about: their cells of what was found, and their neighbours.
+    /// The choices in the current search: their cells of `known`, and their neighbours.
     open: Vec<(usize, Slot)>,
     pub(crate) reach: Reach,
 }
 
-/// So many cells of what was found are kept, besides one for each pair of devices. Tests keep few.
+/// The number of cells of `known` that are kept, besides one for each pair of devices. Tests keep
+/// few.
 const CELLS: usize = if cfg!(test) { 16 } else { 4_096 };
 
-/// A place between these.
+/// A place between these neighbours.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
-    /// Its number among those of all devices.
+    /// Its number among the places of all devices.
     place: usize,
     before: Option<Neighbour>,
     after: Option<Neighbour>,
-    /// None that must stay in front on a later device comes after the routine.
+    /// True if no routine that must stay in front on a later device comes after the new one.
     leaves_room: bool,
 }
 
-/// Which places on a device speak against a choice on another one, as far as was asked: what holds
-/// of a place holds of those in front of it, or behind it.
+/// The places on a device that do not agree with a choice on another one, as far as they were
+/// tested: a result for a place holds for all places in front of it, or behind it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// Those are too early,
+    /// Places below are too early.
     early_below: u32,
-    /// and from here on none are.
+    /// From here on none are too early.
     early_up_to: u32,
-    /// From here on all are too late,
+    /// From here on all are too late.
     late_from: u32,
-    /// and up to here none are.
+    /// Up to here none are too late.
     late_behind: u32,
 }
 
@@ -149,13 +150,13 @@ struct Known {
 struct Spot {
     /// Its number at the hub.
     device: usize,
-    /// How many places there are on those before.
+    /// The number of places on the devices before.
     begin: usize,
-    /// Behind all that have touched it, and all that must not be overtaken there.
+    /// The place behind all routines that have touched it or must not be overtaken there.
     first: usize,
-    /// The last one in front of that.
+    /// The last routine in front of `first`.
     stays: Option<Neighbour>,
-    /// The highest rank of those on later devices.
+    /// The highest rank of the routines that stay on later devices.
     later: Option<Rank>,
 }
 
@@ -193,7 +194,7 @@ impl<'a, V: Value> Ranked<'a, V> {
         self.memory.spots.get(number).map_or(0, |it| it.first)
     }
 
-    /// The places that are there on the device with this number.
+    /// The entries on the device with this number.
     fn lineage(&self, number: usize) -> &'a [Entry<V>] {
         let spot = self.memory.spots.get(number);
         let device = spot.and_then(|it| self.hub.devices.at(it.device));
@@ -202,7 +203,7 @@ impl<'a, V: Value> Ranked<'a, V> {
 
     fn judge(&mut self, number: usize, at: usize) -> Verdict {
         if number == 0 {
-            // Nothing speaks against it yet.
+            // There is no choice yet that it could contradict.
             return Verdict::Fits;
         }
         let lineage = self.lineage(number);
@@ -238,7 +239,7 @@ impl<'a, V: Value> Ranked<'a, V> {
         choice.is_some_and(|it| it.leaves_room)
     }
 
-    /// What follows from this choice alone.
+    /// The consequences of this choice alone.
     fn choice(&mut self, number: usize, at: usize, place: usize) -> Choice {
         let (ranks, lineage) = (&self.hub.ranks, self.lineage(number));
         let before = in_front(lineage, at).map(|it| ranks.neighbour(it));
@@ -246,7 +247,7 @@ impl<'a, V: Value> Ranked<'a, V> {
         let Memory { spots, reach, .. } = &mut *self.memory;
         let later = spots.get(number).and_then(|it| it.later);
         let leaves_room = match (after, later) {
-            // Most rank above all that stay.
+            // Most rank above all routines that stay.
             (Some(after), Some(later)) if after.rank <= later => {
                 let stays = spots.iter().skip(number + 1);
                 let stays = stays.filter_map(|it| Some(it.stays?.slot));
@@ -263,7 +264,8 @@ impl<'a, V: Value> Ranked<'a, V> {
         }
     }
 
-    /// Whether the next one behind this place comes before the routine by a choice.
+    /// Returns true if the next routine behind this place comes before the new one because of a
+    /// choice.
     fn is_too_early(&mut self, number: usize, at: u32, next: Slot) -> bool {
         let (ranks, memory) = (&self.hub.ranks, &mut *self.memory);
         let rank = ranks.rank_of(next);
@@ -307,7 +309,8 @@ impl<'a, V: Value> Ranked<'a, V> {
         found.is_some()
     }
 
-    /// Whether the next one in front of this place comes after the routine by a choice.
+    /// Returns true if the next routine in front of this place comes after the new one because of a
+    /// choice.
     fn is_too_late(&mut self, number: usize, at: u32, next: Slot) -> bool {
         let (ranks, memory) = (&self.hub.ranks, &mut *self.memory);
         let rank = ranks.rank_of(next);
@@ -353,7 +356,7 @@ impl<'a, V: Value> Ranked<'a, V> {
 }
 
 impl Memory {
-    /// Of a choice nothing is known yet on any of so many devices. Returns its number.
+    /// Adds a choice without results on `width` devices. Returns its number.
     fn add(&mut self, choice: Choice, width: usize) -> usize {
         let nth = self.choices.len();
         if let Some(tried) = self.tried.get_mut(choice.place) {
@@ -364,7 +367,7 @@ impl Memory {
         nth
     }
 
-    /// Of all choices but those that were made, what was found is found again.
+    /// Drops the results of all choices except the current ones, which are computed again.
     fn forget(&mut self, width: usize) {
         let choices = core::mem::take(&mut self.choices);
         let chosen = core::mem::take(&mut self.chosen);
@@ -387,7 +390,7 @@ impl Memory {
 }
 
 impl Known {
-    /// Nothing was asked yet.
+    /// No result yet.
     const NOTHING: Self = Self {
         early_below: 0,
         early_up_to: u32::MAX,
@@ -397,8 +400,9 @@ impl Known {
 }
 
 impl<V: Value> Hub<V> {
-    /// In front of this place a new routine cannot go on a device: behind all that have touched it,
-    /// and all that must not be overtaken there. O(entries), by what the ranks note or without.
+    /// The first possible place of a new routine on a device: behind all routines that have touched
+    /// it, and all that must not be overtaken there. O(entries), with the notes of the ranks or
+    /// without.
     pub(crate) fn first_place(
         &self,
         id: NodeId,
@@ -419,7 +423,7 @@ impl<V: Value> Hub<V> {
         last.map_or(0, |at| at + 1)
     }
 
-    /// Whether a routine must not be overtaken on a device by a new one.
+    /// Returns true if a new routine must not overtake this one on a device.
     fn must_stay(&self, routine: RoutineId, at: NodeId, new: &Run<V>) -> bool {
         let Some(run) = self.runs.get(&routine) else {
             debug_assert!(false, "a place keeps its routine");
@@ -427,7 +431,7 @@ impl<V: Value> Hub<V> {
         };
         let has_to = match run.stage {
             Stage::Queued | Stage::Waiting | Stage::Placed => run.late,
-            // It waits for this one: no routine goes in front (erratum H18).
+            // It waits for this device: no routine goes before it (erratum H18).
             Stage::Running => !self.config.pre_leases || run.late || run.waits_for(at),
             Stage::Aborting(_) | Stage::Committed => true,
         };
@@ -435,7 +439,7 @@ impl<V: Value> Hub<V> {
         has_to || run.urgency() > new.urgency() || is_alike()
     }
 
-    /// Whether a routine that has started comes behind this place.
+    /// Returns true if a routine that has started is behind this place.
     pub(crate) fn leases(&self, device: &Device<V>, at: usize) -> bool {
         let is_known = self.keeps_ranks();
         let mut behind = device.lineage.iter().skip(at);

@@ -1,4 +1,4 @@
-//! Places in the order of a device, and when a routine needs it.
+//! Places in the order of a device, and the times at which a routine needs it.
 
 use alloc::vec::Vec;
 
@@ -7,8 +7,8 @@ use selvedge_core::{NodeId, Span, Time};
 use crate::schedule::order::Memory;
 use crate::schedule::timeline::Search;
 
-/// What a routine needs, which places are found for it, and what is remembered while they are
-/// looked for. It is kept for the next routine, so that its room need not be allocated again.
+/// The needs of a routine, the places that are found for it, and the memory of the search. It is
+/// kept for the next routine, which saves an allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) needs: Vec<Need>,
@@ -29,7 +29,7 @@ pub(crate) struct Place {
     pub(crate) leased: bool,
 }
 
-/// When a routine needs a device, counted from its start.
+/// The time at which a routine needs a device, counted from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     pub(crate) device: NodeId,

@@ -1,5 +1,5 @@
-//! Whether places agree with one order, by the rule as it is: for published rules, under which
-//! there may be no one order, and to compare.
+//! The test whether places agree with one order, by the plain rule: for published rules, under
+//! which there may be no such order, and for comparison.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -11,15 +11,15 @@ use crate::schedule::order::Verdict;
 use crate::schedule::place::Need;
 use crate::{Hub, RoutineId, Value};
 
-/// Finds all that come before and after each time, on all devices.
+/// An implementation that searches all routines before and after each time, on all devices.
 pub(crate) struct Plain<'a, V> {
     lineages: Vec<&'a [Entry<V>]>,
-    /// Those right behind each routine, and right in front.
+    /// The routines directly behind each routine, and directly in front.
     after: BTreeMap<RoutineId, Vec<RoutineId>>,
     before: BTreeMap<RoutineId, Vec<RoutineId>>,
     is_direct: bool,
-    /// Between which places it may go on each device, both ends included: before each choice, and
-    /// after the last one.
+    /// The range of places on each device, both ends included: before each choice, and after the
+    /// last one.
     rooms: Vec<Vec<(usize, usize)>>,
 }
 
@@ -99,7 +99,7 @@ impl<'a, V: Value> Plain<'a, V> {
         has_room
     }
 
-    /// These, and all that are on the same side of them, by way of any others.
+    /// The routines given, and all that are on the same side of them, by way of any others.
     fn all(
         &self,
         these: &[Entry<V>],

@@ -1,4 +1,4 @@
-//! Which routines come right before which, and ranks that agree with the order of every device.
+//! The neighbours of each routine, and ranks that agree with the order of every device.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use crate::lineage::Entry;
 use crate::schedule::place::Draft;
 use crate::schedule::reach::Side;
 
-/// Where the [`Ranks`] keep a routine, while it has places.
+/// The index of a routine in [`Ranks`], while it has places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(NonZeroU32);
 
 impl Slot {
-    /// The one with this number, from 0.
+    /// The slot with this number, from 0.
     fn new(number: usize) -> Option<Self> {
         let after = u32::try_from(number).ok()?.checked_add(1)?;
         NonZeroU32::new(after).map(Self)
@@ -29,25 +29,25 @@ impl Slot {
 }
 
 /// The neighbours on each device of all routines that have places, and a rank for each: a routine
-/// in front of another one has a lower rank. So one that comes before another one, by way of any
-/// others, does so by way of those with ranks between theirs, and a search looks at no others.
+/// in front of another one has a lower rank. So if a routine comes before another one, by way of
+/// any others, these have ranks between theirs, and a search visits no others.
 ///
-/// All of it follows from the orders of the devices. Ranks are found as M. Pearce and A. Kelly do
-/// ("A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs", 2006): a new routine gets
-/// one between those of its neighbours; where there is none, those in front of it that rank above
-/// those behind it exchange their ranks with these. A routine that goes leaves the others' ranks as
-/// they are. Memory for the most routines that had places at a time stays.
+/// All of it follows from the orders of the devices. Ranks are assigned as in M. Pearce and A.
+/// Kelly ("A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs", 2006): a new routine
+/// gets one between the ranks of its neighbours; if there is none, routines in front of it that
+/// rank above routines behind it exchange their ranks with these. A routine that leaves does not
+/// change the others' ranks. The memory for the most routines that had places at a time is kept.
 ///
 /// A bit for each pair of routines would answer at once, but all bits would have to be computed again when a
 /// routine is aborted, and 4,000 routines would take 2 MB.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranks {
-    /// For each slot, and so what follows.
+    /// For each slot, as the fields below.
     ranks: Vec<Rank>,
     notes: Vec<Note>,
     links: Vec<Links>,
     free: Vec<Slot>,
-    /// Of the last rank that was given, how far it was moved.
+    /// The distance by which the last new rank was shifted.
     moved: u64,
     /// For the search for places.
     pub(crate) draft: Option<Box<Draft>>,
@@ -59,10 +59,10 @@ type Links = SmallVec<[Link; 4]>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank(u64);
 
-/// What of a routine decides whether others may go in front of it.
+/// The facts about a routine that decide whether others may go before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// Follows from the devices that it [sets](crate::run::Run::sets); 0 where it sets none.
+    /// Derived from the devices that it [sets](crate::run::Run::sets); 0 if it sets none.
     pub(crate) sets: u32,
     pub(crate) urgency: Urgency,
     /// It has started, or must not be overtaken.
@@ -106,7 +106,7 @@ impl Ranks {
         Some(slot)
     }
 
-    /// A routine has a place on this device, between these. O(places of the three).
+    /// Links a routine to its neighbours on this device. O(places of the three).
     pub(crate) fn link(
         &mut self,
         slot: Slot,
@@ -129,7 +129,7 @@ impl Ranks {
         }
     }
 
-    /// A routine has no place on this device any more. Without any, its slot is free. O(places of
+    /// Removes a routine's place on this device. Without any place, its slot is free. O(places of
     /// the three).
     pub(crate) fn unlink(&mut self, slot: Slot, device: NodeId) {
         let Some(links) = self.links.get_mut(slot.number()) else {
@@ -152,8 +152,8 @@ impl Ranks {
         }
     }
 
-    /// An entry on this device is that of the routine in this slot from now on, if there is one;
-    /// else its routine keeps its slot. Returns that.
+    /// Assigns an entry on this device to the routine in this slot, if there is one; else its
+    /// routine keeps its slot. Returns the slot.
     pub(crate) fn move_to<V>(
         &mut self,
         slot: Option<Slot>,
@@ -174,9 +174,9 @@ impl Ranks {
         Some(slot)
     }
 
-    /// All places of a routine are known: it gets its rank. O(1) for each of them where there is
-    /// one between those of its neighbours; else as long as it takes to look at the neighbours of
-    /// those in front of it that rank above one behind it, and the other way round.
+    /// Gives a routine its rank, after all its places are linked. O(1) for each of them if there is
+    /// a rank between its neighbours; otherwise it visits the neighbours of the routines in front
+    /// of it that rank above one behind it, and the other way round.
     pub(crate) fn rank(&mut self, slot: Slot) {
         let (last, first) = self.bounds(slot);
         if let (Some(last), Some(first)) = (last, first)
@@ -184,7 +184,7 @@ impl Ranks {
         {
             self.make_room(slot, last, first);
         }
-        // So that few are the same.
+        // Different values, so that few ranks are equal.
         self.moved = self
             .moved
             .wrapping_mul(0x5851_f42d_4c95_7f2d)
@@ -198,22 +198,22 @@ impl Ranks {
         }
     }
 
-    /// An entry is no longer on this device.
+    /// Removes an entry from this device.
     pub(crate) fn leave<V>(&mut self, entry: &Entry<V>, device: NodeId) {
         if let Some(slot) = *entry.slot {
             self.unlink(slot, device);
         }
     }
 
-    /// Its routine has started, or must not be overtaken.
+    /// Notes that its routine has started, or must not be overtaken.
     pub(crate) fn begin(&mut self, slot: Option<Slot>) {
         if let Some(note) = slot.and_then(|it| self.notes.get_mut(it.number())) {
             note.has_begun = true;
         }
     }
 
-    /// Whether a routine that sets these devices may have to go behind this one. Most others have
-    /// not begun, and set other devices.
+    /// Returns true if a routine that sets these devices may have to go behind this one. Most
+    /// others have not begun, and set other devices.
     pub(crate) fn may_stay(&self, slot: Slot, sets: u32, urgency: Urgency) -> bool {
         self.notes
             .get(slot.number())
@@ -233,7 +233,7 @@ impl Ranks {
         Neighbour { slot, rank }
     }
 
-    /// How many slots there are, free ones among them.
+    /// The number of slots, including free ones.
     pub(crate) const fn len(&self) -> usize {
         self.ranks.len()
     }
@@ -260,7 +260,7 @@ impl Ranks {
         Some([link.before, link.after])
     }
 
-    /// How many places there are.
+    /// The number of places.
     pub(crate) fn places(&self) -> usize {
         self.links.iter().map(|it| it.len()).sum()
     }
@@ -289,8 +289,8 @@ impl Ranks {
         Some(Rank(low + quarter + moved))
     }
 
-    /// Those in front of it from `first` on, and those behind it up to `last`, exchange their
-    /// ranks: those in front get the lower ones.
+    /// Exchanges the ranks of the routines in front of it from `first` on, and of those behind it
+    /// up to `last`: the ones in front get the lower ranks.
     fn make_room(&mut self, slot: Slot, last: Rank, first: Rank) {
         let mut draft = self.draft.take().unwrap_or_default();
         let reach = &mut draft.memory.reach;
@@ -305,7 +305,7 @@ impl Ranks {
         let mut ranks: Vec<Rank> = order.iter().map(|it| self.rank_of(*it)).collect();
         ranks.sort_unstable();
         if ranks.windows(2).any(|it| it.first() == it.last()) {
-            // In other places they might be those of neighbours.
+            // At other positions they might equal the ranks of neighbours.
             self.spread();
             ranks = order.iter().map(|it| self.rank_of(*it)).collect();
             ranks.sort_unstable();
@@ -317,7 +317,7 @@ impl Ranks {
         }
     }
 
-    /// Ranks in the same order, and as far from each other as can be. O(n log n).
+    /// Assigns ranks in the same order with the largest possible distances. O(n log n).
     fn spread(&mut self) {
         let mut order: Vec<usize> = (0..self.ranks.len()).collect();
         order.sort_unstable_by_key(|it| self.ranks.get(*it));

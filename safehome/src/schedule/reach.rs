@@ -1,4 +1,4 @@
-//! What comes before or behind a routine, by way of any others.
+//! The search for routines before or behind a routine, by way of any others.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ pub(crate) enum Side {
 /// A search from routine to routine. Its memory is used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    /// For each slot in which search it was last seen.
+    /// The number of the search that last visited each slot.
     seen: Vec<u32>,
     /// The number of the search.
     search: u32,
@@ -21,8 +21,8 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// One of these that is this routine, or is on this side of it. None of them ranks beyond the
-    /// limit. O(these, and the neighbours of those whose ranks are between).
+    /// A routine of `these` that is this routine, or is on this side of it. None of them ranks
+    /// beyond the limit. O(`these`, plus the neighbours of the routines with ranks between).
     pub(crate) fn finds(
         &mut self,
         ranks: &Ranks,
@@ -31,7 +31,7 @@ impl Reach {
         limit: Rank,
         these: impl Iterator<Item = Slot>,
     ) -> Option<Slot> {
-        // Those that are looked for have the number before.
+        // The routines searched for are marked with the number before.
         self.begin(ranks);
         for it in these {
             self.see(it);
@@ -42,14 +42,14 @@ impl Reach {
             return Some(from);
         }
         self.stack.push(from);
-        // Once for each side: a step asks no more than it must.
+        // Once for each side, so that a step makes no needless comparison.
         match side {
             Side::Before => self.walk(ranks, wanted, |it| it.before, |rank| rank >= limit),
             Side::After => self.walk(ranks, wanted, |it| it.after, |rank| rank <= limit),
         }
     }
 
-    /// The first one with this number on the way from those on the stack.
+    /// The first routine with this number on the way from the routines on the stack.
     fn walk(
         &mut self,
         ranks: &Ranks,
@@ -75,7 +75,7 @@ impl Reach {
         None
     }
 
-    /// Those on this side of a routine whose ranks are not beyond this one.
+    /// The routines on this side of a routine with ranks that are not beyond this one.
     pub(crate) fn collect(
         &mut self,
         ranks: &Ranks,
@@ -97,7 +97,7 @@ impl Reach {
         found
     }
 
-    /// A new search. It has two numbers.
+    /// Begins a search. It has two numbers.
     fn begin(&mut self, ranks: &Ranks) {
         if self.search > u32::MAX - 4 {
             self.search = 0;
@@ -108,7 +108,7 @@ impl Reach {
         self.stack.clear();
     }
 
-    /// Returns whether it was not seen yet.
+    /// Returns true if it was not visited yet.
     fn see(&mut self, slot: Slot) -> bool {
         let search = self.search;
         let seen = self.seen.get_mut(slot.number());
@@ -116,7 +116,7 @@ impl Reach {
     }
 }
 
-/// Whether a rank is not beyond this limit.
+/// Returns true if a rank is not beyond this limit.
 fn is_within(rank: Rank, side: Side, limit: Rank) -> bool {
     match side {
         Side::Before => rank >= limit,

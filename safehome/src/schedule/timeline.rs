@@ -1,5 +1,5 @@
-//! Into gaps of the plan, first found first taken (section 5, algorithm 1, mended: errata H15 to
-//! H17).
+//! Placement in gaps of the plan, in the first gaps found (section 5, algorithm 1, corrected:
+//! errata H15 to H17).
 
 use alloc::vec::Vec;
 
@@ -10,23 +10,23 @@ use crate::schedule::order::{Sides, Verdict};
 use crate::schedule::place::{Draft, Need, Place};
 use crate::{Hub, RoutineId, Value};
 
-/// Why there are no places.
+/// The reason why there are no places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unplaced {
     /// No gaps agree with one order in time.
     NoGap,
-    /// As many were looked at as may be.
+    /// The search limit was reached.
     GaveUp,
 }
 
 impl<V: Value> Hub<V> {
-    /// The earliest places in gaps that agree with one order: such that the routine is not
-    /// stretched beyond [`Config::stretch`](crate::Config::stretch), or else any. Behind all others
-    /// if none are found within [`Config::search_limit`](crate::Config::search_limit).
+    /// The earliest places in gaps that agree with one order: without stretching the routine beyond
+    /// [`Config::stretch`](crate::Config::stretch) if possible, or else any. Behind all others if
+    /// none are found within [`Config::search_limit`](crate::Config::search_limit).
     ///
-    /// Not in front of a routine that sets the same devices, if neither asks for a state: the first
-    /// one would come last. Where that leaves only gaps that stretch it, it takes these: behind all
-    /// others it would be stretched as much, and later ones would have to go behind it.
+    /// Not in front of a routine that sets the same devices, if neither asks for a state: otherwise
+    /// the first one would be last. If that leaves only gaps that stretch it, it takes these:
+    /// behind all others it would be stretched as much, and later ones would have to go behind it.
     pub(crate) fn timeline(&mut self, id: RoutineId, now: Time, draft: &mut Draft) {
         let Some(run) = self.runs.get(&id) else {
             debug_assert!(false, "the routine is unfinished");
@@ -43,7 +43,8 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// Finds the places, if there are any. How many more gaps might have been looked at.
+    /// Finds the places, if there are any, and the number of gaps that it could still have
+    /// examined.
     pub(super) fn earliest(
         &self,
         needs: &[Need],
@@ -78,7 +79,7 @@ impl<V: Value> Hub<V> {
         (found, left)
     }
 
-    /// Chooses the gaps, if there are any; `left` ones may be looked at.
+    /// Chooses the gaps, if there are any; examines at most `left`.
     fn search(
         &self,
         needs: &[Need],
@@ -90,7 +91,8 @@ impl<V: Value> Hub<V> {
     ) -> Result<(), Unplaced> {
         let Search { plans, chosen } = search;
         chosen.clear();
-        // The gap to be looked at next, if a former one of the device did not do; and from when on.
+        // The next gap to examine, if an earlier one of the device did not fit, and the earliest
+        // time.
         let mut next = None;
         while let Some(need) = needs.get(chosen.len()) {
             *left = left.checked_sub(1).ok_or(Unplaced::GaveUp)?;
@@ -115,7 +117,7 @@ impl<V: Value> Hub<V> {
             };
             let judge = |at| sides.judge(number, at);
             let Some(found) = first_fitting(plan, nth, soonest, is_in_time, judge) else {
-                // Later gaps are later still: the former choice was wrong.
+                // Later gaps begin even later: the choice before was wrong.
                 let former = chosen.pop().ok_or(Unplaced::NoGap)?;
                 next = Some((former.nth + 1, former.soonest));
                 continue;
@@ -130,7 +132,7 @@ impl<V: Value> Hub<V> {
     }
 }
 
-/// What is remembered while gaps are looked for.
+/// Results that are remembered during a search for gaps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     plans: Plans,
@@ -141,13 +143,13 @@ pub(crate) struct Search {
 #[derive(Clone, Debug)]
 struct Chosen {
     nth: usize,
-    /// From when on it was looked for.
+    /// The earliest time for which it was searched.
     soonest: Time,
     at: usize,
     start: Time,
 }
 
-/// The first place that agrees with those that were chosen, in these gaps from this one on.
+/// The first place that agrees with the chosen ones, in these gaps from this one on.
 fn first_fitting(
     plan: &[Gap],
     first: usize,
@@ -170,15 +172,15 @@ fn first_fitting(
                 });
             }
             Verdict::TooEarly => {}
-            // And so are all that follow.
+            // All following gaps are too late as well.
             Verdict::TooLate => return None,
         }
     }
     None
 }
 
-/// The first of these gaps that does not end before. Each has the length that is needed, so it ends
-/// no sooner than those in front of it: none behind it ends before, either. O(log gaps).
+/// The first of these gaps that does not end before. Each has at least the needed length, so it
+/// ends no sooner than the ones in front of it: none behind it ends before, either. O(log gaps).
 fn first_until(plan: &[Gap], end: Time) -> usize {
     plan.partition_point(|it| it.until < end)
 }
@@ -187,9 +189,9 @@ fn first_until(plan: &[Gap], end: Time) -> usize {
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     at: usize,
-    /// When those in front give the device back.
+    /// The time at which the routines in front give the device back.
     free: Time,
-    /// When the next one takes it; at the end of time if there is none.
+    /// The time at which the next routine takes it; the end of time if there is none.
     until: Time,
 }
 
@@ -197,7 +199,7 @@ struct Gap {
 #[derive(Clone, Debug, Default)]
 struct Plans {
     gaps: Vec<Gap>,
-    /// Where those of each device end.
+    /// The end of the gaps of each device.
     ends: Vec<usize>,
 }
 
@@ -207,8 +209,8 @@ impl Plans {
         self.ends.clear();
     }
 
-    /// Of the next device, the gaps of this length from this entry on. What was planned for those in
-    /// front of it that gave the device back is over. O(entries).
+    /// Adds the gaps of the next device, of this length and from this entry on. The plans of
+    /// routines in front of it that gave the device back are over. O(entries).
     fn add<V>(&mut self, length: Span, lineage: &[Entry<V>], first: usize) {
         let (before, behind) = lineage.split_at_checked(first).unwrap_or((lineage, &[]));
         let open = before.iter().filter(|it| !it.released);
@@ -225,7 +227,7 @@ impl Plans {
         self.ends.push(self.gaps.len());
     }
 
-    /// Of how many devices.
+    /// The number of devices.
     const fn count(&self) -> usize {
         self.ends.len()
     }

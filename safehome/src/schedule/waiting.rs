@@ -1,4 +1,4 @@
-//! The routines that wait for a place, and which of them are to be looked at.
+//! The routines that wait for a place, and the ones among them to examine.
 
 use alloc::vec::Vec;
 
@@ -7,23 +7,23 @@ use smallvec::SmallVec;
 
 use crate::RoutineId;
 
-/// The routines that wait for a place. It follows from the routines: one that is not known to wait
-/// in vain is looked at, so that after a restart all are.
+/// The routines that wait for a place. It is derived from the routines: a routine is examined
+/// unless it is known to wait in vain, so after a restart all are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    /// The routines that are looked at when one may start, in order.
+    /// The routines that are examined when one may start, in order.
     awake: Vec<RoutineId>,
-    /// By device, the routines that need it, in order. A list that has become empty keeps its
-    /// memory, until the device is [forgotten](Self::forget).
+    /// The routines that need each device, in order. A list that has become empty keeps its memory,
+    /// until the device is [forgotten](Self::forget).
     queues: Vec<(NodeId, Queue)>,
 }
 
-/// Those that wait for a device.
+/// The routines that wait for a device.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     /// In order; few for most devices.
     waiters: SmallVec<[Waiter; 2]>,
-    /// How many of them must not be overtaken.
+    /// The number of routines that must not be overtaken.
     firsts: usize,
 }
 
@@ -31,14 +31,14 @@ struct Queue {
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     id: RoutineId,
-    /// Must not be overtaken.
+    /// True if it must not be overtaken.
     stays_first: bool,
-    /// Waits in vain until something changes on this device.
+    /// True if it waits in vain until something changes on this device.
     sleeps: bool,
 }
 
 impl Waiting {
-    /// A routine waits from now on, behind those that were submitted before.
+    /// Lets a routine wait from now on, behind the routines that were submitted before.
     pub(crate) fn join(&mut self, id: RoutineId, devices: &[NodeId], stays_first: bool) {
         self.awaken(id);
         let waiter = Waiter {
@@ -52,7 +52,7 @@ impl Waiting {
                 place
             });
             if let Some((_, queue)) = self.queues.get_mut(place) {
-                // Only one that was held back does not come last.
+                // Only a routine that was held back is not the last.
                 let place = queue.waiters.partition_point(|it| it.id < id);
                 queue.waiters.insert(place, waiter);
                 queue.firsts += usize::from(stays_first);
@@ -60,7 +60,7 @@ impl Waiting {
         }
     }
 
-    /// From now on a waiting routine must not be overtaken.
+    /// Notes that a waiting routine must not be overtaken.
     pub(crate) fn stays_first(&mut self, id: RoutineId, devices: &[NodeId]) {
         for &at in devices {
             if let Some(queue) = self.queue_mut(at)
@@ -72,7 +72,7 @@ impl Waiting {
         }
     }
 
-    /// A routine waits no longer.
+    /// Removes a routine that does not wait any more.
     pub(crate) fn leave(&mut self, id: RoutineId, devices: &[NodeId]) {
         self.fall_asleep(id);
         for &at in devices {
@@ -85,18 +85,18 @@ impl Waiting {
         }
     }
 
-    /// There is no such device any more, and nobody waits for it.
+    /// Removes a device for which no routine waits.
     pub(crate) fn forget(&mut self, at: NodeId) {
         if let Ok(place) = self.place(at) {
             self.queues.remove(place);
         }
     }
 
-    /// Something has changed on a device: those that sleep there are looked at again, but for those
-    /// behind one that must not be overtaken. Returns whether there are any.
+    /// Wakes the routines that sleep on a device that has changed, except the ones behind a routine
+    /// that must not be overtaken. Returns true if there are any.
     #[inline]
     pub(crate) fn wake(&mut self, at: NodeId) -> bool {
-        // Under most models there are none at all.
+        // Under most models there are no queues at all.
         !self.queues.is_empty() && self.wake_queue(at)
     }
 
@@ -120,7 +120,7 @@ impl Waiting {
         is_any
     }
 
-    /// Waits in vain until something changes on this device, one that it needs.
+    /// Puts a routine to sleep until something changes on this device, which it needs.
     pub(crate) fn sleep(&mut self, id: RoutineId, at: NodeId) {
         if let Some(waiter) = self.queue_mut(at).and_then(|it| it.waiter(id)) {
             waiter.sleeps = true;
@@ -145,19 +145,19 @@ impl Waiting {
         self.queues.get_mut(place).map(|it| &mut it.1)
     }
 
-    /// Whether no routine is to be looked at.
+    /// Returns true if no routine is awake.
     pub(crate) const fn is_empty(&self) -> bool {
         self.awake.is_empty()
     }
 
-    /// Whether anybody waits for this device.
+    /// Returns true if a routine waits for this device.
     #[inline]
     pub(crate) fn is_awaited(&self, at: NodeId) -> bool {
         self.queue(at).is_some_and(|it| !it.waiters.is_empty())
     }
 
-    /// Whether the same wait for the same devices in the same order, be they looked at or not; and
-    /// one that is not looked at sleeps somewhere.
+    /// Returns true if the same routines wait for the same devices in the same order, awake or not;
+    /// and each one that is not awake sleeps somewhere.
     #[cfg(feature = "check")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let kept = |it: &Waiter| (it.id, it.stays_first);
@@ -179,18 +179,19 @@ impl Waiting {
                 .all(|&id| self.awake.contains(&id) != sleeps(id))
     }
 
-    /// The routine that is to be looked at after this one.
+    /// The next awake routine after this one.
     pub(crate) fn after(&self, id: RoutineId) -> Option<RoutineId> {
         let next = self.awake.partition_point(|&it| it <= id);
         self.awake.get(next).copied()
     }
 
-    /// Whether no routine that must not be overtaken waits for a device and came before this one.
+    /// Returns true if no routine that must not be overtaken waits for a device and came before
+    /// this one.
     pub(crate) fn is_next(&self, id: RoutineId, at: NodeId) -> bool {
         self.first_before(id, at).is_none()
     }
 
-    /// Those that wait for a device and came before this one.
+    /// The routines that wait for a device and came before this one.
     pub(crate) fn before(&self, id: RoutineId, at: NodeId) -> impl Iterator<Item = RoutineId> {
         let waiters = self.queue(at).map_or(&[][..], |it| it.waiters.as_slice());
         let ids = waiters.iter().map(|it| it.id);
@@ -202,8 +203,8 @@ impl Waiting {
         Some(&queue.1)
     }
 
-    /// Where the list of a device is, or belongs. Most devices that are waited for have ids in a
-    /// row.
+    /// The position of the list of a device, or the position at which to insert it. Most awaited
+    /// devices have consecutive ids.
     #[inline]
     fn place(&self, at: NodeId) -> Result<usize, usize> {
         let first = self.queues.first().ok_or(0_usize)?;
@@ -214,7 +215,7 @@ impl Waiting {
         self.queues.binary_search_by_key(&at, |it| it.0)
     }
 
-    /// The first that waits for a device, came before this one and must not be overtaken.
+    /// The first routine that waits for a device, came before this one and must not be overtaken.
     pub(crate) fn first_before(&self, id: RoutineId, at: NodeId) -> Option<RoutineId> {
         let queue = self.queue(at).filter(|it| it.firsts > 0)?;
         let mut before = queue.waiters.iter().take_while(|it| it.id < id);
