@@ -1,4 +1,4 @@
-//! Algorithm 1 of the paper as it is printed, to show where it does not end. Each step is one call.
+//! Algorithm 1 of the paper as printed, to show where it does not end. Each step is one call.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,9 +11,9 @@ use selvedge_sim::check::{Model, State};
 pub struct Slot {
     /// The routine that it is planned for.
     pub routine: u64,
-    /// From then.
+    /// The start.
     pub start: u64,
-    /// Until then.
+    /// The end.
     pub end: u64,
 }
 
@@ -29,17 +29,17 @@ impl Slot {
     }
 }
 
-/// Which mends are made.
+/// The corrections to apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Algorithm1 {
-    /// Whether the routine's end is tested before its command is read (erratum H16).
+    /// True if the routine's end is tested before its command is read (erratum H16).
     pub tests_first: bool,
-    /// Whether there is no gap behind the endless one (erratum H15).
+    /// True if no gap is assumed behind the endless one (erratum H15).
     pub ends: bool,
 }
 
-/// Where the commands of a routine go, each a device and a length, and after how many calls.
-/// `None` if the routine is read beyond its end, or after `limit` calls.
+/// Finds the places for the commands of a routine, each a device and a length, and the number of
+/// calls. `None` if the routine is read beyond its end, or after `limit` calls.
 ///
 /// Each lineage is in order of time.
 #[must_use]
@@ -84,7 +84,7 @@ struct Call {
     gap: Option<(u64, bool)>,
 }
 
-/// How a search ended.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Found {
     Places(Vec<u64>),
@@ -105,7 +105,7 @@ impl Search {
         }
     }
 
-    /// One call, until it makes the next one.
+    /// Runs one call, until it makes the next one.
     fn call(&mut self) {
         self.calls += 1;
         let index = self.open.len().saturating_sub(1);
@@ -138,8 +138,7 @@ impl Search {
         }
     }
 
-    /// The gap that was tried will not do: the last line calls the function again with the next
-    /// one.
+    /// Rejects the gap that was tried: the last line calls the function again with the next one.
     fn go_on(&mut self) {
         while let Some((index, call)) = self.open.iter_mut().enumerate().next_back() {
             let Some((gap, is_endless)) = call.gap.take() else {
@@ -164,8 +163,8 @@ impl Search {
         self.found = Some(Found::Nothing);
     }
 
-    /// Published Algorithm 1, which must end within so many calls and read no command that there is
-    /// not.
+    /// Published Algorithm 1, which must end within `limit` calls and read no command beyond the
+    /// last one.
     #[must_use]
     pub fn model(
         rules: Algorithm1,
@@ -230,7 +229,7 @@ impl Machine for Search {
     }
 }
 
-/// The first gap from then on that is long enough, and whether it is the endless one.
+/// The first gap after `start` that is long enough, and whether it is the endless one.
 fn gap(lineage: &[Slot], start: u64, length: u64) -> (u64, bool) {
     let mut start = start;
     for slot in lineage {

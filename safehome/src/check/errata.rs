@@ -1,4 +1,4 @@
-//! Where the paper's rules break, and ours do not.
+//! Scenarios in which the paper's rules break, and this crate's hold.
 
 use alloc::format;
 use alloc::vec;
@@ -34,7 +34,7 @@ pub(super) const fn home(
     }
 }
 
-/// Routines in a ring, and what is remembered of those that are finished.
+/// Routines in a cycle, and the memory of finished ones.
 fn orders() -> [Case; 5] {
     const AB: &[Do] = &[Do::set(0, 1), Do::set(1, 1)];
     const BC: &[Do] = &[Do::set(1, 2), Do::set(2, 2)];
@@ -112,7 +112,7 @@ fn orders() -> [Case; 5] {
     ]
 }
 
-/// What is undone, and when.
+/// Rollbacks: their targets and their times.
 fn rollbacks() -> [Case; 6] {
     const AB: &[Do] = &[Do::set(0, 1), Do::set(1, 1)];
     const A: &[Do] = &[Do::set(0, 2)];
@@ -197,7 +197,7 @@ fn rollbacks() -> [Case; 6] {
     ]
 }
 
-/// What became of commands, and what others see of it.
+/// Outcomes of commands, and their visibility to others.
 fn commands() -> [Case; 4] {
     const AB: &[Do] = &[Do::set(0, 1), Do::set(1, 1)];
     [
@@ -269,7 +269,7 @@ fn commands() -> [Case; 4] {
     ]
 }
 
-/// Which routines wait for how long, and which failures count.
+/// The order of waiting routines, and the failures that count.
 const fn waits() -> [Case; 3] {
     [
         Case {
@@ -334,8 +334,8 @@ const fn waits() -> [Case; 3] {
     ]
 }
 
-/// How places are searched: Algorithm 1 as it is printed, and homes in which ours has to do the
-/// same.
+/// Searches for places: Algorithm 1 as printed, and homes in which this crate's search has the same
+/// task.
 fn searches() -> Vec<Scenario> {
     const FIRST: Algorithm1 = Algorithm1 {
         tests_first: true,
@@ -345,7 +345,7 @@ fn searches() -> Vec<Scenario> {
         ends: true,
         ..FIRST
     };
-    // Another device, lest they keep their order anyway.
+    // Another device, so that the rule for the same devices does not keep their order.
     const BAC: &[Do] = &[Do::long(1, 1), Do::long(0, 1), Do::set(2, 1)];
     const AB: &[Do] = &[Do::long(0, 2), Do::long(1, 2)];
     const ABC: &[Do] = &[Do::set(0, 3), Do::set(1, 3), Do::set(2, 3)];
@@ -353,11 +353,11 @@ fn searches() -> Vec<Scenario> {
         let model = move || Search::model(rules, lineages.clone(), routine.clone(), limit);
         Scenario::breaks(format!("safehome/{name}"), steps, model)
     };
-    // Wherever the routine goes on device 0 before the other one, it would have to go before it on
-    // device 1. Each of two commands has two gaps: that makes ten calls at most.
+    // Any place on device 0 before the other routine requires a place before it on device 1. Each
+    // of two commands has two gaps: that makes ten calls at most.
     let ring = || vec![vec![Slot::new(0, 10, 20)], vec![Slot::new(0, 0, 10)]];
-    // Three devices with three gaps each, one after the other, and a fourth on which no choice will
-    // do as long as the first stands before routine 99.
+    // Three devices with three gaps each, one after the other, and a fourth on which no choice fits
+    // as long as the first is before routine 99.
     let gaps = || {
         let slot = |device: u64, nth: u64| {
             let start = device * 1_000 + nth * 20 + 10;
@@ -413,7 +413,7 @@ fn searches() -> Vec<Scenario> {
     ]
 }
 
-/// What is unexpected, and breaks nothing.
+/// Unexpected behaviour that breaks no promise.
 fn unbroken() -> [Scenario; 2] {
     const ABA: &[Do] = &[Do::set(0, 1), Do::long(1, 2), Do::set(0, 1)];
     const AB: &[Do] = &[Do::set(0, 2), Do::set(1, 2)];

@@ -1,4 +1,4 @@
-//! A home to be checked: a hub, its devices, and what happens.
+//! A home in the model checker: a hub, its devices, and external events.
 
 mod device;
 mod happening;
@@ -29,58 +29,58 @@ pub struct Home {
     /// The routine of each happening, if it is one and has happened.
     submitted: Vec<Option<RoutineId>>,
     faults: u8,
-    /// Devices say in which state they are before their commands have outcomes.
+    /// True if devices report their state before their commands have outcomes.
     echoes: bool,
-    /// Commands may act after their outcomes came back unknown.
+    /// True if commands may act after their outcomes were reported as unknown.
     lates: bool,
     skipped: Vec<(RoutineId, u16, SkipReason)>,
-    /// The serial order that was told.
+    /// The reported serial order.
     order: Vec<Placed<u8>>,
-    /// How many are committed or aborted.
+    /// The number of committed or aborted routines.
     finished: usize,
-    /// A command was issued to a device that had one.
+    /// True after a command was issued to a device that had one.
     clash: bool,
-    /// A routine started where another had waited for too long.
+    /// True after a routine started on a device for which another had waited for too long.
     overtaken: bool,
-    /// A routine was aborted for a device that it could do without.
+    /// True after a routine was aborted for a device that it could do without.
     harsh: bool,
-    /// A device was brought back though the next run sets it at once.
+    /// True after a device was restored though the next run sets it at once.
     flickers: bool,
 }
 
-/// A device as it is.
+/// The true state of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 struct Thing {
     state: u8,
     is_down: bool,
     flight: Option<(u64, u8)>,
-    /// Its command has taken effect, and it has said so; the outcome is still to come.
+    /// Its command has taken effect, and it has reported that; the outcome is still missing.
     is_done: bool,
     /// The hub asks for its state, with this token.
     asked: Option<u64>,
-    /// A command of which nothing was heard, and that acts later.
+    /// A command without an outcome that acts later.
     late: Option<u8>,
 }
 
-/// What can happen next.
+/// The next possible event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tick {
-    /// What is planned.
+    /// An external event.
     Happens(usize),
-    /// A device that failed is back.
+    /// A device that failed is up again.
     IsBack(u64),
-    /// A device does its command and says so.
+    /// A device does its command and reports the outcome.
     Does(u64),
     /// A device refuses its command.
     Refuses(u64),
-    /// A device does its command and says in which state it is. The outcome is told later, or
-    /// never.
+    /// A device does its command and reports its state. The outcome is reported later, or never.
     Says(u64),
-    /// A device says in which state it is.
+    /// A device reports its state.
     Answers(u64),
-    /// A device does a command of which nothing was heard.
+    /// A device does a command without an outcome.
     Acts(u64),
-    /// One of the hub's timers; after that of a command it is unknown whether it was done.
+    /// One of the hub's timers; after the timer of a command it is unknown whether the command was
+    /// done.
     Hub(Timer),
 }
 
@@ -152,7 +152,7 @@ impl Home {
         input: Input<Hub<u8>>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        // What is not promised is not kept apart.
+        // Models without this promise need no separate states for it.
         let spares = self.hub().config().visibility == Visibility::Eventual;
         let mut restored = Vec::new();
         let Self {
@@ -236,7 +236,7 @@ impl Machine for Home {
             Input::Membership(_) | Input::Command(()) => Ok(()),
             Input::Tick(Tick::Happens(nth)) => self.happens(nth, cx),
             Input::Tick(Tick::IsBack(id)) => {
-                // What was on its way is lost, or was done before.
+                // A command in flight is lost, or was done before.
                 if self.thing(id).is_some_and(|it| it.flight.is_some()) {
                     self.times_out(NodeId(id), cx)?;
                     cx.disarm(Tick::Hub(Timer::Timeout(NodeId(id))));

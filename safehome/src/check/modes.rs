@@ -1,4 +1,4 @@
-//! Runs of one key, and what is urgent: what looks right and breaks, and ours, which holds.
+//! Runs of one key and urgent routines: plausible rules that break, and this crate's, which hold.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -13,14 +13,14 @@ use super::{As, Do, Setup, holds};
 use crate::Published;
 use crate::Scheduler::{JustInTime, Timeline};
 
-/// On for a while, then off: the states are 1 and 2, lest the end be the beginning.
+/// On for a while, then off: the states are 1 and 2, so that the end differs from the beginning.
 const LIGHT: &[Do] = &[Do::long(0, 1), Do::set(0, 2)];
 const AGAIN: &[Do] = &[Do::long(0, 3), Do::set(0, 4)];
 const ALL: &[Do] = &[Do::set(0, 5), Do::long(1, 5)];
 const STOP: &[Do] = &[Do::set(0, 6), Do::set(1, 6)];
-/// The hold may be cut short, and the routine needs no device behind it.
+/// The hold may be cut short, and the routine needs no device after it.
 const MOVIE: &[Do] = &[Do::set(1, 7), Do::cut(0, 7)];
-/// One that goes on elsewhere.
+/// A hold that may be cut short, by a routine that goes on with another device.
 const GOES_ON: &[Do] = &[Do::cut(0, 8), Do::set(1, 8)];
 const NIGHT: &[Do] = &[Do::set(0, 9)];
 const ASKS: &[Do] = &[
@@ -31,8 +31,8 @@ const ASKS: &[Do] = &[
     Do::set(0, 9),
 ];
 
-/// The numbers of states of each model: runs that restart and an urgent one; the same, with a restart
-/// of the hub and no faults; queued ones; holds that are cut short, and a question.
+/// The numbers of states of each model: runs that restart and an urgent one; the same, with a
+/// restart of the hub and no faults; queued ones; holds that are cut short, and a condition.
 const STATES: [[usize; 4]; 7] = [
     [44_960, 1_851, 701, 2_369],
     [114_507, 4_151, 1_106, 3_310],
@@ -103,7 +103,7 @@ pub(super) fn all() -> Vec<Scenario> {
     all
 }
 
-/// What a new run does about the others of its key.
+/// The effects of a new run on the others of its key.
 fn modes() -> [Case; 4] {
     const BOTH: &[super::Happening] = &[
         Run(LIGHT, As::restart(1)),
@@ -169,7 +169,7 @@ fn modes() -> [Case; 4] {
     ]
 }
 
-/// What is urgent.
+/// Urgent routines.
 fn urgent() -> [Case; 2] {
     [
         Case {

@@ -1,17 +1,17 @@
-//! Lists of operations on a small home, with a watch on what becomes of it.
+//! Lists of operations on a small home, with checks of the results.
 //!
-//! Bytes become operations; so a fuzzer steers what happens, and a test draws it. Routines come and
-//! are cancelled. Devices do their commands, refuse, keep silent, take too long, fail and restart;
-//! they report a state before the outcome of its command is known, and act after a command was given
-//! up. A hand changes them, and the hub is restarted from what it saved: on demand, or around every
-//! single step. After every step the state must be one that a hub can come into. When the bytes run out
-//! faults are over, and all routines have to finish. Then
+//! Bytes become operations, so a fuzzer steers the run, and a test draws it. Routines are submitted
+//! and cancelled. Devices do their commands, refuse, stay silent, take too long, fail and restart;
+//! they report a state before the outcome of its command is known, and act after a command was
+//! given up. A person changes them, and the hub is restarted from its saved state: on demand, or
+//! around every single step. After every step the state must be one that a hub can reach. At the
+//! end of the bytes no more faults occur, and all routines have to finish. Then
 //!
-//! - the order that was told explains the end, and what each condition saw;
-//! - some order of the committed routines and of the failures does, found by trying all, without a
-//!   look at what was told;
-//! - of those that set the same devices and ask for no state the last one comes last, if some device
-//!   did commands of both;
+//! - the reported order explains the end, and the result of each condition;
+//! - some order of the committed routines and of the failures explains it, found by trying all,
+//!   without a look at the reported one;
+//! - of routines that set the same devices and ask for no state the last one is last, if some
+//!   device did commands of both;
 //! - no command was done twice, and none of a committed routine was left out.
 
 mod oracle;
@@ -28,11 +28,11 @@ use selvedge_sim::operations::Broken;
 use crate::{Published, Saved};
 use world::World;
 
-/// How a saved state travels through storage.
+/// The way of a saved state through storage.
 pub type Storage = fn(Saved<u8>) -> Result<Saved<u8>, String>;
 
 selvedge_sim::counts! {
-    /// What a run did: for tests that want to know that it did something.
+    /// Counters of a run, for tests that check its coverage.
     pub struct Summary {
         /// Operations carried out.
         operations,
@@ -40,17 +40,17 @@ selvedge_sim::counts! {
         committed,
         /// Routines that were undone.
         aborted,
-        /// Commands that were passed over.
+        /// Commands that were skipped.
         skipped,
-        /// Commands of which it is unknown whether they were done.
+        /// Commands with an unknown outcome.
         unknown,
-        /// Failures and restarts that were noticed.
+        /// Failures and restarts that the hub learned of.
         failures,
-        /// Changes by hand.
+        /// Manual changes.
         by_hand,
-        /// Devices that said what they had done before their commands had outcomes.
+        /// Reports of a device's new state before the outcome of its command.
         echoes,
-        /// Commands that acted after their outcome came back unknown.
+        /// Commands that acted after their outcome was reported as unknown.
         late,
         /// Rollbacks that were done.
         restored,
@@ -58,11 +58,11 @@ selvedge_sim::counts! {
         leases_over,
         /// Routines that later runs of their keys superseded.
         superseded,
-        /// Routines that gave way to what is more urgent.
+        /// Routines that were preempted.
         preempted,
         /// Holds that were cut short.
         cut_short,
-        /// Routines that were refused because of others of their keys.
+        /// Routines that were refused because of other runs of their keys.
         refused,
         /// Restarts of the hub.
         restarts,
@@ -70,31 +70,31 @@ selvedge_sim::counts! {
         lost_inputs,
         /// Commands that were lost because the hub stopped before it issued them.
         lost_commands,
-        /// Commands that were asked for after a restart, and had been done.
+        /// Commands about which the hub asked after a restart, and that had been done.
         found,
-        /// Those that had not.
+        /// Commands about which it asked, and that had not been done.
         not_found,
         /// Ends that were compared with all orders.
         tried,
-        /// Those that no order explains: in weak homes only.
+        /// Ends that no order explains: in weak homes only.
         unexplained,
-        /// Whether the home is a weak one.
+        /// True if the home is weak.
         is_weak: max bool,
     }
 }
 
-/// Carries out the operations that `bytes` stand for. Any bytes do.
+/// Carries out the operations that `bytes` encode. Any bytes are valid.
 ///
 /// # Errors
-/// The promise that broke, in words, with the last operations.
+/// The broken promise, in words, with the last operations.
 pub fn run(bytes: &[u8]) -> Result<Summary, String> {
     run_under(bytes, &[], Ok)
 }
 
-/// The same under rules that differ from ours, to see that it notices, and with a storage.
+/// Does the same under published rules, to see that they are detected, and with a storage.
 ///
 /// # Errors
-/// The promise that broke, in words, with the last operations.
+/// The broken promise, in words, with the last operations.
 pub fn run_under(bytes: &[u8], rules: &[Published], storage: Storage) -> Result<Summary, String> {
     let mut world = World::new(Bytes::new(bytes), rules, storage)?;
     let ran = world.run();
@@ -102,7 +102,7 @@ pub fn run_under(bytes: &[u8], rules: &[Published], storage: Storage) -> Result<
     Ok(world.summary)
 }
 
-/// What happens in such a run, line by line: for a reader that wants to know why it breaks.
+/// The events of such a run, line by line: to find the reason of a failure.
 #[must_use]
 pub fn story(bytes: &[u8], rules: &[Published], storage: Storage) -> Vec<String> {
     let mut world = match World::new(Bytes::new(bytes), rules, storage) {

@@ -1,4 +1,4 @@
-//! Whether the last one wins.
+//! The property that the last one wins.
 
 use alloc::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use selvedge_core::NodeId;
 
 use crate::{Placed, Routine, RoutineId};
 
-/// Whether those that set the same devices and ask for no state are told in the order of their
-/// submission, if some device did commands of both: what was passed over has no effect to keep in
-/// order.
+/// Returns true if routines that set the same devices and ask for no state are reported in the
+/// order of their submission, if some device did commands of both: a skipped command has no effect
+/// that needs an order.
 pub(super) fn is_in_order(
     told: &[Placed<u8>],
     routine: impl Fn(RoutineId) -> Option<Routine<u8>>,

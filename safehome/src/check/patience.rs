@@ -1,4 +1,4 @@
-//! Which routines have waited for too long, and whether others go before them all the same.
+//! The routines that have waited for too long, and the test whether others go before them.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use selvedge_core::NodeId;
 use crate::run::{Run, Stage};
 use crate::{Hub, RoutineId};
 
-/// A routine that has waited for too long, and those that came later and have a place already.
+/// A routine that has waited for too long, and the later ones that have a place already.
 #[derive(Debug)]
 pub(super) struct Impatient {
     id: RoutineId,
@@ -24,8 +24,8 @@ impl Impatient {
         }
     }
 
-    /// Whether another has got a place since then on a device for which it waits still: any, if it
-    /// has no place itself; else one in front of it.
+    /// Returns true if another has got a place since then on a device for which it still waits:
+    /// any, if it has no place itself; else one in front of it.
     pub(super) fn is_overtaken(&self, hub: &Hub<u8>) -> bool {
         let Some(waiting) = hub.runs.get(&self.id) else {
             return false;

@@ -1,4 +1,4 @@
-//! Homes in which ours must hold.
+//! Homes in which the rules of this crate must hold.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -83,7 +83,7 @@ pub(super) const ROWS: [Row; 7] = [
 /// The numbers of states with commands that act late.
 const LATES: [usize; 7] = [11_616, 12_013, 11_616, 10_324, 10_231, 12_572, 2_123];
 
-/// The numbers of states where two routines set the same.
+/// The numbers of states if two routines set the same devices.
 const SAMES: [usize; 7] = [1_435, 2_324, 1_569, 535, 535, 535, 2_338];
 
 /// The numbers of states with restarts of the hub.
@@ -121,7 +121,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     all
 }
 
-/// Devices report what they were told to do; no report is a hand.
+/// Devices report the effects of their commands; no report is a manual change.
 fn echoes() -> Scenario {
     let setup = Setup {
         faults: 1,
@@ -140,7 +140,7 @@ fn echoes() -> Scenario {
     holds("devices report what they were told to do", 769, setup)
 }
 
-/// Commands act late, devices fail and are back, the hub restarts, and a condition is asked.
+/// Commands act late, devices fail and restart, the hub restarts, and a condition is evaluated.
 fn lates() -> Vec<Scenario> {
     let rows = ROWS.into_iter().zip(LATES);
     let scenario = |(Row(visibility, scheduler, name, _), states)| {
@@ -187,8 +187,8 @@ fn sames() -> Vec<Scenario> {
     all
 }
 
-/// The hub restarts at any moment, with commands on their way, long ones, rollbacks and devices
-/// that are down.
+/// The hub restarts at any moment, with commands in flight, long ones, rollbacks and devices that
+/// are down.
 fn resumes() -> Vec<Scenario> {
     let mut all = Vec::new();
     for (Row(visibility, scheduler, name, _), states) in ROWS.into_iter().zip(RESUMES) {

@@ -1,11 +1,11 @@
-//! What devices do: commands, answers, and nothing.
+//! The devices: commands, answers, and silence.
 
 use selvedge_core::{Context, Input, NodeId, Span};
 
 use super::{Home, Thing, Tick};
 use crate::{Command, Outcome, Reject, Timer};
 
-/// No command is on its way to this device any more, and the hub does not ask it.
+/// Disarms the ticks of a device without a command in flight or a question of the hub.
 pub(super) fn is_over(id: u64, cx: &mut Context<'_, Home>) {
     for tick in [Tick::Answers, Tick::Does, Tick::Refuses, Tick::Says] {
         cx.disarm(tick(id));
@@ -13,7 +13,7 @@ pub(super) fn is_over(id: u64, cx: &mut Context<'_, Home>) {
 }
 
 impl Thing {
-    /// It is to do this command, if it is up.
+    /// Receives a command, to be done if the device is up.
     pub(super) fn is_sent(
         &mut self,
         id: u64,
@@ -36,7 +36,7 @@ impl Thing {
         }
     }
 
-    /// It is to say in which state it is, when it is up.
+    /// Receives a question, to be answered when the device is up.
     pub(super) fn is_asked(&mut self, id: u64, token: u64, cx: &mut Context<'_, Home>) {
         self.asked = Some(token);
         if !self.is_down {
@@ -44,7 +44,7 @@ impl Thing {
         }
     }
 
-    /// Its command is done by now, or will not be; or it acts late, if that may be.
+    /// Decides whether its command is done or not; or lets it act late, if that is possible.
     fn is_decided(&mut self, id: u64, may_be_late: bool, cx: &mut Context<'_, Home>) {
         let is_done = core::mem::take(&mut self.is_done);
         let Some((_, value)) = self.flight.take().filter(|_| !is_done) else {
@@ -62,7 +62,7 @@ impl Thing {
 }
 
 impl Home {
-    /// The device says in which state it is. Whether its command was done is decided by then.
+    /// Reports the device's state. By then it is decided whether its command was done.
     pub(super) fn answers(&mut self, id: u64, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let lates = self.lates;
         let Some(thing) = self.thing(id) else {
@@ -82,7 +82,7 @@ impl Home {
         self.tell(Input::Command(answer), cx)
     }
 
-    /// The device's command has this outcome, and it is told.
+    /// Reports this outcome of the device's command.
     pub(super) fn lands(
         &mut self,
         id: u64,
@@ -108,13 +108,13 @@ impl Home {
             outcome,
         };
         match self.tell(Input::Command(command), cx) {
-            // The hub no longer waits for it: so do published rules.
+            // The hub no longer waits for it: this happens under published rules.
             Err(Reject::UnknownToken { .. }) => Ok(()),
             other => other,
         }
     }
 
-    /// The device does its command and says in which state it is.
+    /// Does the device's command and reports its state.
     pub(super) fn says(&mut self, id: u64, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let Some(thing) = self.thing(id) else {
             return Ok(());
@@ -129,7 +129,7 @@ impl Home {
         self.tell(Input::Command(report), cx)
     }
 
-    /// What was sent before does not act any more.
+    /// Ends the time in which earlier commands act.
     pub(super) fn is_over_late(
         &mut self,
         device: NodeId,
@@ -145,7 +145,7 @@ impl Home {
         self.tell(Input::Tick(Timer::Late(device)), cx)
     }
 
-    /// What became of the command is unknown.
+    /// Makes the outcome of the command unknown.
     pub(super) fn times_out(
         &mut self,
         device: NodeId,

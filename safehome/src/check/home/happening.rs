@@ -1,5 +1,4 @@
-//! What happens to a home from outside: routines come and are cancelled, devices fail, the hub
-//! restarts.
+//! External events of a home: routines are submitted and cancelled, devices fail, the hub restarts.
 
 use selvedge_core::{Context, Delta, Input, Member, Nested, Span};
 
@@ -8,7 +7,7 @@ use super::{Happening, Home, Tick};
 use crate::{Command, Hub, Reject, Routine, RoutineId};
 
 impl Home {
-    /// From now on this may happen.
+    /// Makes this event possible from now on.
     pub(super) fn expect(&self, nth: usize, cx: &mut Context<'_, Self>) {
         let is_ready = match self.happenings.get(nth) {
             Some(Happening::Cancel(which)) => {
@@ -84,7 +83,7 @@ impl Home {
         Ok(())
     }
 
-    /// The hub comes back with what it saved, and without timers.
+    /// Restores the hub from its saved state, without timers.
     pub(super) fn resumes(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         for timer in self.hub().timers() {
             cx.disarm(Tick::Hub(timer));
@@ -92,7 +91,7 @@ impl Home {
         let (config, rules) = (*self.hub().config(), self.hub().rules);
         match Hub::restored(config, rules, self.hub().save()) {
             Ok(hub) => self.hub = Nested::new(hub),
-            // No property says so; this one breaks in its place.
+            // No property is about this; `clash` breaks one in its place.
             Err(_) => self.clash = true,
         }
         self.tell(Input::Command(Command::Resume), cx)

@@ -1,4 +1,4 @@
-//! What a home must be like.
+//! The conditions on a home.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Home {
-    /// All has happened, and the hub has nothing more to do.
+    /// Returns true if all events have happened, and the hub has nothing more to do.
     pub(super) fn is_over(&self) -> bool {
         let submits = |it: &&Happening| it.steps().is_some();
         let wanted = self.happenings.iter().filter(submits).count();
@@ -32,8 +32,8 @@ impl Home {
                 .all(|it| it.flight.is_none() && it.late.is_none())
     }
 
-    /// Whether the devices are as they would be after the committed routines, one by one, and each
-    /// command was passed over for a condition exactly where it does not hold.
+    /// Returns true if the devices are as they would be after the committed routines, one by one,
+    /// and each command was skipped for its condition exactly if that does not hold.
     pub(super) fn is_explained(&self) -> bool {
         let mut serial = vec![0; self.things.len()];
         let state = |serial: &[u8], id: u64| {
@@ -44,7 +44,7 @@ impl Home {
             let id = match *placed {
                 Placed::Routine(id) => id,
                 Placed::Set { device, state } => {
-                    // There are no hands here.
+                    // There are no manual changes here.
                     if !self.is_handler(device, state) {
                         return false;
                     }
@@ -87,7 +87,7 @@ impl Home {
         pairs.all(|(thing, state)| thing.is_down || thing.state == *state)
     }
 
-    /// Whether an undo handler brings the device into this state.
+    /// Returns true if an undo handler brings the device into this state.
     fn is_handler(&self, device: NodeId, state: Option<u8>) -> bool {
         let steps = self.happenings.iter().filter_map(Happening::steps);
         steps
@@ -95,7 +95,8 @@ impl Home {
             .any(|it| it.device == device.0 && it.undo.is_some() && it.undo == state)
     }
 
-    /// Whether of those that set the same devices and ask for no state the last one comes last.
+    /// Returns true if, of routines that set the same devices and ask for no state, the last one is
+    /// last.
     pub(super) fn is_in_order(&self) -> bool {
         let is_skipped = |id, nth| self.skipped.iter().any(|it| (it.0, it.1) == (id, nth));
         let routine = |id| {
@@ -107,7 +108,8 @@ impl Home {
         is_in_order(&self.order, routine, is_skipped)
     }
 
-    /// Invariants 2 to 4; and which routines wait is known from them, for it is not told apart.
+    /// Returns true if invariants 2 to 4 hold, and the waiting routines follow from the rest: the
+    /// model does not distinguish states by them.
     pub(super) fn is_consistent(&self) -> bool {
         let hub = self.hub();
         if !hub.waits_as_routines_say() {
@@ -131,7 +133,7 @@ impl Home {
                 return false;
             }
         }
-        // No two before each other, by way of any others.
+        // No two are before each other, by way of any others.
         let before = |a: RoutineId, b: RoutineId| {
             hub.devices.iter().any(|(_, it)| {
                 let places = (it.position(a), it.position(b));
@@ -167,8 +169,8 @@ impl Home {
         late.map(|it| Impatient::new(self.hub(), *it.0)).collect()
     }
 
-    /// Whether all that may be overtaken lose their patience at some time: those that have issued
-    /// no command yet.
+    /// Returns true if all routines that may be overtaken lose their patience at some time: the
+    /// ones that have issued no command yet.
     pub(super) fn is_patience_bounded(&self, timers: &[Tick]) -> bool {
         let config = self.hub().config();
         let is_patient =
@@ -180,7 +182,7 @@ impl Home {
     }
 }
 
-/// Whether a routine is aborted for a device that it need not command.
+/// Returns true if a routine is aborted for a device that it need not command.
 pub(super) fn is_harsh(
     happenings: &[Happening],
     submitted: &[Option<RoutineId>],

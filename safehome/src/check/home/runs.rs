@@ -1,4 +1,4 @@
-//! What holds of runs that belong together, and of what is urgent.
+//! The conditions on runs of one key and on urgent routines.
 
 use alloc::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use crate::run::{Run, Stage};
 use crate::{Hub, Mode, RoutineId, Urgency, Visibility};
 
 impl Home {
-    /// Whether one at most of each key is let in, of those that do not run beside each other.
+    /// Returns true if at most one run of each key is admitted, of the runs that must not run at
+    /// the same time.
     pub(super) fn is_one_of_each_key(&self) -> bool {
         let is_in = |it: &&Run<u8>| {
             it.terms.mode() != Mode::Parallel && !it.is_over() && it.stage != Stage::Queued
@@ -20,8 +21,8 @@ impl Home {
         runs.all(|it| keys.insert(it.terms.key()))
     }
 
-    /// Whether a run that supersedes others or is urgent sets this device first thing, and has not
-    /// begun.
+    /// Returns true if a run that supersedes others or is urgent sets this device as its first
+    /// command there, and has not begun.
     pub(super) fn is_set_next(&self, device: NodeId) -> bool {
         self.hub().runs.values().any(|run| {
             let step = run.step().filter(|_| run.at == 0 && run.busy.is_none());
@@ -30,7 +31,7 @@ impl Home {
         })
     }
 
-    /// Whether nothing urgent that is let in waits for what is less so.
+    /// Returns true if no admitted urgent routine waits for a less urgent one.
     pub(super) fn is_urgent_first(&self) -> bool {
         let hub = self.hub();
         let mut all = hub.runs.iter().filter(|it| !it.1.is_over());
@@ -44,7 +45,7 @@ impl Home {
     }
 }
 
-/// Whether a less urgent routine, which goes on, stands in the way of an urgent one.
+/// Returns true if a less urgent routine, which goes on, stands in the way of an urgent one.
 fn stands_in_way(
     hub: &Hub<u8>,
     id: RoutineId,

@@ -1,4 +1,4 @@
-//! What is checked: what happens in a home, and which promises are looked at.
+//! The setup of a check: the events in a home, and the promises to check.
 
 use alloc::format;
 use alloc::string::String;
@@ -18,26 +18,26 @@ use crate::{
 /// A command of a routine in a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Do {
-    /// Which device.
+    /// The device.
     pub device: u64,
-    /// Into which state.
+    /// The state.
     pub value: u8,
     /// See [`Priority`].
     pub priority: Priority,
-    /// Whether the device is needed for longer.
+    /// True if the device is needed for longer.
     pub holds: bool,
     /// See [`Step::undo`].
     pub undo: Option<u8>,
-    /// Only if this device is in this state.
+    /// The command is done only if this device is in this state.
     pub only_if: Option<(u64, u8)>,
-    /// Whether the hold may be cut short.
+    /// True if the hold may be cut short.
     pub is_preemptible: bool,
 }
 
-/// How a routine of a check stands to others.
+/// The terms of a routine of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct As {
-    /// By which runs belong together.
+    /// The key of runs that belong together.
     pub key: Option<u8>,
     /// See [`Mode`].
     pub mode: Mode,
@@ -46,26 +46,26 @@ pub struct As {
 }
 
 impl As {
-    /// A run that supersedes those of its key.
+    /// A run that supersedes the others of its key.
     #[must_use]
     pub const fn restart(key: u8) -> Self {
         Self::keyed(key, Mode::Restart)
     }
 
-    /// A run that waits for those of its key.
+    /// A run that waits for the others of its key.
     #[must_use]
     pub const fn queued(key: u8) -> Self {
         let limit = NonZeroU16::MAX;
         Self::keyed(key, Mode::Queued { limit })
     }
 
-    /// A run that is refused where one of its key is unfinished.
+    /// A run that is refused while another one of its key is unfinished.
     #[must_use]
     pub const fn single(key: u8) -> Self {
         Self::keyed(key, Mode::Single)
     }
 
-    /// A run that stands alone and is so urgent.
+    /// A run without a key and with this urgency.
     #[must_use]
     pub const fn urgent(urgency: u8) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Do {
         }
     }
 
-    /// One that need not.
+    /// A short command that may fail.
     #[must_use]
     pub const fn maybe(device: u64, value: u8) -> Self {
         Self {
@@ -117,7 +117,7 @@ impl Do {
         }
     }
 
-    /// A long one.
+    /// A long command.
     #[must_use]
     pub const fn long(device: u64, value: u8) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Do {
         }
     }
 
-    /// A long one that may be cut short.
+    /// A long command that may be cut short.
     #[must_use]
     pub const fn cut(device: u64, value: u8) -> Self {
         Self {
@@ -152,22 +152,21 @@ impl Do {
     }
 }
 
-/// What happens once, at any time.
+/// An event that happens once, at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Happening {
     /// A routine is submitted.
     Submit(&'static [Do]),
-    /// The same, on these terms. It may be refused by its mode.
+    /// A routine is submitted on these terms. It may be refused by its mode.
     Run(&'static [Do], As),
-    /// The routine that is submitted by the happening with this number is cancelled, some time
-    /// later.
+    /// The routine that the event with this number submitted is cancelled, some time later.
     Cancel(usize),
     /// A device fails.
     Fails(u64),
-    /// A device fails, and is back later.
+    /// A device fails, and is up again later.
     Restarts(u64),
-    /// The hub restarts with the state that it saved. What it had just issued may not have been
-    /// carried out, and what it was just told may not have been saved; devices can be asked.
+    /// The hub restarts from its saved state. The last step may be unsaved, or its commands may not
+    /// have been sent; devices can be asked.
     Resumes,
 }
 
@@ -181,20 +180,20 @@ impl Happening {
     }
 }
 
-/// What is checked.
+/// A home, its events and its rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// How many devices there are, from 0, each in state 0.
+    /// The number of devices, from 0, each in state 0.
     pub devices: u64,
-    /// What happens.
+    /// The events.
     pub happenings: &'static [Happening],
-    /// Whether it happens in this order.
+    /// True if they happen in this order.
     pub in_order: bool,
-    /// How many commands live devices refuse or do not answer.
+    /// The number of commands that live devices may refuse or leave unanswered.
     pub faults: u8,
-    /// Whether devices say what they do before the outcomes of their commands are known.
+    /// True if devices report their new states before the outcomes of their commands.
     pub echoes: bool,
-    /// Whether commands may act after their outcomes came back unknown.
+    /// True if commands may act after their outcomes were reported as unknown.
     pub lates: bool,
     /// See [`Config::visibility`](crate::Config::visibility).
     pub visibility: Visibility,
@@ -202,50 +201,51 @@ pub struct Setup {
     pub scheduler: Scheduler,
     /// See [`Config::search_limit`](crate::Config::search_limit).
     pub search_limit: u16,
-    /// Rules that differ from ours.
+    /// Published rules in place of this crate's.
     pub rules: &'static [Published],
-    /// The only promise to look at; all of them, if none is named.
+    /// The only promise to check; all of them, if `None`.
     pub only: Option<Promise>,
 }
 
 /// A promise of the crate, as a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// In the end the devices are as if the committed routines had run one by one, in the order
-    /// that was told, and each saw what it would have seen.
+    /// In the end the devices are as if the committed routines had run one by one, in the reported
+    /// order, and each condition had the result of that order.
     Serializable,
-    /// Of routines that set the same devices and ask for no state the last one that is committed
-    /// comes last, if some device did commands of both.
+    /// Of committed routines that set the same devices and ask for no state the last one is last in
+    /// the order, if some device did commands of both.
     LastWins,
-    /// A device has one command on its way at a time.
+    /// A device has one command in flight at a time.
     OneCommand,
-    /// Routines that released a device stand before the one that uses it, and that one before all
+    /// Routines that released a device are before the one that uses it, and that one is before all
     /// others; no two routines come before each other (invariants 2 to 4 of section 4.3).
     Invariants,
-    /// From every state there is a way to one in which all routines are finished.
+    /// From every state a state is reachable in which all routines are finished.
     NoHang,
-    /// No routine that came later starts on a device for which another has waited for too long, or
-    /// goes before it there ([`Config::patience`](crate::Config::patience)).
+    /// No later routine starts on a device for which another has waited for too long, or goes
+    /// before it there ([`Config::patience`](crate::Config::patience)).
     Patience,
     /// A routine that has not begun and may be overtaken has waited for too long at some time.
     PatienceEnds,
-    /// Under eventual visibility no routine is aborted for a device that it could do without
-    /// (rule 4 of section 3). Strict models abort for devices that are asked about, too, and the
+    /// Under eventual visibility no routine is aborted for a device that it could do without (rule
+    /// 4 of section 3). Strict models also abort for devices that conditions read, and the
     /// strongest for any.
     Spared,
-    /// Of the runs of a key that do not run beside each other one at most is let in and not about to
-    /// be undone ([`Mode`]).
+    /// Of the runs of a key that must not run at the same time at most one is admitted and not
+    /// about to be undone ([`Mode`]).
     OneRun,
-    /// A device that the next run sets first thing is not brought back before, if that run
-    /// supersedes or preempts others.
+    /// A device that the next run sets as its first command there is not restored before, if that
+    /// run supersedes or preempts others.
     Straight,
-    /// An urgent routine that is let in waits for no less urgent one, but for one that is about to
-    /// be undone and has a command on its way.
+    /// An admitted urgent routine waits for no less urgent one, except for one that is about to be
+    /// undone and has a command in flight.
     Urgent,
 }
 
 impl Setup {
-    /// So many devices, under eventual visibility with the timeline scheduler, without faults.
+    /// A home with this number of devices, under eventual visibility with the timeline scheduler,
+    /// without faults.
     #[must_use]
     pub const fn home(devices: u64, happenings: &'static [Happening]) -> Self {
         Self {
@@ -263,7 +263,7 @@ impl Setup {
         }
     }
 
-    /// What is to be checked.
+    /// The model to check.
     #[must_use]
     pub fn model(self) -> Model<Home> {
         let mut model = Model::new(vec![Home::new(&self)], |_| Member::new(1, 0))
@@ -282,7 +282,7 @@ impl Setup {
         self.only.is_none_or(|only| only == promise)
     }
 
-    /// What the order that is told promises.
+    /// The properties of the reported order.
     fn orders(&self, mut model: Model<Home>) -> Model<Home> {
         if self.looks_at(Promise::Serializable) && self.visibility != Visibility::Weak {
             model = model.always("the order explains the end", |state: &State<Home, ()>| {
@@ -299,7 +299,7 @@ impl Setup {
         model
     }
 
-    /// What holds in each step on the devices.
+    /// The properties of each step on the devices.
     fn steps(&self, mut model: Model<Home>) -> Model<Home> {
         if self.looks_at(Promise::OneCommand) {
             model = model.always("one command on its way to a device", |state| {
@@ -314,7 +314,7 @@ impl Setup {
         model
     }
 
-    /// What becomes of runs that belong together, and of what is urgent.
+    /// The properties of runs of one key, and of urgent routines.
     fn modes(&self, mut model: Model<Home>) -> Model<Home> {
         let is_run = |it: &Happening| matches!(it, Happening::Run(..));
         if !self.happenings.iter().any(is_run) {
@@ -325,7 +325,7 @@ impl Setup {
                 state.machines().all(Home::is_one_of_each_key)
             });
         }
-        // Where several routines come between, a device may have to be brought back.
+        // If several routines are in between, a device may have to be restored.
         if self.only == Some(Promise::Straight) || self.only.is_none() && self.is_straight() {
             model = model.always("a device goes straight to its next state", |state| {
                 state.machines().all(|it| !it.flickers)
@@ -339,13 +339,13 @@ impl Setup {
         model
     }
 
-    /// Whether all routines are runs of one device.
+    /// Returns true if all routines are runs on terms.
     fn is_straight(&self) -> bool {
         let is_run = |it: &Happening| matches!(it, Happening::Run(..)) || it.steps().is_none();
         self.faults == 0 && self.happenings.iter().all(is_run)
     }
 
-    /// What becomes of routines: which wait, are aborted, and finish.
+    /// The properties of a routine's progress: waiting, abort and end.
     fn fates(&self, mut model: Model<Home>) -> Model<Home> {
         if self.looks_at(Promise::Patience) {
             model = model.always(

@@ -1,4 +1,4 @@
-//! A home in a line.
+//! A home in one line.
 
 use alloc::format;
 use alloc::string::{String, ToString};

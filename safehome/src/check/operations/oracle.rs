@@ -1,4 +1,4 @@
-//! Which orders explain the end.
+//! The orders that explain the end of a run.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -10,50 +10,51 @@ use selvedge_core::NodeId;
 
 use crate::{Placed, Routine, RoutineId, SkipReason};
 
-/// In which state all devices are at first.
+/// The first state of all devices.
 pub(super) const FIRST: u8 = 255;
 
-/// At most so many situations are looked at when all orders are tried.
+/// The most situations that are visited when all orders are tried.
 const SITUATIONS: usize = 50_000;
 
-/// What happened to a device, in this order.
+/// An external event on a device. Events are listed in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     Failed,
     Restarted,
-    /// By hand. It may also have been taken back, with what a routine did to the device then.
+    /// A manual change. It may also have been undone, with the changes of a routine to the device
+    /// at that time.
     Set(u8),
 }
 
-/// What was seen of a home.
+/// The observations of a home.
 #[derive(Default)]
 pub(super) struct Witness {
     pub(super) routines: BTreeMap<RoutineId, Routine<u8>>,
     pub(super) committed: Vec<RoutineId>,
     pub(super) skipped: BTreeMap<(RoutineId, u16), SkipReason>,
-    /// The order that was told.
+    /// The reported order.
     pub(super) order: Vec<Placed<u8>>,
-    /// What happened to each device.
+    /// The events on each device.
     pub(super) chains: Vec<Vec<Link>>,
-    /// In which states the devices are in the end.
+    /// The last states of the devices.
     pub(super) end: Vec<u8>,
 }
 
-/// A home in which all is done one by one.
+/// A home in which routines run one by one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Serial {
     states: Vec<u8>,
     is_up: Vec<bool>,
 }
 
-/// What all orders together say.
+/// The result of trying all orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// One explains the end.
+    /// An order explains the end.
     Explained,
-    /// None does.
+    /// No order explains it.
     Unexplained,
-    /// There are too many.
+    /// There are too many orders.
     TooMany,
 }
 
@@ -81,7 +82,8 @@ impl Serial {
         }
     }
 
-    /// Does the routine's commands but those that were passed over; each must find what it found.
+    /// Does the routine's commands except the skipped ones; each condition must have the same
+    /// result.
     fn routine(&mut self, id: RoutineId, witness: &Witness) -> Result<(), String> {
         let Some(routine) = witness.routines.get(&id) else {
             return Err(format!("{id:?} was never submitted"));
@@ -118,7 +120,7 @@ impl Serial {
 }
 
 impl Witness {
-    /// Whether the order that was told explains the end.
+    /// Checks that the reported order explains the end.
     pub(super) fn follow_told(&self) -> Result<(), String> {
         let mut serial = Serial::new(self.end.len());
         for placed in &self.order {
@@ -142,10 +144,11 @@ impl Witness {
         Ok(())
     }
 
-    /// Whether some order of the committed routines and of what happened to devices explains the
-    /// end. Tries all of them.
+    /// Checks that some order of the committed routines and the events on devices explains the end.
+    /// Tries all of them.
     pub(super) fn try_all(&self) -> Verdict {
-        // Which routines are left, how much of each chain is told, and what that leads to.
+        // The remaining routines, the number of events of each chain that are done, and the
+        // resulting state.
         type Situation = (Vec<RoutineId>, Vec<usize>, Serial);
         let first: Situation = (
             self.committed.clone(),

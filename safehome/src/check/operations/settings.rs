@@ -1,4 +1,4 @@
-//! What a home is like, and which routines come: from bytes.
+//! The settings of a home and its routines, from bytes.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -13,32 +13,32 @@ use crate::{
     Urgency, Visibility,
 };
 
-/// What a home is like.
+/// The settings of a home.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) devices: usize,
-    /// Whether devices can be asked for their state.
+    /// True if devices can be asked for their state.
     pub(super) answers: bool,
-    /// Whether devices do what they are told, sooner or later.
+    /// True if every device obeys each command eventually.
     pub(super) is_obedient: bool,
-    /// Whether the hub restarts around every step.
+    /// True if the hub restarts around every step.
     pub(super) restarts: bool,
-    /// How long a command may act after its outcome came back unknown.
+    /// The time for which a command may act after its outcome was reported as unknown.
     pub(super) lateness: Span,
-    /// How many routines are submitted.
+    /// The number of routines to submit.
     pub(super) routines: usize,
-    /// How many things happen to devices.
+    /// The number of external events on devices.
     pub(super) links: usize,
-    /// Whether commands may have undo handlers.
+    /// True if commands may have undo handlers.
     handlers: bool,
-    /// Whether commands may have conditions.
+    /// True if commands may have conditions.
     conditions: bool,
-    /// Whether routines come on terms, and hands are urgent.
+    /// True if routines have terms, and manual changes have an urgency.
     pub(super) terms: bool,
 }
 
-/// So many routines in any order can all be tried.
+/// The most routines for which all orders can be tried.
 pub(super) const FEW: usize = 6;
 
 const MODELS: [(Visibility, Scheduler); 7] = [
@@ -85,7 +85,7 @@ impl Settings {
         }
     }
 
-    /// A routine with states that are its own, or one of a few that others use as well.
+    /// A routine with states of its own, or one of a few that others use as well.
     pub(super) fn routine(&self, bytes: &mut Bytes<'_>, nth: usize) -> Routine<u8> {
         let steps = 1 + bytes.pick(4);
         let own = u8::try_from(nth * 8).unwrap_or(u8::MAX);
@@ -127,7 +127,8 @@ impl Settings {
                     let value = one.value % 64;
                     (Clause::Is(Condition { value, ..one }), kind)
                 };
-                // Few ask about two devices, so that most bytes mean what they meant before.
+                // Few conditions are about two devices, so most bytes keep the meaning that they
+                // had before such conditions existed.
                 let (first, kind) = ask();
                 step.condition = Some(match kind {
                     6 => Clause::All(vec![first, ask().0]),
@@ -141,7 +142,7 @@ impl Settings {
         Routine { steps }
     }
 
-    /// On which terms a routine comes.
+    /// The terms of a routine.
     pub(super) fn terms(&self, bytes: &mut Bytes<'_>) -> Terms {
         if !self.terms {
             return Terms::default();
@@ -160,7 +161,7 @@ impl Settings {
         Terms::of(key, mode).with_urgency(urgency)
     }
 
-    /// Whether commands act late and the hub does not wait for that.
+    /// Returns true if commands act late and the hub does not wait for that.
     pub(super) fn acts_unseen(&self) -> bool {
         self.config.visibility == Visibility::Weak && self.lateness > Span::ZERO
     }

@@ -27,10 +27,10 @@ use watcher::Watcher;
 
 /// The seat of the hub, which is alone in its mesh.
 const HUB: usize = 0;
-/// So many steps after the last fault all is over.
+/// The most steps after the last fault until the end.
 const ROUNDS: usize = 5_000;
 
-/// A device as it is.
+/// The true state of a device.
 struct Thing {
     state: u8,
     is_up: bool,
@@ -38,20 +38,20 @@ struct Thing {
     flight: Option<Flying>,
     /// The hub asks for its state, with this token.
     asked: Option<u64>,
-    /// A command of which nothing was heard, and that acts later.
+    /// A command without an outcome that acts later.
     late: Option<Flying>,
 }
 
-/// A command that a device has got.
+/// A command that a device has received.
 #[derive(Clone, Copy)]
 struct Flying {
     token: u64,
     value: u8,
-    /// The routine and step that it is for, unless it is a rollback.
+    /// The routine and step of the command, unless it is a rollback.
     whose: Option<(RoutineId, u16)>,
     /// It has taken effect.
     is_done: bool,
-    /// It takes no effect any more, and no outcome is told.
+    /// It can take effect no more, and no outcome is reported.
     is_over: bool,
 }
 
@@ -65,22 +65,22 @@ pub(super) struct World<'a> {
     things: Vec<Thing>,
     witness: Witness,
     open: usize,
-    /// How often a command took effect.
+    /// The number of times that each command took effect.
     effects: BTreeMap<(RoutineId, u16), usize>,
-    /// Those that had been done when they were asked for.
+    /// The commands that had been done when the hub asked about them.
     found: BTreeSet<(RoutineId, u16)>,
     by_hand: BTreeSet<usize>,
-    /// An undo handler may have changed a device.
+    /// True after an undo handler may have changed a device.
     handled: bool,
-    /// Devices of which it was told that they are restored, and not yet what came of it.
+    /// The devices with a reported rollback that has not been reported as finished.
     begun: BTreeSet<NodeId>,
     unordered: u64,
-    /// In the steps since the last restart that were stored.
+    /// The part from the stored steps since the last restart.
     unordered_since: u64,
-    /// Since when a routine that has issued no command is known to the host.
+    /// The time since when the host knows a routine that has issued no command.
     waits: BTreeMap<RoutineId, Time>,
     is_calm: bool,
-    /// What happened, if it is to be read.
+    /// The events of the run, if they are recorded.
     pub(super) story: Option<Vec<String>>,
     pub(super) summary: Summary,
 }
@@ -193,7 +193,7 @@ impl<'a> World<'a> {
         }
         let routine = self.settings.routine(&mut self.bytes, nth);
         let next = RoutineId(self.hub()?.last.0 + 1);
-        // If it is lost it has this number all the same, and no event tells of it.
+        // If it is lost it has this number all the same, and no event reports it.
         self.witness.routines.insert(next, routine.clone());
         let terms = self.settings.terms(&mut self.bytes);
         if terms == Terms::default() {
@@ -232,7 +232,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Time passes; what is due then ticks.
+    /// Lets time pass; due timers then tick.
     fn pass(&mut self, until: Time) -> Result<(), String> {
         let due = self.deadline().unwrap_or(until).min(until);
         let now = self.now().max(due);
@@ -241,7 +241,8 @@ impl<'a> World<'a> {
         for timer in due {
             match timer {
                 Timer::Timeout(device) => {
-                    // What is not known by now will not happen any more, or late.
+                    // A change that the hub does not know by now will not happen any more, or will
+                    // happen late.
                     let nth = usize::try_from(device.0).unwrap_or(usize::MAX);
                     self.resolve(nth)?;
                     if let Some(thing) = self.things.get_mut(nth) {
@@ -275,12 +276,12 @@ impl<'a> World<'a> {
         self.driver().and_then(Driver::deadline)
     }
 
-    /// By the hub's clock.
+    /// The time on the hub's clock.
     fn now(&self) -> Time {
         self.mesh.seat(HUB).map_or(Time::ZERO, Seat::now)
     }
 
-    /// Nothing goes wrong any more, and all that was begun comes to its end.
+    /// Stops all faults, and lets all work finish.
     fn finish(&mut self) -> Result<(), String> {
         for nth in 0..self.things.len() {
             if self.things.get(nth).is_some_and(|it| !it.is_up) {
@@ -299,7 +300,7 @@ impl<'a> World<'a> {
             } else if self.deadline().is_some() {
                 self.pass_to_deadline()?;
             } else if let Some(nth) = stuck {
-                // Somebody switches it off and on.
+                // A person switches it off and on.
                 for _ in 0..2 {
                     if let Some(thing) = self.things.get_mut(nth) {
                         thing.is_up = !thing.is_up;

@@ -1,4 +1,4 @@
-//! What a host has stored, and what a crash leaves of it.
+//! The storage of a host, and its contents after a crash.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 
 use crate::{Difference, DurableHub, Hub, Saved};
 
-/// After so many steps a new base is stored.
+/// The number of steps between two bases.
 const STEPS: usize = 8;
 
 /// A base and the differences behind it.
 pub(super) struct Disk {
     base: Saved<u8>,
     differences: Vec<Difference<u8>>,
-    /// What base and differences come to.
+    /// The state from base and differences.
     stored: Saved<u8>,
-    /// Since the last base.
+    /// The number of steps since the last base.
     steps: usize,
     bases: usize,
 }
@@ -31,8 +31,8 @@ impl Disk {
         }
     }
 
-    /// What steps have changed is stored: with what was stored before it is the state of the hub.
-    /// Now and then a new base is.
+    /// Stores the changes of steps: with the earlier records they are the state of the hub. Stores
+    /// a new base every `STEPS` steps.
     pub(super) fn store(
         &mut self,
         facts: Vec<Difference<u8>>,
@@ -54,13 +54,14 @@ impl Disk {
         Ok(())
     }
 
-    /// The state that is stored.
+    /// The stored state.
     pub(super) const fn stored(&self) -> &Saved<u8> {
         &self.stored
     }
 
-    /// A new base is stored, and then the differences that it contains are dropped, one by one from
-    /// either end. The host stops in the midst of that, comes back, and goes on behind what is left.
+    /// Stores a new base, and then drops the differences that it contains, one by one from either
+    /// end. The host stops in the middle of that, restarts, and continues behind the remaining
+    /// ones.
     fn store_base(&mut self, hub: &DurableHub<u8>) -> Result<(), String> {
         self.bases += 1;
         self.base = if self.bases.is_multiple_of(2) {
@@ -69,7 +70,7 @@ impl Disk {
             hub.saved().clone()
         };
         let all = core::mem::take(&mut self.differences);
-        // Another place each time.
+        // At a different place each time.
         let (first, second) = all.split_at(self.bases * 5 % (all.len() + 1));
         for left in [&all, first, second, &[]] {
             self.differences = left.to_vec();
@@ -86,7 +87,7 @@ impl Disk {
         Ok(())
     }
 
-    /// What a host finds when it comes back.
+    /// The state that a host reads when it restarts.
     pub(super) fn read(&self) -> Result<Saved<u8>, String> {
         let apply = |state: Saved<u8>, difference: &Difference<u8>| {
             let applied = state.apply(difference.clone());

@@ -1,4 +1,4 @@
-//! The host: it tells the hub, carries out what that wants, stops at any moment and comes back.
+//! The host: it sends inputs to the hub, carries out its events, stops at any moment and restarts.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use crate::{
     AbortReason, Command, DurableHub, Event, Reject, RoutineId, Scheduler, UndoStatus, Visibility,
 };
 
-/// When the host stops.
+/// The time at which the host stops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// Not now.
@@ -44,12 +44,12 @@ impl World<'_> {
         told.map_err(|refused| format!("{operation:?} was refused: {refused}"))
     }
 
-    /// A step of the host: something happens to the hub, or time passes.
+    /// Carries out a step of the host: an input to the hub, or the passing of time.
     pub(super) fn step(&mut self, operation: Operation<DurableHub<u8>>) -> Told {
         let stop = self.stop();
         if stop == Stop::BeforeSaving {
             self.summary.lost_inputs += 1;
-            // Whether it is refused is not heard.
+            // The host does not learn whether it is refused.
             let _lost: Result<(), Reject> = self.feed(operation)?;
             self.restart(0)?;
             return Ok(Ok(()));
@@ -72,7 +72,7 @@ impl World<'_> {
         }
     }
 
-    /// The hub takes a step. All that it wants waits for the step to be stored.
+    /// Lets the hub take a step. All its events wait until the step is stored.
     fn feed(&mut self, operation: Operation<DurableHub<u8>>) -> Told {
         self.watch.refusal = None;
         // It draws nothing.
@@ -83,7 +83,7 @@ impl World<'_> {
 
     fn step_and_stop(&mut self, operation: Operation<DurableHub<u8>>, stop: Stop) -> Told {
         let mut now = self.now();
-        // Of several ticks at a time a later one may make another device of it.
+        // Of several ticks at one time a later one may change the device.
         let mut is_one = true;
         if let Operation::Wait(span) = &operation {
             now = now + *span;
@@ -121,7 +121,7 @@ impl World<'_> {
         Ok(told)
     }
 
-    /// The step is stored; then its events come out.
+    /// Stores the step; then its events come out.
     fn save(&mut self) -> Result<Vec<Event<u8>>, String> {
         let machine = self.mesh.machine(HUB).ok_or("the hub is down")?;
         let events = self.watch.save(machine)?;
@@ -129,7 +129,7 @@ impl World<'_> {
         Ok(events)
     }
 
-    /// A device of which it is told that nothing is to be undone is as it should be.
+    /// Checks that a device that is reported as not undone is in the right state.
     fn is_said_as_it_is(&self, events: &[Event<u8>]) -> Result<(), String> {
         let told = events.iter().map(|event| {
             let Event::Aborted { undo, .. } = event else {
@@ -211,7 +211,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A command goes to a device that has none.
+    /// Sends a command to a device that has none.
     fn send(
         &mut self,
         device: NodeId,
@@ -239,7 +239,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A routine is undone: of some devices it must be told what comes of that.
+    /// Handles the abort of a routine: for some devices a result of the rollback must follow.
     fn aborted(
         &mut self,
         routine: RoutineId,
@@ -276,7 +276,7 @@ impl World<'_> {
             .collect()
     }
 
-    /// What is held back waits for its place from when it is let in.
+    /// Starts the wait of a held-back routine at its admission.
     fn held_back(&mut self) -> Result<(), String> {
         let now = self.now();
         let held = self.hub()?.held.clone();
@@ -292,7 +292,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The host stopped and is there again.
+    /// Stops and restarts the host.
     pub(super) fn restart(&mut self, depth: u8) -> Result<(), String> {
         if let Some(story) = &mut self.story {
             story.push(String::from("the hub restarts"));
@@ -300,7 +300,7 @@ impl World<'_> {
         self.summary.restarts += 1;
         self.unordered += core::mem::take(&mut self.unordered_since);
         self.watch.recover(self.storage)?;
-        // With a clock of its own.
+        // It has a clock of its own.
         let mut nothing = Bytes::new(&[]);
         self.mesh
             .play(Operation::Restart(HUB), &mut nothing, &mut self.watch)?;

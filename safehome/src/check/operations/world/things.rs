@@ -1,4 +1,4 @@
-//! What devices do, and what the hub is told of them.
+//! The devices, and their reports to the hub.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use super::{Flying, HUB, World};
 use crate::{Command, Outcome, RoutineId, Urgency};
 
 impl World<'_> {
-    /// The device does its command, or refuses it, and says so; or answers.
+    /// Does the device's command, or refuses it, and reports the outcome; or answers.
     pub(super) fn land(&mut self, nth: usize, outcome: Outcome) -> Result<(), String> {
         let Some(thing) = self.things.get(nth).filter(|it| it.is_up) else {
             return Ok(());
@@ -47,11 +47,10 @@ impl World<'_> {
         self.command(command)
     }
 
-    /// The device says in which state it is, or the host that it cannot be asked. Its command is
-    /// over by then.
+    /// Reports the device's state, or that the device cannot be asked. By then its command is over.
     pub(super) fn answer(&mut self, nth: usize) -> Result<(), String> {
         if self.settings.acts_unseen() {
-            // The host waits, and not the hub.
+            // The host waits, in place of the hub.
             self.nothing_acts_late(nth)?;
         }
         self.resolve(nth)?;
@@ -90,8 +89,8 @@ impl World<'_> {
         })
     }
 
-    /// The device does its command, if there is one, and says in which state it is. What became of
-    /// the command is told later, or never.
+    /// Does the device's command, if there is one, and reports its state. The outcome of the
+    /// command is reported later, or never.
     pub(super) fn says_its_state(&mut self, nth: usize) -> Result<(), String> {
         if self.things.get(nth).is_none_or(|it| !it.is_up) {
             return Ok(());
@@ -105,7 +104,7 @@ impl World<'_> {
         self.observed(device, state)
     }
 
-    /// What a device says by itself it says again to a host that was away.
+    /// Reports a device's state, and reports it again to a host that was down.
     fn observed(&mut self, device: NodeId, state: u8) -> Result<(), String> {
         let calm = core::mem::replace(&mut self.is_calm, true);
         let told = self.command(Command::Observed { device, state });
@@ -113,7 +112,7 @@ impl World<'_> {
         told
     }
 
-    /// Whether the device's command is done is decided; no outcome is told.
+    /// Decides whether the device's command is done; no outcome is reported.
     pub(super) fn goes_over(&mut self, nth: usize) -> Result<(), String> {
         if self.bytes.pick(2) == 0 {
             self.takes_effect(nth)?;
@@ -141,7 +140,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The device's command may lie somewhere until later.
+    /// Lets the device's command remain somewhere until later.
     fn may_act_late(&mut self, nth: usize) {
         let may_be = self.settings.lateness > Span::ZERO && self.bytes.pick(2) == 0;
         let Some(thing) = self.things.get_mut(nth).filter(|_| may_be) else {
@@ -152,7 +151,7 @@ impl World<'_> {
         }
     }
 
-    /// A command acts of which nothing was heard.
+    /// Lets a command without an outcome act.
     fn acts_late(&mut self, nth: usize) -> Result<(), String> {
         let Some(thing) = self.things.get_mut(nth) else {
             return Ok(());
@@ -163,13 +162,13 @@ impl World<'_> {
         thing.state = late.value;
         self.summary.late += 1;
         if self.settings.acts_unseen() {
-            // A weak hub knows as little of it as of a hand.
+            // A weak hub knows as little of it as of a manual change.
             self.by_hand.insert(nth);
         }
         self.count_effect(nth, late.whose)
     }
 
-    /// What was sent before does not act any more.
+    /// Ends the time in which earlier commands act.
     pub(super) fn nothing_acts_late(&mut self, nth: usize) -> Result<(), String> {
         if self.bytes.pick(2) == 0 {
             self.acts_late(nth)?;
@@ -215,7 +214,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A device fails, is back, or restarts before it is noticed.
+    /// Lets a device fail, come back, or restart before a report of its failure.
     pub(super) fn flip(&mut self, nth: usize) -> Result<(), String> {
         let kind = self.bytes.take();
         if self.witness.chains.iter().map(Vec::len).sum::<usize>() >= self.settings.links
@@ -235,7 +234,7 @@ impl World<'_> {
         self.tell_status(nth)
     }
 
-    /// What the membership service knows of a device.
+    /// Reports the membership service's knowledge of a device.
     pub(super) fn tell_status(&mut self, nth: usize) -> Result<(), String> {
         let Some(thing) = self.things.get(nth) else {
             return Ok(());
@@ -249,7 +248,7 @@ impl World<'_> {
         self.learn(delta)
     }
 
-    /// Whether the hub takes a device to be up, and in which life.
+    /// The hub's knowledge of a device: whether it is up, and its incarnation.
     pub(super) fn believed(&self, id: NodeId) -> (bool, Option<Incarnation>) {
         let device = self
             .mesh
@@ -258,7 +257,7 @@ impl World<'_> {
         device.map_or((false, None), |it| (it.is_up, it.life))
     }
 
-    /// What the hub has learned of a device with this step.
+    /// Records the hub's new knowledge of a device after a step.
     pub(super) fn learned(&mut self, id: NodeId, before: (bool, Option<Incarnation>)) {
         let after = self.believed(id);
         let links: &[Link] = match (before.0, after.0) {
@@ -276,8 +275,8 @@ impl World<'_> {
         }
     }
 
-    /// A hand changes a device, and the device says so. Perhaps it does what a command on its way
-    /// asks for, and the device refuses that.
+    /// Changes a device by hand, and reports that. The new state may be the one that a command in
+    /// flight asks for, and the device refuses the command.
     pub(super) fn change(&mut self, nth: usize) -> Result<(), String> {
         let kind = self.bytes.take();
         let may_refuse = kind & 8 == 8 && !self.settings.is_obedient && !self.settings.restarts;
@@ -285,7 +284,7 @@ impl World<'_> {
         let Some(thing) = self.things.get_mut(nth) else {
             return Ok(());
         };
-        // A command on its way counts as coming after what is observed, so none has been done yet.
+        // A command in flight counts as later than an observation, so none has been done yet.
         let is_done = thing.flight.is_some_and(|it| it.is_done);
         if !thing.is_up || is_done || known >= self.settings.links {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The hub's storage, and what holds after each of its steps.
+//! The hub's storage, and the conditions after each of its steps.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,26 +17,26 @@ use crate::{
     Config, DurableEvent, DurableHub, Event, Hub, Published, Reject, Scheduler, Timer, Visibility,
 };
 
-/// Stores what the hub's steps change, and holds after each step what they promise.
+/// A watcher that stores the changes of the hub's steps, and checks the promises after each step.
 pub(super) struct Watcher {
     config: Config,
     rules: Rules,
     disk: Disk,
-    /// What waits until the disk has what a step changed.
+    /// The effects that wait until the changes of their step are stored.
     barrier: Barrier<Effect<DurableHub<u8>>>,
-    /// Why the last step was refused, if it was.
+    /// The reason why the last step was refused, if it was.
     pub(super) refusal: Option<Reject>,
-    /// With what the hub comes back.
+    /// The hub after the next restart.
     next: Option<DurableHub<u8>>,
 }
 
-/// The host takes no step before the last one is stored.
+/// A barrier with which the host takes no step before the last one is stored.
 const fn lockstep() -> Barrier<Effect<DurableHub<u8>>> {
     Barrier::new(0)
 }
 
 impl Watcher {
-    /// Of a hub in its first life.
+    /// The watcher of a hub before its first restart.
     pub(super) fn new(config: Config, rules: &[Published]) -> (Self, DurableHub<u8>) {
         let rules = Rules::published(rules);
         let hub = Hub::unchecked(config, rules);
@@ -51,7 +51,7 @@ impl Watcher {
         (watcher, DurableHub::new(hub))
     }
 
-    /// The disk stores what the step changed; then its events come out.
+    /// Stores the changes of the step; then its events come out.
     pub(super) fn save(&mut self, hub: &DurableHub<u8>) -> Result<Vec<Event<u8>>, String> {
         let mut facts = Vec::new();
         let mark = self.barrier.write_facts(|fact| facts.push(fact.clone()));
@@ -66,7 +66,7 @@ impl Watcher {
         Ok(events)
     }
 
-    /// Reads what is stored, for a hub that restarts now. What waited to be stored is lost.
+    /// Reads the stored state, for a hub that restarts now. Unstored changes are lost.
     pub(super) fn recover(&mut self, storage: Storage) -> Result<(), String> {
         self.barrier = lockstep();
         let stored = storage(self.disk.read()?)?;
@@ -79,7 +79,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// What holds after every step.
+    /// Checks the conditions after every step.
     fn check(&self, driver: &Driver<DurableHub<u8>>) -> Result<(), String> {
         let hub = driver.machine().hub();
         hub.check().map_err(|flaw| format!("{flaw}"))?;
@@ -92,14 +92,14 @@ impl Watcher {
         let is_planned = self.config.visibility == Visibility::Eventual
             && self.config.scheduler != Scheduler::JustInTime;
         for (id, device) in hub.devices.iter() {
-            // Invariant 1: no two are planned at one time.
+            // Invariant 1: no two are planned for the same time.
             let planned = || device.lineage.iter().filter(|it| !it.touched);
             let mut pairs = planned().zip(planned().skip(1));
             if is_planned && pairs.any(|(first, second)| first.end() > second.start) {
                 return Err(format!("two routines are planned on {id} at one time"));
             }
             let has_timer = |timer| driver.timers().any(|(it, _)| it == timer);
-            // What was on its way when the hub stopped is asked for later.
+            // The hub asks about a command that was in flight when it stopped, only later.
             let is_late = has_timer(Timer::Late(*id));
             if is_late && self.config.visibility == Visibility::Weak {
                 return Err(format!("a weak hub waits for {id}"));
@@ -125,7 +125,7 @@ impl Watcher {
 }
 
 impl Watch<DurableHub<u8>> for Watcher {
-    /// All that the hub wants waits for the step to be stored.
+    /// Keeps all events until the step is stored.
     fn after(&mut self, step: &Step<'_, DurableHub<u8>>) -> Result<(), String> {
         self.refusal = step.refusal.cloned();
         let ready = self.barrier.ready();
