@@ -1,4 +1,4 @@
-//! What a host may ask of a hub, when a device may be taken out, and what an undo handler is for.
+//! State queries, the removal of devices, and undo handlers.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use selvedge_safehome::{Command, Config, Event, Outcome, Reject, Step, Visibilit
 
 const A: NodeId = NodeId(0);
 
-/// A home whose first device refuses to be restored, and is asked so often.
+/// A home whose first device refuses the given number of rollbacks.
 fn refusing(undo_attempts: u8) -> Home {
     let config = Config::default().with_undo_attempts(undo_attempts);
     let mut home = Home::new(config, 2);
@@ -36,7 +36,7 @@ fn a_hub_tells_its_settings() {
     assert_eq!(*home.hub.machine().config(), config);
 }
 
-/// It may be restored yet, and whoever takes it out would not hear of that.
+/// Its rollback may still be done, and a host that removes it would not learn of that.
 #[test]
 fn a_device_that_is_to_be_restored_stays() {
     let mut home = refusing(2);
@@ -55,7 +55,7 @@ fn a_device_that_is_to_be_restored_stays() {
     assert_eq!(home.tell(Command::Remove(A)), Ok(()));
 }
 
-/// Others that wait behind a routine have written nothing yet.
+/// Others that wait behind a routine have not written yet.
 #[test]
 fn an_undo_handler_is_due_though_somebody_waits_for_the_device() {
     let mut home = Home::new(Config::default(), 3);

@@ -1,4 +1,4 @@
-//! What a host reads from its storage when it stopped while it stored a new base.
+//! The storage of a host that stopped while it stored a new base.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Stores what has changed.
+    /// Stores the changes.
     fn store(&mut self) {
         let mut last = self.states.last().unwrap_or(&self.base).clone();
         let difference = self.home.hub.machine().difference(&mut last);
@@ -33,13 +33,13 @@ impl Stored {
         self.states.push(last);
     }
 
-    /// What the hub is.
+    /// The last stored state.
     fn now(&self) -> &Saved<u8> {
         self.states.last().unwrap()
     }
 }
 
-/// Routines come and are gone, devices fail and are changed by hand.
+/// A run in which routines come and finish, devices fail and are changed by hand.
 fn stored() -> Stored {
     let mut home = Home::new(Config::default(), 4);
     home.submit(vec![set(0, 1), long(1, 1, Span::secs(60))]);
@@ -61,7 +61,7 @@ fn stored() -> Stored {
     }
     stored.home.flip(2);
     stored.store();
-    // Nobody is before any more.
+    // No earlier routine is unfinished any more.
     stored.home.wait(Span::secs(70));
     stored.store();
     stored
@@ -72,8 +72,8 @@ fn read(base: &Saved<u8>, differences: &[Difference<u8>]) -> Result<Saved<u8>, D
     differences.try_fold(base.clone(), |state, it| state.apply(it.clone()))
 }
 
-/// The new base is stored and the old differences are dropped after that, in whatever order. Whatever
-/// is left of them, the state is the one that was stored, and those that come behind apply to it.
+/// The new base is stored and the old differences are dropped after that, in any order. Whichever
+/// of them remain, the state is the stored one, and later differences apply to it.
 #[test]
 fn a_new_base_passes_over_what_is_left_of_the_differences_before_it() {
     let mut old = stored();
@@ -109,7 +109,7 @@ fn a_new_base_passes_over_what_is_left_of_the_differences_before_it() {
     }
 }
 
-/// Steps are counted on by a hub that comes back, so that what was stored before is known to be old.
+/// A restored hub continues the count of steps, so older records are recognized as old.
 #[test]
 fn a_hub_that_comes_back_goes_on_counting() {
     let mut old = stored();
@@ -125,7 +125,7 @@ fn a_hub_that_comes_back_goes_on_counting() {
     assert_eq!(read(&old.base, &old.differences).as_ref(), Ok(old.now()));
 }
 
-/// Another model is in what is stored, though no step was taken under it.
+/// The stored state has another model, though no step was taken under it.
 #[test]
 fn a_difference_without_a_step_tells_of_another_model() {
     let mut home = Home::new(Config::default(), 1);
@@ -139,7 +139,7 @@ fn a_difference_without_a_step_tells_of_another_model() {
     assert_eq!(base.apply(difference), Ok(hub.save()));
 }
 
-/// No hub takes so many steps; what says so is damaged, and is not counted on.
+/// No hub takes this number of steps; a state with such a number is damaged, and is refused.
 #[test]
 fn a_number_at_its_end_is_refused() {
     let home = Home::new(Config::default(), 1);

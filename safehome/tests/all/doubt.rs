@@ -1,5 +1,4 @@
-//! Commands of which nobody knows whether they were done, on devices of which nobody knows in which
-//! state they were.
+//! Commands with unknown outcomes, on devices with unknown states before.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +16,7 @@ use selvedge_safehome::{Command, Config, Event, Hub, Outcome, Placed, Reject, St
 
 const SHUTTER: NodeId = NodeId(0);
 
-/// A home whose first device is as nobody knows.
+/// A home whose first device is in an unknown state.
 fn home() -> Home {
     let mut home = Home::new(Config::default(), 2);
     home.tell(Command::Remove(SHUTTER)).unwrap();
@@ -35,7 +34,7 @@ fn undone(home: &Home) -> Vec<(NodeId, UndoStatus)> {
     aborted.unwrap()
 }
 
-/// The device does its first command, and nobody hears of it.
+/// The device does its first command, and the outcome is lost.
 fn without_an_answer(home: &mut Home, steps: Vec<Step<u8>>) {
     home.is_mute[0] = true;
     home.submit(steps);
@@ -45,8 +44,8 @@ fn without_an_answer(home: &mut Home, steps: Vec<Step<u8>>) {
     home.rest();
 }
 
-/// A command that got no answer counts as done (erratum H10), so its undo handler is due, whether
-/// or not the state before is known.
+/// A command without an answer counts as done (erratum H10), so its undo handler is due, whether or
+/// not the state before is known.
 #[test]
 fn an_undo_handler_is_done_though_the_outcome_is_unknown() {
     for mut home in [home(), Home::new(Config::default(), 2)] {
@@ -62,8 +61,8 @@ fn an_undo_handler_is_done_though_the_outcome_is_unknown() {
     }
 }
 
-/// One that may fail is over when the state before is restored. Where there is none its handler is
-/// due if the routine is aborted later.
+/// A command that may fail needs no handler if the state before is restored. If that is unknown its
+/// handler is due if the routine is aborted later.
 #[test]
 fn an_undo_handler_of_a_command_that_may_fail_waits_for_an_abort() {
     let step = Step {
@@ -101,14 +100,14 @@ fn an_undo_handler_is_done_though_the_routine_was_cancelled() {
         home.tell(Command::Cancel(routine)).unwrap();
         home.lands(0, Outcome::Unknown);
         home.is_mute[0] = false;
-        // What was issued by now is mute, too.
+        // The device does not answer the commands that are in flight now either.
         home.lands(0, Outcome::Done);
         home.rest();
         assert_eq!(home.states[0], 9);
     }
 }
 
-/// Whoever reads that nothing had to be undone may rely on it.
+/// A host that reads that nothing had to be undone may rely on it.
 #[test]
 fn what_may_have_changed_and_cannot_be_restored_is_told() {
     for (steps, is_up) in [
@@ -122,7 +121,7 @@ fn what_may_have_changed_and_cannot_be_restored_is_told() {
         without_an_answer(&mut home, steps);
         assert_eq!(undone(&home), [(SHUTTER, UndoStatus::Impossible)]);
     }
-    // A device that refuses is as it was.
+    // A device that refuses keeps its state.
     let mut home = home();
     home.is_mute[0] = true;
     home.submit(vec![set(0, 1)]);
@@ -136,7 +135,7 @@ fn what_may_have_changed_and_cannot_be_restored_is_told() {
     assert_eq!(undone(&home), [(SHUTTER, UndoStatus::NotNeeded)]);
 }
 
-/// What is in doubt is so after a restart of the hub, too.
+/// A doubt remains after a restart of the hub, too.
 #[test]
 fn a_doubt_is_saved() {
     let mut home = home();

@@ -1,4 +1,4 @@
-//! Corners that other tests walk past.
+//! Rare cases that other tests do not reach.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ fn under(visibility: Visibility) -> Config {
     Config::default().with_visibility(visibility)
 }
 
-/// Only who is unfinished, and each once, however often it is hidden.
+/// Only unfinished routines, and each once, however often it is hidden.
 #[test]
 fn incongruence_is_told_once_a_routine() {
     for visibility in MODELS {
@@ -91,7 +91,8 @@ fn a_routine_goes_on_when_a_device_fails_about_which_it_has_asked() {
     }
 }
 
-/// Nobody knew the state before, so that in which the routine left it counts from then on.
+/// The state before is unknown, so the state in which the routine left the device counts from then
+/// on.
 #[test]
 fn what_could_not_be_undone_is_the_state_before_the_next_one() {
     let mut home = Home::new(Config::default(), 3);
@@ -116,8 +117,8 @@ fn what_could_not_be_undone_is_the_state_before_the_next_one() {
     assert_eq!(home.states[2], 3);
 }
 
-/// However often a device fails while somebody before that is unfinished: nothing grows, and what
-/// has no place in the order any more is counted.
+/// A device fails often while an earlier routine is unfinished: memory does not grow, and failures
+/// without a place in the order are counted.
 #[test]
 fn failures_take_no_room() {
     let mut home = Home::new(Config::default(), 3);
@@ -139,7 +140,7 @@ fn failures_take_no_room() {
     assert_eq!(has_place + unordered, 100);
 }
 
-/// A routine starts later if it would stand still for too long between its commands.
+/// A routine starts later if it would wait for too long between its commands.
 #[test]
 fn a_routine_is_not_stretched_beyond_what_the_settings_allow() {
     let starts = |stretch| {
@@ -160,12 +161,13 @@ fn a_routine_is_not_stretched_beyond_what_the_settings_allow() {
     assert_eq!(starts(100), at(0));
 }
 
-/// Without leases nobody goes before a routine that has started, or uses what it no longer needs.
+/// Without leases no routine goes before one that has started, or uses a device that it no longer
+/// needs.
 #[test]
 fn leases_can_be_forbidden() {
     let first_to_change = |device: u64, config| {
         let mut home = Home::new(config, 3);
-        // It is done with the first device, and needs the last one later.
+        // It has finished with the first device, and needs the last one later.
         home.submit(vec![set(0, 1), long(1, 1, Span::secs(10)), set(2, 1)]);
         home.pass(at(1_000));
         home.submit(vec![set(device, 2)]);
@@ -230,7 +232,7 @@ fn an_outcome_of_an_earlier_command_is_refused() {
     assert_eq!(*home.hub.machine(), before);
 }
 
-/// Who is suspected may be alive.
+/// A suspected device may be alive.
 #[test]
 fn a_suspicion_is_no_failure() {
     for visibility in MODELS {
@@ -307,8 +309,8 @@ fn a_routine_is_told_of_from_its_beginning_to_its_end() {
     }
 }
 
-/// Two routines set the same devices, and each passes over what the other one did: no device has a
-/// state to lose, and who waits for nobody is told first.
+/// Two routines set the same devices, and each skips the commands that the other one did: no device
+/// has a state to lose, and the routine that waits for no other is reported first.
 #[test]
 fn what_was_passed_over_keeps_no_order() {
     let mut home = Home::new(Config::default(), 3);

@@ -1,10 +1,10 @@
-//! All small homes: some order of the routines, found by trying all without a look at what was told,
-//! explains the end.
+//! All small homes: some order of the routines explains the end, found by trying all without a look
+//! at the reported one.
 //!
 //! Three routines with two commands each on three devices: 6 ways to choose the two devices of each
-//! (6^3 = 216), 3 lengths of each command (3^6 = 729), and 2 moments at which the second and the third
-//! routine come (2^2 = 4) make 629,856 homes. `SELVEDGE_HISTORIES` is how many of them are run, or a range
-//! of seeds; as many seeds as homes, or more, are all homes.
+//! (6^3 = 216), 3 lengths of each command (3^6 = 729), and 2 moments at which the second and the
+//! third routine come (2^2 = 4) make 629,856 homes. `SELVEDGE_HISTORIES` is the number of homes to
+//! run, or a range of seeds; as many seeds as homes, or more, are all homes.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,10 +23,10 @@ use selvedge_safehome::{Config, Placed, RoutineId, Scheduler, Step, Visibility};
 use selvedge_sim::histories::seeds;
 
 const HOMES: u64 = 629_856;
-/// How many of them a test runs by default.
+/// The number of homes that a test runs by default.
 const FEW: u64 = 6_000;
-/// From the home of one seed to that of the next: without a factor in common with the number of homes
-/// (2^5 * 3^9), so each home has a seed below that number.
+/// The distance from the home of one seed to the next: without a factor in common with the number of
+/// homes (2^5 * 3^9), so each home has a seed below that number.
 const STRIDE: u64 = 389_273;
 const LENGTHS: [u64; 3] = [100, 300, 1_000];
 const PAIRS: [(u64, u64); 6] = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)];
@@ -42,8 +42,8 @@ impl Digits {
     }
 }
 
-/// Whether these routines one by one, in some order, leave the devices so. `None` is a device that
-/// is down.
+/// Returns true if these routines one by one, in some order, leave the devices in these states.
+/// `None` is a device that is down.
 fn is_explained(routines: &[&[Step<u8>]], end: &[Option<u8>], serial: &[u8]) -> bool {
     if routines.is_empty() {
         return end
@@ -62,7 +62,7 @@ fn is_explained(routines: &[&[Step<u8>]], end: &[Option<u8>], serial: &[u8]) -> 
     })
 }
 
-/// Looks at the end of a home whose routines have these ids.
+/// Checks the end of a home whose routines have these ids.
 fn judge(home: &Home, routines: &[(RoutineId, Vec<Step<u8>>)]) -> bool {
     let is_done = |it: &&(RoutineId, Vec<Step<u8>>)| home.committed(it.0).is_some();
     let done = routines.iter().filter(is_done);
@@ -85,7 +85,7 @@ fn judge(home: &Home, routines: &[(RoutineId, Vec<Step<u8>>)]) -> bool {
         && (told_explains || home.hub.machine().config().visibility == Visibility::Weak)
 }
 
-/// The home with this number; whether it is explained.
+/// Runs the home with this number; returns true if it is explained.
 fn three_by_three(number: usize, config: Config) -> bool {
     let mut digits = Digits(number);
     let mut home = Home::new(config, 3);
@@ -147,7 +147,7 @@ fn all_small_homes_are_explained_first_come_first_served() {
 
 #[test]
 fn all_small_homes_are_explained_just_in_time() {
-    // Leases last as long as they take: nobody is aborted.
+    // Leases last for the whole need: no routine is aborted.
     let config = strong(Scheduler::JustInTime, Visibility::Eventual).with_leniency(u16::MAX);
     all_are_explained(config);
 }
@@ -163,7 +163,7 @@ fn all_small_homes_are_explained_under_strict_visibility() {
     all_are_explained(strong(Scheduler::Timeline, Visibility::PartitionedStrict));
 }
 
-/// So the search can find that there is none.
+/// This shows that the search can find that no order explains the end.
 #[test]
 fn many_small_weak_homes_are_not_explained() {
     let config = strong(Scheduler::Timeline, Visibility::Weak);
@@ -176,7 +176,7 @@ fn many_small_weak_homes_are_not_explained() {
     assert!(explained < all);
 }
 
-/// When something happens in this home, with one event at the same moment and one between.
+/// The times of all events in this home, and one time between each two.
 fn moments(steps: &[Vec<Step<u8>>; 2], late: bool, config: Config) -> Vec<Time> {
     let mut home = Home::new(config, 2);
     let mut moments = Vec::new();
@@ -264,7 +264,7 @@ fn failures(choice: usize, config: Config) -> u64 {
             }
             home.rest();
             if back.is_none() {
-                // What was to be undone is undone when it is back.
+                // A pending rollback is done when the device is up again.
                 home.flip(device);
                 home.rest();
             }

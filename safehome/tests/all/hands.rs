@@ -1,4 +1,4 @@
-//! What somebody does by hand while routines run, and what undo handlers do.
+//! Changes that a person makes by hand while routines run, and undo handlers.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,8 @@ use selvedge_core::{Choose, NodeId, Span};
 use selvedge_safehome::{AbortReason, Command, Config, Event, Outcome, Placed, SkipReason, Step};
 use selvedge_sim::histories;
 
-/// A change by hand comes behind whoever has touched the device; so he does not see it.
+/// A manual change comes after all routines that have touched the device; so this routine does not
+/// see it.
 #[test]
 fn a_condition_does_not_see_what_comes_after_its_routine() {
     let mut home = Home::new(Config::default(), 3);
@@ -55,7 +56,7 @@ fn a_routine_overwrites_what_a_hand_did_meanwhile() {
     assert_eq!(home.order(), [Placed::Routine(routine)]);
 }
 
-/// An undo handler brings its device into its state, unless somebody has changed it since.
+/// An undo handler brings its device into its state, unless a person has changed it since.
 #[test]
 fn an_undo_handler_is_told_only_if_it_did_something() {
     for is_hidden in [false, true] {
@@ -78,8 +79,8 @@ fn an_undo_handler_is_told_only_if_it_did_something() {
     }
 }
 
-/// While somebody before them is unfinished nothing is final; so what is kept must not grow with
-/// each routine that is undone between two changes by hand.
+/// While an earlier routine is unfinished nothing is final; so memory must not grow with each
+/// routine that is undone between two manual changes.
 #[test]
 fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
     let mut home = Home::new(Config::default(), 3);
@@ -100,8 +101,8 @@ fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
     assert_eq!(home.order(), [Placed::Routine(first), by_hand]);
 }
 
-/// A device says what it has just been told to do. That is no change by hand: what it was told is
-/// undone, however often it says so.
+/// A device reports the state of its last command. That is no manual change: the command is undone,
+/// however often the device reports it.
 #[test]
 fn a_report_of_what_is_on_its_way_is_no_hand() {
     for reports in 1..3 {
@@ -122,7 +123,7 @@ fn a_report_of_what_is_on_its_way_is_no_hand() {
     }
 }
 
-/// The same of what a rollback asked for, though by then another state is to be brought back.
+/// The same after a rollback, though by then another state must be restored.
 #[test]
 fn a_report_of_what_a_rollback_asked_for_is_no_hand() {
     let mut home = Home::new(Config::default(), 3);
@@ -134,7 +135,7 @@ fn a_report_of_what_a_rollback_asked_for_is_no_hand() {
     home.is_mute[0] = true;
     home.tell(Command::Cancel(second)).unwrap();
     assert_eq!(home.issued(0).last(), Some(&(1, false)));
-    // The rollback is done, a hand undoes that, and the first report comes once more.
+    // The rollback is done, a person undoes that, and the first report comes once more.
     home.by_hand(0, 1);
     home.by_hand(0, 7);
     home.by_hand(0, 1);
@@ -145,7 +146,7 @@ fn a_report_of_what_a_rollback_asked_for_is_no_hand() {
     assert_eq!(home.states[0], 7);
 }
 
-/// The command is refused: so it was no command that brought the device into this state.
+/// The command is refused, so it did not bring the device into this state.
 #[test]
 fn a_hand_that_does_what_a_command_asks_for_counts_if_the_command_is_refused() {
     for is_changed_again in [false, true] {
@@ -167,7 +168,7 @@ fn a_hand_that_does_what_a_command_asks_for_counts_if_the_command_is_refused() {
     }
 }
 
-/// One that says again and again in which state it is was not changed by hand.
+/// A device that reports its state again and again was not changed by hand.
 #[test]
 fn a_stuck_device_that_reports_its_state_is_left_as_it_is() {
     let mut home = Home::new(Config::default(), 2);
@@ -204,9 +205,9 @@ fn attempts_are_counted_though_the_device_reports_each_rollback() {
     assert!(home.when(&Event::Stuck(NodeId(0))).is_some());
 }
 
-/// Hands are everywhere, routines come, are undone with and without handlers, and devices fail: after
-/// each step the home looks whether its state is one that a hub can come into, so that it could be
-/// stored and taken back.
+/// Manual changes everywhere, routines that are undone with and without handlers, and devices that
+/// fail: after each step the home checks that a hub can reach its state, so that it could be stored
+/// and restored.
 #[test]
 fn hands_at_any_moment_leave_a_state_that_can_be_stored() {
     let mut undone = 0_u64;

@@ -1,4 +1,4 @@
-//! Commands that act after their outcomes came back unknown (erratum H22).
+//! Commands that act after their outcomes were reported as unknown (erratum H22).
 
 #![allow(
     clippy::unwrap_used,
@@ -20,8 +20,8 @@ use selvedge_safehome::{
 const LAMP: NodeId = NodeId(0);
 const LATENESS: Span = Span::secs(20);
 
-/// A home whose first device may obey 20 s after everybody has given up, and that has just been
-/// sent a command of which nobody will hear.
+/// A home whose first device may obey 20 s after its timeout, and has just received a command
+/// without an answer.
 fn home(rules: &[Published]) -> Home {
     let mut home = Home::under(rules, Config::default(), 3);
     let (device, lateness) = (LAMP, LATENESS);
@@ -30,7 +30,7 @@ fn home(rules: &[Published]) -> Home {
     home
 }
 
-/// 17 s after its sender has given up, as was seen of a real device.
+/// Lets it act 17 s after its sender has given up, as a real device did.
 fn acts(home: &mut Home) {
     home.pass(at(5_000 + 17_000));
     home.states[0] = 1;
@@ -82,7 +82,8 @@ fn nothing_is_sent_while_a_command_may_still_act() {
     assert!(home.when(&Event::Restored(LAMP)).is_some());
 }
 
-/// Nobody takes the device's state for known: not for a condition, and not from its own word.
+/// The device's state does not count as known: not for a condition, and not because of its own
+/// report.
 #[test]
 fn what_a_device_says_meanwhile_does_not_count() {
     let mut home = home(&[]);
@@ -90,7 +91,7 @@ fn what_a_device_says_meanwhile_does_not_count() {
     home.pass(at(6_000));
     home.is_mute[0] = false;
     let reads = home.submit(vec![if_it_is(set(1, 7), 0, 0)]);
-    // It reports its old state, then what it was told, and then the old one again.
+    // It reports its old state, then the commanded one, and then the old one again.
     for state in [0, 1, 0] {
         home.by_hand(0, state);
         assert_eq!(home.hub.machine().state(LAMP), None);
@@ -110,7 +111,7 @@ fn last_token(home: &Home) -> u64 {
     home.events.iter().rev().find_map(token).unwrap()
 }
 
-/// A rollback of the first device, of which nobody hears in time that it was done.
+/// A rollback of the first device is done without an answer in time.
 fn restored_late(undo_attempts: u8) -> Home {
     let config = Config::default().with_undo_attempts(undo_attempts);
     let mut home = Home::new(config, 3);
@@ -120,7 +121,7 @@ fn restored_late(undo_attempts: u8) -> Home {
     home.pass(at(75));
     home.is_mute[0] = true;
     home.tell(Command::Cancel(routine)).unwrap();
-    // Its next try is due by then.
+    // Its next attempt is due by then.
     home.pass(at(7_000));
     home.is_mute[0] = false;
     home.states[0] = 0;
@@ -159,7 +160,8 @@ fn attempts_count_from_a_rollback_that_was_done_late() {
     assert_eq!(home.states[0], 0);
 }
 
-/// A device that somebody has moved may obey again; one that says what it was told has not been moved.
+/// A device that a person has changed may obey again; a report of the commanded state is no such
+/// change.
 #[test]
 fn attempts_count_from_a_hand_that_moves_a_device_meanwhile() {
     for (state, is_stuck) in [(0, true), (9, false)] {
@@ -173,7 +175,7 @@ fn attempts_count_from_a_hand_that_moves_a_device_meanwhile() {
         home.tell(Command::Cancel(routine)).unwrap();
         home.wait(Span::millis(500));
         home.lands(0, Outcome::Refused);
-        // The second one is sent after a second, and nobody hears of it for 5 s.
+        // The second one is sent after a second, and its outcome is unknown after 5 s.
         home.wait(Span::secs(7));
         home.by_hand(0, state);
         home.wait(LATENESS);
@@ -251,8 +253,8 @@ fn a_weak_hub_that_comes_back_does_not_wait() {
     assert!(home.hub.machine().is_quiet());
 }
 
-/// A hub that comes back asks when the answer is certain, and waits as long as before for what had
-/// been given up.
+/// A restarted hub asks when the answer is certain, and waits as long as before for commands that
+/// it had given up.
 #[test]
 fn a_hub_that_comes_back_waits_too() {
     let asked = |home: &Home| {
@@ -292,7 +294,7 @@ fn a_hub_that_comes_back_waits_too() {
     assert_eq!(home.issued(0), [(1, true), (0, false)]);
 }
 
-/// A device that is to go is free when nothing can reach it any more.
+/// A device can be removed when no command can reach it any more.
 #[test]
 fn a_device_goes_when_nothing_can_act_on_it() {
     let mut home = home(&[]);
@@ -326,7 +328,7 @@ fn what_is_too_late_is_refused() {
     );
 }
 
-/// What is stored of a late command is looked at before it is believed.
+/// Checks that a stored late command is validated.
 #[test]
 fn a_stored_late_command_agrees_with_its_device() {
     let mut home = home(&[]);

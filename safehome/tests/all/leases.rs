@@ -1,4 +1,4 @@
-//! A pre-lease ends, whatever becomes of others (section 4.1, erratum H12).
+//! The end of a pre-lease, in the presence of others (section 4.1, erratum H12).
 
 #![allow(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ fn is_revoked(home: &Home, id: RoutineId) -> bool {
     })
 }
 
-/// Goes before the source, and stops in the midst.
+/// Steps that go before the source, and stop in the middle.
 fn holder() -> Vec<Step<u8>> {
     vec![set(SHARED, 2), long(MUTE, 2, Span::secs(2)), set(SHARED, 3)]
 }
@@ -54,7 +54,7 @@ fn a_lease_that_takes_too_long_ends() {
     assert!(is_revoked(&home, lease));
 }
 
-/// Somebody between them passes the device over. His own lease had not begun.
+/// A routine between them skips the device. Its own lease had not begun.
 #[test]
 fn a_lease_ends_though_another_one_is_given_up() {
     let (mut home, _) = home(Config::default());
@@ -116,8 +116,8 @@ fn a_routine_is_aborted_once_and_for_one_reason() {
     assert_eq!(reasons, [AbortReason::Cancelled, AbortReason::Cancelled]);
 }
 
-/// The lease is over while its last command is on its way, and somebody waits: the device is given
-/// back anyway.
+/// The lease is over while its last command is in flight, and another routine waits: the device is
+/// given back anyway.
 #[test]
 fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
     let config = Config::default().with_short(Span::millis(10));
@@ -137,7 +137,8 @@ fn a_lease_that_is_over_at_its_last_command_ends_nothing() {
     assert_eq!(run(is_long), (true, false));
 }
 
-/// By what was planned and the leniency, from the first access on: another one takes nothing back.
+/// A lease lasts for the planned time and the leniency, from the first access: another access does
+/// not extend it.
 #[test]
 fn a_lease_lasts_from_its_first_access() {
     let (mut home, source) = home(Config::default());
@@ -159,7 +160,7 @@ fn a_lease_lasts_from_its_first_access() {
     assert!(home.committed(source).is_some());
 }
 
-/// Its device took its time to begin, and would be needed for longer than was planned.
+/// Its device was slow to begin, and would be needed for longer than was planned.
 #[test]
 fn a_lease_that_is_over_cuts_a_long_command_short() {
     let (mut home, source) = home(Config::default());
@@ -178,8 +179,8 @@ fn a_lease_that_is_over_cuts_a_long_command_short() {
     assert_eq!(home.states[SHARED as usize], 1);
 }
 
-/// Its lease was over while its command was on its way, and the hub came back: the command was not
-/// done, and nobody wants it any more.
+/// Its lease was over while its command was in flight, and the hub restarted: the command was not
+/// done, and no routine wants it any more.
 #[test]
 fn a_lease_that_is_over_issues_nothing_again_after_a_restart() {
     let (mut home, source) = home(Config::default());
@@ -212,8 +213,8 @@ fn a_lease_that_is_over_issues_nothing_again_after_a_restart() {
     assert!(home.committed(source).is_some());
 }
 
-/// However long the commands before it were to take: a lease has a length, lest it is over again and
-/// again without a moment passing.
+/// A lease has a minimum length, however long the commands before it are; otherwise it would be
+/// over again and again without time passing.
 #[test]
 fn a_lease_takes_time() {
     let (mut home, _) = home(Config::default().with_scheduler(Scheduler::JustInTime));
@@ -230,7 +231,7 @@ fn a_lease_takes_time() {
     assert_eq!(lease.unwrap().1, at(100 + 3 * 100));
 }
 
-/// Whoever has it waits for a condition, and that is nobody who waits for the device.
+/// Its owner waits for a condition, and no routine waits for the device.
 #[test]
 fn a_lease_that_nobody_awaits_goes_on() {
     let config = Config::default().with_stretch(u16::MAX);

@@ -1,4 +1,4 @@
-//! Many routines that are committed behind one that takes long, and what is stored of them.
+//! Many routines that are committed behind a long one, and their stored form.
 
 #![allow(
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ fn held(config: Config, devices: usize) -> Home {
     home
 }
 
-/// What the order that was told comes to.
+/// The states at the end of the reported order.
 fn serial(home: &Home, routines: &BTreeMap<RoutineId, Vec<Step<u8>>>) -> Vec<u8> {
     let mut states = vec![0; home.states.len()];
     for placed in home.order() {
@@ -109,7 +109,7 @@ fn stored(saved: Saved<u8>, difference: &Difference<u8>) -> (Saved<u8>, usize) {
     (saved.apply(back).unwrap(), bytes.len())
 }
 
-/// What is stored after a step does not grow with what was committed before it.
+/// The stored difference of a step does not grow with the routines that were committed before it.
 #[test]
 fn a_difference_is_short_however_many_are_committed() {
     let mut home = held(Config::default(), 3);
@@ -171,7 +171,7 @@ fn a_difference_out_of_turn_is_refused() {
     assert_eq!(taken(&after, 0).as_ref(), Ok(&after));
     let after = taken(&after, 1).unwrap();
     assert_eq!(taken(&after, 2), Ok(last));
-    // One that belongs to another state.
+    // A difference of another state.
     let strange = Hub::<u8>::new(Config::default()).unwrap().save();
     let changed = |change: fn(&mut Value)| {
         let mut it = serde_json::to_value(&differences[0]).unwrap();
@@ -264,7 +264,7 @@ fn a_stored_state_counts_those_that_can_be_one_as_one() {
     assert_eq!(refused, Some(expected));
     let joined = Hub::restore(with(41), saved.clone()).unwrap();
     joined.check().unwrap();
-    // What is stored behind the old state still belongs to it.
+    // A difference of the old state still applies to it.
     let mut last = saved.clone();
     let difference = joined.difference(&mut last);
     assert_eq!(saved.apply(difference), Ok(joined.save()));
@@ -281,7 +281,7 @@ fn a_stored_state_counts_those_that_can_be_one_as_one() {
     assert_eq!((order.len(), home.states[0]), (70, 29));
 }
 
-/// What waits for its place is bounded as well.
+/// The number of entries that wait for their place is bounded as well.
 #[test]
 fn no_more_wait_for_their_places_than_the_settings_allow() {
     let config = Config::default().with_order_limit(3);
@@ -300,7 +300,7 @@ fn no_more_wait_for_their_places_than_the_settings_allow() {
     assert_eq!(home.tell(another), Ok(()));
 }
 
-/// What is stored of those that stand for others is looked at before it is believed.
+/// Checks that stored lists of joined routines are validated.
 #[test]
 fn a_stored_order_is_sound() {
     let mut home = held(Config::default(), 3);
@@ -345,7 +345,7 @@ fn a_stored_order_is_sound() {
     ] {
         assert_eq!(refused(placed(&wrong)), joined(routine), "{wrong:?}");
     }
-    // One that is unfinished stands for nobody.
+    // An unfinished routine does not stand for others.
     assert_eq!(
         refused(placed(&[own.clone(), other(1)])),
         joined(RoutineId(1))

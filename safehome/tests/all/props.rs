@@ -1,7 +1,7 @@
-//! Random operations on a small home: the promises hold whatever happens, and where a rule is broken
-//! it is noticed.
+//! Random operations on a small home: the promises hold in all of them, and a broken rule is
+//! noticed.
 //!
-//! `SELVEDGE_HISTORIES` says how many are drawn; `SELVEDGE_SEED` runs one alone.
+//! `SELVEDGE_HISTORIES` sets the number of runs; `SELVEDGE_SEED` runs one alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,20 +29,19 @@ fn drawn(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// A long one, with 24 routines, whose hub restarts around every single step.
+/// A long run, with 24 routines, whose hub restarts around every single step.
 fn long(seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; 2_000];
     ChaCha8Rng::seed_from_u64(seed).fill_bytes(&mut bytes);
-    // See the settings of the operations: the third byte says what a home is like.
+    // See the settings of the operations: the third byte decides the kind of home.
     if let Some(kind) = bytes.get_mut(2) {
         *kind = *kind & 0b0011_1001 | 0b0100_0010;
     }
     bytes
 }
 
-/// The order that was told explains the end, and no command is lost or done twice, though the hub
-/// is restarted before, in the midst of or after each step. Every other home has devices that can be
-/// asked.
+/// The reported order explains the end, and no command is lost or done twice, though the hub is
+/// restarted before, during or after each step. Every other home has devices that can be asked.
 #[test]
 fn restarts_around_every_step_lose_nothing_and_do_nothing_twice() {
     let mut all = Summary::default();
@@ -65,8 +64,8 @@ fn stored(saved: Saved<u8>) -> Result<Saved<u8>, String> {
     postcard::from_bytes(&bytes).map_err(|error| error.to_string())
 }
 
-/// All models but the weak one: some order explains the end, and the one that was told does. In weak
-/// homes often none does, so that the same look at the end does find what is wrong.
+/// All models except the weak one: some order explains the end, and the reported one does. In weak
+/// homes often no order does, which shows that the check can fail.
 #[test]
 fn some_order_explains_the_end_but_of_weak_homes() {
     let (mut strong, mut weak) = (Summary::default(), Summary::default());
@@ -115,9 +114,9 @@ fn some_order_explains_the_end_but_of_weak_homes() {
     }
 }
 
-/// Under `JustInTime` two routines set one device, which fails under the first one's command: that is
-/// unknown when its time is over, and the second one passes over its own and ends before the first
-/// one does. Neither did anything, so no order is to be kept.
+/// Under `JustInTime` two routines set one device, which fails under the first one's command: that
+/// is unknown when its time is over, and the second one skips its own and ends before the first one
+/// does. Neither had an effect, so no order must be kept.
 #[test]
 fn routines_that_did_nothing_keep_no_order() {
     let bytes = [

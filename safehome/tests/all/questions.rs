@@ -29,7 +29,7 @@ fn strict() -> impl Iterator<Item = Config> {
     models.map(|it| Config::default().with_visibility(it))
 }
 
-/// What files write blocks out to rests on this.
+/// The blocks in routine files depend on this.
 #[test]
 fn a_routine_that_asks_again_gets_the_same_answer_whatever_a_hand_does() {
     for config in strict() {

@@ -1,4 +1,4 @@
-//! What a hub does not take, and devices that go.
+//! Inputs that a hub refuses, and the removal of devices.
 
 #![allow(
     clippy::unwrap_used,
@@ -56,8 +56,8 @@ fn a_device_goes_when_nobody_needs_it() {
     assert_eq!(home.hub.machine().state(DEVICE), None);
 }
 
-/// What is to be restored is not forgotten, unless the device does not come back; and a hub that
-/// passed a device over and goes on can be stored.
+/// A due rollback is not forgotten, unless the device is removed for good; and a hub that skipped a
+/// device and goes on can be stored.
 #[test]
 fn a_device_that_is_to_be_restored_stays_unless_it_is_gone() {
     let undone = || {
@@ -125,7 +125,7 @@ fn errors_name_routines_devices_and_commands_by_number() {
     }
 }
 
-/// As many as the settings say, and no more; and nothing has changed by then.
+/// Limits of the settings: the number is reached, and not exceeded; a refusal changes nothing.
 #[test]
 fn no_more_is_taken_than_the_settings_allow() {
     let config = Config::default()
@@ -154,7 +154,7 @@ fn no_more_is_taken_than_the_settings_allow() {
     assert_eq!(submit(&mut home, 1), Ok(()));
 }
 
-/// A command has its own time, or that of the settings.
+/// A command has its own timeout, or the one of the settings.
 #[test]
 fn a_command_is_waited_for_as_long_as_it_says() {
     for (timeout, expected) in [(None, 5), (Some(Span::secs(60)), 60)] {

@@ -1,4 +1,4 @@
-//! Rollbacks that are refused, overtaken by hands, or no longer what is wanted.
+//! Rollbacks that are refused, overtaken by manual changes, or no longer needed.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,8 +23,8 @@ fn config(undo_attempts: u8) -> Config {
     Config::default().with_undo_attempts(undo_attempts)
 }
 
-/// A home whose first device was brought into state 1 by a routine that is undone, so that it is to
-/// be restored.
+/// A home whose first device was brought into state 1 by a routine that is undone, so that a
+/// rollback is due.
 fn undone(undo_attempts: u8) -> Home {
     let mut home = Home::new(config(undo_attempts), 3);
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
@@ -58,12 +58,12 @@ fn a_device_is_restored_though_a_hand_changes_it_meanwhile() {
     home.rest();
     assert_eq!(home.states[0], 0);
     assert_eq!(home.order(), []);
-    // It is told once, and when it is so.
+    // It is reported once, and when it is true.
     let restored = |it: &&(Time, Event<u8>)| it.1 == Event::Restored(A);
     assert_eq!(home.events.iter().filter(restored).count(), 1);
 }
 
-/// A device that somebody has moved may obey again, so it is not given up as soon.
+/// A device that a person has changed may obey again, so it is given up later.
 #[test]
 fn attempts_count_from_the_last_change_by_hand() {
     let mut home = undone(2);
@@ -97,7 +97,8 @@ fn attempts_count_from_the_last_rollback_that_was_done() {
     assert!(!is_stuck(&home));
 }
 
-/// Also when no routine's command was done since: what comes back unknown is restored, too.
+/// Also when no routine's command was done since: a command with an unknown outcome is rolled back,
+/// too.
 #[test]
 fn attempts_count_from_the_last_rollback_though_no_command_was_done_since() {
     let mut home = undone(2);
@@ -111,7 +112,7 @@ fn attempts_count_from_the_last_rollback_though_no_command_was_done_since() {
     assert!(!is_stuck(&home));
 }
 
-/// It is in its state, though it says that no rollback brought it there.
+/// It is in its state, though its report shows that no rollback brought it there.
 #[test]
 fn attempts_count_from_the_last_time_that_it_was_in_its_state() {
     let mut home = undone(2);
@@ -140,7 +141,7 @@ fn attempts_count_from_the_last_restart() {
     assert!(is_stuck(&home));
 }
 
-/// One that was stuck and has obeyed a routine since is tried as often as any other.
+/// A device that was stuck and has obeyed a routine since is tried as often as any other.
 #[test]
 fn attempts_count_from_the_last_command_that_was_done() {
     let mut home = undone(2);
@@ -161,7 +162,7 @@ fn attempts_count_from_the_last_command_that_was_done() {
     assert_eq!(home.events.iter().filter(stuck).count(), 1);
 }
 
-/// What it is to be restored to is what a condition will see, if it obeys. Until that is known the
+/// A condition will see the state of the rollback, if the device obeys. Until that is known the
 /// condition waits.
 #[test]
 fn a_condition_is_not_read_beside_a_rollback_that_is_due() {
@@ -198,7 +199,7 @@ fn a_device_that_is_down_gets_stuck_on_nothing() {
     assert_eq!(home.states[0], 0);
 }
 
-/// What a device that is stuck would need to obey again.
+/// The events after which a stuck device is expected to obey again.
 #[test]
 fn a_stuck_device_is_restored_when_it_moves_again() {
     type Moves = fn(&mut Home);
@@ -215,7 +216,7 @@ fn a_stuck_device_is_restored_when_it_moves_again() {
         home.rest();
         assert_eq!(home.states[0], 0);
     }
-    // A command that it obeys puts an end to that; later rollbacks are done again.
+    // A command that it obeys ends that; later rollbacks are done again.
     let mut home = stuck();
     let last = home.submit(vec![set(0, 5), long(1, 1, Span::secs(1))]);
     home.pass(home.now + Span::millis(500));
@@ -224,7 +225,7 @@ fn a_stuck_device_is_restored_when_it_moves_again() {
     assert_eq!(home.states[0], 0);
 }
 
-/// Its state is not what the order says, so a condition sees nothing.
+/// Its state differs from the one of the order, so a condition sees nothing.
 #[test]
 fn a_condition_does_not_see_the_state_of_a_stuck_device() {
     for value in [0, 1] {
@@ -261,8 +262,8 @@ fn second_undone(attempts: u8, state: u8) -> (Home, RoutineId) {
     (home, first)
 }
 
-/// A rollback was on its way when the hub stopped, and was not done; meanwhile another state is to
-/// be brought back.
+/// A rollback was in flight when the hub stopped, and was not done; in the meantime another state
+/// must be restored.
 #[test]
 fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
     let (mut home, first) = second_undone(5, 2);
@@ -286,7 +287,7 @@ fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
     assert_eq!(home.issued(0).last(), Some(&(0, false)));
 }
 
-/// The handler of a command is that of the state into which it brought the device.
+/// The handler of a command belongs to the state into which it brought the device.
 #[test]
 fn a_later_command_has_its_own_undo_handler_or_none() {
     for (undo, expected) in [(Some(8), 8), (None, 0)] {
@@ -302,7 +303,7 @@ fn a_later_command_has_its_own_undo_handler_or_none() {
     }
 }
 
-/// What remains of a routine is said as it is.
+/// The report of an abort matches the devices.
 #[test]
 fn an_abort_tells_what_becomes_of_each_device() {
     let mut home = Home::new(config(5), 4);
@@ -345,7 +346,7 @@ fn a_device_is_restored_when_it_is_in_the_state_that_is_wanted() {
     assert!(restored(&home));
 }
 
-/// Who waits for a device to be restored need not wait for one that is down.
+/// A routine that waits for a rollback need not wait for a device that is down.
 #[test]
 fn a_failure_is_told_at_once_to_who_waits() {
     let mut home = undone(5);
@@ -357,14 +358,14 @@ fn a_failure_is_told_at_once_to_who_waits() {
     assert!(home.events.iter().any(|it| it.1 == aborting));
 }
 
-/// What came of restoring the first device.
+/// The results of restoring the first device.
 fn ends(home: &Home) -> Vec<Event<u8>> {
     let is_end = |event: &&Event<u8>| matches!(event, Event::Restored(A) | Event::Stuck(A));
     let events = home.events.iter().map(|it| &it.1);
     events.filter(is_end).cloned().collect()
 }
 
-/// Whoever is told that a device is being restored hears what came of it, also when it comes into
+/// A host that received "begun" for a rollback receives its result, also when the device comes into
 /// that state by hand.
 #[test]
 fn a_device_that_a_hand_restores_is_told() {
@@ -416,8 +417,8 @@ fn undone_at_last(home: &Home) -> Vec<(NodeId, UndoStatus)> {
     aborted.unwrap()
 }
 
-/// A device that refuses to be restored is not as it should be, and a routine that is undone then
-/// says so.
+/// A device that refuses to be restored is in a wrong state, and the abort of a routine then
+/// reports so.
 #[test]
 fn what_is_stuck_is_not_said_to_need_nothing() {
     let (mut home, first) = second_undone(5, 2);
@@ -429,7 +430,7 @@ fn what_is_stuck_is_not_said_to_need_nothing() {
     home.tell(Command::Cancel(first)).unwrap();
     assert_eq!(home.states[0], 2);
     assert!(undone_at_last(&home).contains(&(A, UndoStatus::Stuck)));
-    // When it moves again it is restored, which is told though it was stuck.
+    // When it moves again it is restored, which is reported though it was stuck.
     home.is_mute[0] = false;
     home.flip(0);
     home.flip(0);
@@ -438,7 +439,8 @@ fn what_is_stuck_is_not_said_to_need_nothing() {
     assert_eq!(ends(&home), [Event::Stuck(A), Event::Restored(A)]);
 }
 
-/// It is right as it is if what it would not give up is wanted again; then it counts as any other.
+/// A device is right again if the state that it would not leave is wanted again; then it counts as
+/// any other.
 #[test]
 fn what_was_stuck_and_is_right_by_now_needs_nothing() {
     let (mut home, first) = second_undone(1, 0);
@@ -454,7 +456,7 @@ fn what_was_stuck_and_is_right_by_now_needs_nothing() {
     assert_eq!(home.states, [0, 0, 5]);
 }
 
-/// Nobody hears any more of a device that is gone than that.
+/// No event about a removed device follows, except this one.
 #[test]
 fn what_is_pending_ends_with_its_device() {
     let mut home = undone(5);
@@ -466,7 +468,7 @@ fn what_is_pending_ends_with_its_device() {
     assert_eq!(ends(&home), []);
 }
 
-/// Of two routines on a device whose state nobody knew neither can be undone.
+/// Two routines on a device with an unknown state: neither can be undone.
 #[test]
 fn a_routine_that_wrote_over_what_nobody_knew_is_not_said_to_need_nothing() {
     let mut home = Home::new(config(5), 3);
@@ -486,7 +488,8 @@ fn a_routine_that_wrote_over_what_nobody_knew_is_not_said_to_need_nothing() {
     assert!(home.when(&Event::GivenUp(A)).is_some(), "what had begun");
 }
 
-/// The device that keeps a condition from being asked is named, and not the one that is commanded.
+/// The reason names the device that keeps a condition from being evaluated, and not the commanded
+/// one.
 #[test]
 fn a_reason_names_the_device_that_is_down() {
     let mut names = Catalogue::new();

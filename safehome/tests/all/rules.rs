@@ -1,5 +1,5 @@
-//! Errata that are no matter of a single order: how places are searched, who waits for how long,
-//! and which failures count. Each is run with the published rule and with ours.
+//! Errata that are not about a single order: the search for places, the times of waiting, and the
+//! failures that count. Each is run with the published rule and with this crate's.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use selvedge_safehome::{
     Command, Config, Event, Outcome, Placed, Published, Scheduler, Step, Visibility,
 };
 
-/// So many devices that take for a command as long as the hub estimates.
+/// A home with this number of devices, which take for a command as long as the hub estimates.
 fn home(devices: usize, config: Config, rules: &[Published]) -> Home {
     let mut home = Home::under(rules, config, devices);
     home.delay = config.short;
@@ -98,7 +98,7 @@ fn h17_a_search_has_a_budget() {
     let (_, calls) = algorithm_1(mended, &lineages, &routine, u64::MAX).unwrap();
     assert!(calls > 1_000_000, "{calls} calls");
 
-    // Ours looks at so many gaps at most, whatever the load is.
+    // This crate's search examines at most this number of gaps, whatever the load is.
     let config = scheduled(Scheduler::Timeline).with_search_limit(40);
     // Each has a device of its own besides, lest they keep their order anyway.
     let mut home = home(6 + 200, config, &[]);
@@ -150,9 +150,9 @@ fn h18_who_has_waited_for_long_is_let_in() {
     );
 }
 
-/// A device fails after a routine is done with it, and another one before the routine needs it.
-/// The first to fail comes last in the order: the order is told, and when it was noticed is told
-/// apart from it.
+/// A device fails after a routine has finished with it, and another one before the routine needs
+/// it. The first to fail is last in the order: the order is reported, and the time of the failure
+/// is reported apart from it.
 #[test]
 fn h20_failures_have_their_place_in_the_order_and_their_time() {
     let mut home = home(2, Config::default(), &[]);

@@ -1,4 +1,4 @@
-//! Runs of one key: what a new one does about those that are unfinished.
+//! Runs of one key: the effects of a new one on the unfinished ones.
 
 use core::num::NonZeroU16;
 
@@ -116,7 +116,7 @@ fn a_run_that_asks_waits_until_the_device_is_brought_back() {
     assert_eq!(home.issued(0), [(1, true), (0, false), (2, true)]);
 }
 
-/// So does one that sets the device, is passed over there, and asks later.
+/// The same holds for a run that sets the device, skips that command, and has a condition later.
 #[test]
 fn a_run_that_asks_later_does_not_wait_for_ever() {
     let mut home = Home::new(Config::default(), 2);
@@ -168,7 +168,7 @@ fn queued_runs_go_one_after_the_other_and_beyond_the_limit_are_refused() {
     }
 }
 
-/// What is held back is cancelled, superseded and restored like any other.
+/// A held-back run is cancelled, superseded and restored like any other.
 #[test]
 fn a_run_that_is_held_back_is_cancelled_superseded_and_stored() {
     let mut home = Home::new(Config::default(), 2);
@@ -189,7 +189,7 @@ fn a_run_that_is_held_back_is_cancelled_superseded_and_stored() {
     assert_eq!(home.issued(0), [(1, true), (4, true)]);
 }
 
-/// Of those that set the same the last one wins, also where the one before it is held back.
+/// Two routines set the same devices: the last one wins, also if the one before it is held back.
 #[test]
 fn the_last_one_wins_over_one_that_is_held_back() {
     for config in configs().filter(|it| it.visibility != Visibility::Weak) {

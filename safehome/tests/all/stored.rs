@@ -102,7 +102,7 @@ fn what_contradicts_itself_is_refused() {
     assert_eq!(stranger, of_routine(Flaw::Misplaced), "never accepted");
 }
 
-/// Another model may be chosen when all is finished, and what is on its way is no exception.
+/// Another model may be chosen when all routines are finished, and no rollback is in flight.
 #[test]
 fn another_model_waits_for_a_rollback_on_its_way() {
     let mut home = held();
@@ -117,7 +117,7 @@ fn another_model_waits_for_a_rollback_on_its_way() {
     assert_eq!(restored(&home), None);
 }
 
-/// Another scheduler may be chosen at any time; who waited for a place gets one.
+/// Another scheduler may be chosen at any time; routines that waited for a place get one.
 #[test]
 fn another_scheduler_goes_on_with_what_there_is() {
     let schedulers = [
@@ -143,7 +143,7 @@ fn another_scheduler_goes_on_with_what_there_is() {
     }
 }
 
-/// A weak hub restores nothing, and forgets nothing of what is to be restored.
+/// A weak hub restores nothing, and forgets no due rollback.
 #[test]
 fn a_pending_rollback_rests_while_the_hub_is_weak() {
     let mut home = held();
@@ -200,7 +200,7 @@ fn routines_before_each_other_are_refused() {
     assert_eq!(restored, Some(RestoreError::Order(ROUTINE)));
 }
 
-/// What the hub keeps at most one of between two routines, and never without a state.
+/// Manual changes: the hub keeps at most one between two routines, and never without a state.
 #[test]
 fn changes_by_hand_that_no_hub_has_noted_are_refused() {
     let mut home = Home::new(Config::default(), 2);

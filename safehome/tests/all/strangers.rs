@@ -1,8 +1,8 @@
-//! Random histories of a home whose devices come and go, in states that nobody may know, and whose
-//! hub comes back with other settings. As far as states are known the order that is told explains
-//! the end.
+//! Random histories of a home whose devices come and go, in states that may be unknown, and whose
+//! hub restarts with other settings. As far as states are known the reported order explains the
+//! end.
 //!
-//! With `SELVEDGE_HISTORIES` set to a number so many are run; `SELVEDGE_SEED` runs one alone.
+//! `SELVEDGE_HISTORIES` sets the number of runs; `SELVEDGE_SEED` runs one alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -44,7 +44,7 @@ struct Thing {
     state: u8,
     is_up: bool,
     life: u32,
-    /// The hub was told of it.
+    /// It has been added to the hub.
     is_there: bool,
     flight: Option<(u64, u8)>,
     /// The hub asks for its state, with this token.
@@ -73,7 +73,7 @@ struct Home {
     routines: BTreeMap<RoutineId, Routine<u8>>,
     open: usize,
     skipped: Vec<(RoutineId, u16)>,
-    /// What was told; and a device that comes has a state then, or none that is known.
+    /// The reported order; a device that is added has a state then, known or unknown.
     order: Vec<Placed<u8>>,
     trace: Vec<String>,
     counts: Counts,
@@ -181,7 +181,7 @@ impl Home {
         }
     }
 
-    /// Whether its command is done is decided; nobody hears of it.
+    /// Decides whether its command is done, without a report.
     fn resolve(&mut self, nth: usize) {
         let is_done = self.below(2) == 0;
         let thing = &mut self.things[nth];
@@ -258,7 +258,7 @@ impl Home {
         self.carry_out(effects);
     }
 
-    /// What the membership service says of a device.
+    /// Reports the membership service's news of a device.
     fn status(&mut self, nth: usize) {
         let member = Member::new(nth as u64, self.things[nth].life);
         let is_up = self.things[nth].is_up;
@@ -400,7 +400,7 @@ impl Home {
         }
     }
 
-    /// No more faults: all that was begun comes to its end.
+    /// Ends faults, and lets all work finish.
     fn rest(&mut self) {
         for nth in 0..self.things.len() {
             if self.things[nth].is_there && !self.things[nth].is_up {
@@ -420,7 +420,7 @@ impl Home {
         }
     }
 
-    /// What is wrong at the end.
+    /// The defects at the end.
     fn judge(&self) -> Result<(), String> {
         let hub = self.hub.machine();
         if self.open > 0 || !hub.is_quiet() {

@@ -24,15 +24,15 @@ fn home(visibility: Visibility, devices: usize) -> Home {
     Home::new(config, devices)
 }
 
-/// When a device that a routine may need fails, and when it is back.
+/// The times at which a device that a routine may need fails, and is up again.
 struct Case {
     what: &'static str,
     steps: fn() -> Vec<Step<u8>>,
     fails: u64,
     back: Option<u64>,
-    /// Who aborts the routine.
+    /// The models that abort the routine.
     aborts: &'static [Visibility],
-    /// Where eventual and partitioned visibility put the failure, if the routine is done.
+    /// The place of the failure under eventual and partitioned visibility, if the routine is done.
     before: bool,
 }
 
@@ -129,8 +129,8 @@ const CASES: [Case; 8] = [
     },
 ];
 
-/// Figure 3 with section 3's rules, and two more cases: whether the routine is done, in which state
-/// devices are left, and where the failure stands in the order.
+/// Figure 3 with section 3's rules, and two more cases: the end of the routine, the states of the
+/// devices, and the place of the failure in the order.
 #[test]
 fn failures_are_serialized_as_figure_3_says() {
     for case in &CASES {
@@ -202,7 +202,8 @@ fn a_restart_ends_a_routine_under_global_visibility() {
     }
 }
 
-/// A device that is there in a new life has failed in between, and its former lives are over.
+/// A device that joins with a new incarnation has failed in between, and its earlier incarnations
+/// are over.
 #[test]
 fn a_new_life_is_a_failure_and_a_former_one_is_nothing() {
     for visibility in MODELS {
@@ -244,8 +245,8 @@ fn cooling_is_done_as_a_whole_or_not_at_all() {
     }
 }
 
-/// Row 2: nobody interrupts a coffee maker, not even under weak visibility: a long command keeps its
-/// device.
+/// Row 2: no routine interrupts a coffee maker, not even under weak visibility: a long command
+/// keeps its device.
 #[test]
 fn coffee_is_not_interrupted() {
     for visibility in MODELS {
@@ -267,7 +268,7 @@ fn coffee_is_not_interrupted() {
     }
 }
 
-/// Rows 3 and 4: whoever shares no device waits under global visibility only.
+/// Rows 3 and 4: a routine that shares no device waits under global visibility only.
 #[test]
 fn routines_without_a_common_device_wait_under_global_visibility_only() {
     for visibility in MODELS {
@@ -281,8 +282,8 @@ fn routines_without_a_common_device_wait_under_global_visibility_only() {
     }
 }
 
-/// Under partitioned visibility nobody overtakes who waits for a common device: else one who needs
-/// many devices would wait for ever.
+/// Under partitioned visibility no routine overtakes another that waits for a common device:
+/// otherwise a routine that needs many devices would wait for ever.
 #[test]
 fn nobody_overtakes_who_waits_under_partitioned_visibility() {
     let mut home = home(PartitionedStrict, 2);

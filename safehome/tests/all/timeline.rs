@@ -17,14 +17,14 @@ use selvedge_core::{Driver, Span, Time};
 use selvedge_safehome::{Command, Config, Hub, Published, RoutineId, Scheduler, Visibility};
 use selvedge_sim::histories;
 
-/// A home whose devices do at once what they are told.
+/// A home whose devices do commands at once.
 fn home(devices: usize) -> Home {
     let mut home = Home::new(Config::default(), devices);
     home.delay = Span::ZERO;
     home
 }
 
-/// Submits commands to devices, each for so many seconds.
+/// Submits commands to devices, each for this number of seconds.
 fn submit(home: &mut Home, needs: &[(u64, u64)]) -> RoutineId {
     let needs = needs.iter();
     let steps = needs.map(|&(device, seconds)| long(device, 1, Span::secs(seconds)));
@@ -59,7 +59,7 @@ fn a_gap_is_taken_only_if_nobody_else_is_late_by_it() {
     );
 }
 
-/// Who waits for its first device needs the next ones as much later.
+/// A routine that waits for its first device needs the next ones later by the same time.
 #[test]
 fn a_delay_of_the_first_device_moves_the_places_on_the_others() {
     let mut home = home(3);
@@ -71,7 +71,7 @@ fn a_delay_of_the_first_device_moves_the_places_on_the_others() {
     assert_eq!(home.committed(third), Some(at(105_000)));
 }
 
-/// One for each device of a routine that finds its places at once.
+/// A count of one for each device of a routine that finds its places at once.
 #[test]
 fn the_gaps_that_are_looked_at_are_counted() {
     let mut home = home(2);
@@ -102,13 +102,14 @@ fn what_leaves_no_room_on_a_later_device_is_seen_at_once() {
     }
 }
 
-/// What was planned for a routine that has given the device back is over, whoever else is behind.
+/// The plan of a routine that has given the device back is over, whichever routines are behind.
 #[test]
 fn who_comes_behind_all_is_planned_from_when_the_device_is_free() {
     let config = Config::default().with_search_limit(1);
     let mut home = Home::new(config, 3);
-    // One that keeps device 0 for 100 s, and is planned to keep it for that long from its last
-    // command to it on; another command, so that it is unfinished when the next one comes.
+    // A routine that keeps device 0 for 100 s, and is planned to keep it for that long from its
+    // last command to it; another command follows, so that it is unfinished when the next one
+    // comes.
     home.submit(vec![
         long(0, 1, Span::secs(100)),
         set(0, 2),
@@ -173,7 +174,7 @@ fn a_slider_ends_where_it_was_left() {
     assert!(as_left < 90);
 }
 
-/// Commands take half of what is estimated, so that there is a gap before the fifth one.
+/// Commands take half of the estimated time, so that there is a gap before the fifth one.
 fn sixth_comes_late(rules: &[Published], restarts: bool) -> u8 {
     let mut home = Home::under(rules, Config::default(), 1);
     for value in 1..=5 {
@@ -211,7 +212,7 @@ fn routines_that_set_the_same_devices_keep_their_order() {
     }
 }
 
-/// One that asks for a state, or sets another device besides, still goes into a gap.
+/// A routine that asks for a state, or sets another device besides, still goes into a gap.
 #[test]
 fn others_go_into_gaps() {
     type Ends = (Vec<selvedge_safehome::Step<u8>>, u64);

@@ -1,4 +1,4 @@
-//! What is urgent, and what makes room for it.
+//! Urgent routines, and the routines that make room for them.
 
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
@@ -80,7 +80,7 @@ fn what_is_urgent_waits_for_a_command_on_its_way_and_for_nothing_else() {
     }
 }
 
-/// As urgent, and no more: it waits as ever. And one that is committed stays.
+/// A routine of equal urgency waits. And a committed one stays.
 #[test]
 fn what_is_as_urgent_is_not_preempted_and_neither_is_what_is_committed() {
     for config in configs() {
@@ -97,7 +97,7 @@ fn what_is_as_urgent_is_not_preempted_and_neither_is_what_is_committed() {
     }
 }
 
-/// Less urgent ones that come later get no place before it, wherever it waits.
+/// Less urgent routines that come later get no place before it, wherever it waits.
 #[test]
 fn what_comes_later_and_is_less_urgent_goes_behind() {
     for config in configs().filter(|it| it.visibility != Visibility::Weak) {
@@ -143,8 +143,8 @@ fn a_preemptible_hold_ends_early() {
     }
 }
 
-/// No device is brought back in between, whichever run is over first: one whose hold is cut short, or
-/// one that is aborted.
+/// No device is restored in between, whichever run is over first: the one with a hold that is cut
+/// short, or the aborted one.
 #[test]
 fn devices_go_straight_from_what_is_cut_short_and_aborted_to_what_is_urgent() {
     for config in configs() {
@@ -210,7 +210,7 @@ fn a_hold_is_not_cut_short_where_that_is_not_enough() {
     assert_eq!(home.states, [0, 9], "what it did elsewhere is undone");
 }
 
-/// One that asks for a state must not see what may still be undone.
+/// An urgent routine with a condition must not see a state that may still be undone.
 #[test]
 fn what_is_urgent_and_asks_preempts_what_changed_the_state() {
     for config in configs().filter(|it| it.visibility != Visibility::Weak) {
@@ -311,7 +311,7 @@ fn an_urgent_queued_run_preempts_those_before_it() {
     );
 }
 
-/// A dry run says what would happen, and changes nothing.
+/// A dry run predicts the effects, and changes nothing.
 #[test]
 fn a_dry_run_says_what_would_happen_and_changes_nothing() {
     for config in configs() {
@@ -350,7 +350,7 @@ fn a_dry_run_says_what_would_happen_and_changes_nothing() {
     }
 }
 
-/// Each routine says for what it waits.
+/// Each routine has a reason to wait, with a planned end.
 #[test]
 fn each_routine_says_for_what_it_waits_and_until_when() {
     let mut home = Home::new(Config::default(), 2);
@@ -473,12 +473,12 @@ fn who_waits_just_in_time_says_for_whom() {
     assert_eq!(cause(&home, waits), (WaitCause::Rollback, lamp));
     home.pass(at(3_000));
     assert_eq!(home.hub.machine().wait(waits), None, "it is done");
-    // What the first one did may still be undone, so nobody knows the answer.
+    // The changes of the first one may still be undone, so the answer is unknown.
     let asks = home.submit(vec![if_it_is(set(2, 1), 0, 3)]);
     assert_eq!(cause(&home, asks), (WaitCause::Routine(open), lamp));
 }
 
-/// Of the devices about which it asks, the one that it cannot read yet is named.
+/// The reason names the device, among those of the condition, that cannot be read yet.
 #[test]
 fn who_asks_says_which_answer_is_not_final() {
     let mut home = Home::new(Config::default(), 4);

@@ -1,4 +1,4 @@
-//! Who waits under just-in-time: for how long, and in which order.
+//! Waiting under just-in-time: its duration, and the order of the waiting routines.
 
 #![allow(
     clippy::unwrap_used,
@@ -78,8 +78,8 @@ fn patience(home: &Home, id: RoutineId) -> Option<Time> {
     timers.find(|it| it.0 == Timer::Patience(id)).map(|it| it.1)
 }
 
-/// Who has begun waits for nothing but its own commands: others may go before it where it comes
-/// later.
+/// A routine that has begun waits only for its own commands: others may go before it on devices
+/// that it needs later.
 #[test]
 fn who_has_begun_is_overtaken_where_it_does_not_wait() {
     let mut home = Home::new(just_in_time(), 2);
@@ -93,8 +93,8 @@ fn who_has_begun_is_overtaken_where_it_does_not_wait() {
     assert_eq!(home.states[B as usize], 1);
 }
 
-/// No timer outlives its routine: one that is cancelled while it waits, one that finds nothing to do,
-/// and one whose first device is down.
+/// No timer outlives its routine: one routine is cancelled while it waits, another finds nothing to
+/// do, and the first device of a third is down.
 #[test]
 fn patience_ends_with_the_routine() {
     let mut home = Home::new(just_in_time(), 2);
@@ -162,13 +162,13 @@ fn conditions_are_asked_in_the_order_of_submission() {
     for nth in 1..=4 {
         home.submit(vec![if_it_is(set(C, nth), A, 1)]);
     }
-    // Whoever asks nothing need not wait for that.
+    // A routine without a condition need not wait for that.
     home.submit(vec![set(C, 9)]);
     home.rest();
     assert_eq!(states(&home, C), [9, 1, 2, 3, 4]);
 }
 
-/// A device that is to be restored is in nobody's hands, and nobody can start there.
+/// A device with a due rollback is free of routines, and no routine can start there.
 #[test]
 fn who_waits_for_a_rollback_does_not_run_in_reverse() {
     let mut home = Home::new(just_in_time(), 4);
@@ -186,7 +186,7 @@ fn who_waits_for_a_rollback_does_not_run_in_reverse() {
     assert_eq!(states(&home, A), [1, 2, 3, 4]);
 }
 
-/// And none of those who wait is forgotten when the device is what it should be by other means.
+/// No waiting routine is forgotten when the device comes into its state by other means.
 #[test]
 fn who_waits_for_a_rollback_starts_when_there_is_none() {
     type Ends = fn(&mut Home);
@@ -212,7 +212,7 @@ fn who_waits_for_a_rollback_starts_when_there_is_none() {
     }
 }
 
-/// The rollback may fail or be done once more, whatever the device says before its outcome.
+/// The rollback may fail or be repeated, whatever the device reports before its outcome.
 #[test]
 fn who_asks_about_a_device_waits_for_the_outcome_of_its_rollback() {
     let mut home = Home::new(Config::default(), 3);
@@ -230,7 +230,8 @@ fn who_asks_about_a_device_waits_for_the_outcome_of_its_rollback() {
     assert!(home.committed(asks).is_some());
 }
 
-/// One has B, one comes next there, and what the first one did at A may still be undone.
+/// One routine has B, another is next there, and the changes of the first one on A may still be
+/// undone.
 #[test]
 fn places_on_a_device_are_in_their_order() {
     let mut home = Home::new(Config::default(), 4);

@@ -1,5 +1,4 @@
-//! A hub with devices that do what they are told after a fixed time, for tests that say when what
-//! happens.
+//! A hub with devices that do commands after a fixed time, for tests that set the times of events.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -20,7 +19,7 @@ pub(crate) const MODELS: [Visibility; 5] = [
     Visibility::Eventual,
 ];
 
-/// How long a device takes for a command, unless a test says otherwise.
+/// The time that a device takes for a command by default.
 pub(crate) const DELAY: Span = Span::millis(50);
 
 pub(crate) struct Home {
@@ -28,22 +27,22 @@ pub(crate) struct Home {
     pub(crate) now: Time,
     pub(crate) states: Vec<u8>,
     pub(crate) is_up: Vec<bool>,
-    /// It does what it is told, and never says so.
+    /// It does its commands, and never answers.
     pub(crate) is_mute: Vec<bool>,
     pub(crate) delay: Span,
-    /// Goes by our rules, so that after each step its state is one that a hub can come into.
+    /// Follows this crate's rules, so after each step its state is one that a hub can reach.
     is_ours: bool,
     flights: Vec<Option<(u64, u8, Time)>>,
     pub(crate) events: Vec<(Time, Event<u8>)>,
 }
 
 impl Home {
-    /// With so many devices, from 0, each in state 0.
+    /// A home with this number of devices, from 0, each in state 0.
     pub(crate) fn new(config: Config, devices: usize) -> Self {
         Self::under(&[], config, devices)
     }
 
-    /// One that goes by these rules where they differ from ours.
+    /// A home that follows these published rules in place of this crate's.
     pub(crate) fn under(rules: &[Published], config: Config, devices: usize) -> Self {
         let mut home = Self {
             hub: Driver::new(Hub::published(config, rules).unwrap()),
@@ -113,7 +112,7 @@ impl Home {
         self.events.iter().rev().find_map(accepted).unwrap()
     }
 
-    /// The device fails, or is back; what was on its way to it is lost.
+    /// Lets the device fail, or come back; its command in flight is lost.
     pub(crate) fn flip(&mut self, nth: usize) {
         self.is_up[nth] = !self.is_up[nth];
         if let Some((_, _, lands)) = &mut self.flights[nth] {
@@ -128,7 +127,7 @@ impl Home {
         self.input(Input::Membership(delta)).unwrap();
     }
 
-    /// The device's command has this outcome at once.
+    /// Reports this outcome of the device's command at once.
     pub(crate) fn lands(&mut self, nth: usize, outcome: Outcome) {
         let (token, value, _) = self.flights[nth].take().unwrap();
         if outcome == Outcome::Done {
@@ -143,19 +142,19 @@ impl Home {
         self.tell(told).unwrap();
     }
 
-    /// What was on its way to the device does not happen any more, and nobody hears of it.
+    /// Cancels the command in flight to the device, without a report.
     pub(crate) fn gives_up(&mut self, nth: usize) {
         self.flights[nth] = None;
     }
 
-    /// A hand changes the device, and it says so.
+    /// Changes the device by hand, and reports that.
     pub(crate) fn by_hand(&mut self, nth: usize, state: u8) {
         self.states[nth] = state;
         let device = NodeId(nth as u64);
         self.tell(Command::Observed { device, state }).unwrap();
     }
 
-    /// What was issued to a device, with `true` for routines and `false` for rollbacks.
+    /// The commands issued to a device, with `true` for routines and `false` for rollbacks.
     pub(crate) fn issued(&self, nth: usize) -> Vec<(u8, bool)> {
         let of = |(_, event): &(Time, Event<u8>)| match event {
             Event::Issue {
@@ -169,12 +168,12 @@ impl Home {
         self.events.iter().filter_map(of).collect()
     }
 
-    /// The membership service says so.
+    /// Feeds a report of the membership service.
     pub(crate) fn hear(&mut self, delta: Delta) {
         self.input(Input::Membership(delta)).unwrap();
     }
 
-    /// When something happens next by itself.
+    /// The time of the next event without an input.
     pub(crate) fn next(&self) -> Option<Time> {
         let lands = self.flights.iter().flatten().map(|it| it.2);
         let lands = lands.filter(|it| *it < Time(u64::MAX)).min();
@@ -214,29 +213,29 @@ impl Home {
         self.now = self.now.max(until);
     }
 
-    /// Lets so much time pass.
+    /// Lets this span pass.
     pub(crate) fn wait(&mut self, span: Span) {
         self.pass(self.now + span);
     }
 
-    /// Until nothing more happens.
+    /// Lets time pass until nothing more happens.
     pub(crate) fn rest(&mut self) {
         self.wait(Span::secs(36_000));
         assert!(self.hub.machine().is_quiet(), "{:#?}", self.hub.machine());
     }
 
-    /// When this was told first, if it was.
+    /// The time of the first such event, if there was one.
     pub(crate) fn when(&self, event: &Event<u8>) -> Option<Time> {
         let is_it = |it: &&(Time, Event<u8>)| it.1 == *event;
         self.events.iter().find(is_it).map(|it| it.0)
     }
 
-    /// When a routine committed, if it did.
+    /// The time at which a routine committed, if it did.
     pub(crate) fn committed(&self, id: RoutineId) -> Option<Time> {
         self.when(&Event::Committed(id))
     }
 
-    /// The order that was told.
+    /// The reported order.
     pub(crate) fn order(&self) -> Vec<Placed<u8>> {
         let placed = |(_, event): &(Time, Event<u8>)| match event {
             Event::Ordered(placed) => Some(placed.clone()),
@@ -246,7 +245,7 @@ impl Home {
     }
 }
 
-/// Only if a device is in this state.
+/// A step that is done only if a device is in this state.
 pub(crate) fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
     let condition = Some(Condition {
         device: NodeId(device),
@@ -257,7 +256,7 @@ pub(crate) fn if_it_is(step: Step<u8>, device: u64, value: u8) -> Step<u8> {
     Step { condition, ..step }
 }
 
-/// So many milliseconds after the beginning.
+/// A time in milliseconds after the beginning.
 pub(crate) fn at(millis: u64) -> Time {
     Time::ZERO + Span::millis(millis)
 }
@@ -280,7 +279,7 @@ pub(crate) fn long(device: u64, value: u8, hold: Span) -> Step<u8> {
     }
 }
 
-/// A command for which its device is planned to be needed so long in all.
+/// A command for which its device is planned to be needed for this long in all.
 pub(crate) fn planned(device: u64, value: u8, millis: u64) -> Step<u8> {
     long(
         device,

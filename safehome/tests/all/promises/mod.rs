@@ -1,10 +1,9 @@
-//! Random histories of a hub among devices that are the test's own. The oracle knows of the hub what
-//! its documentation says, and looks at nothing else: not at its lineages, and not at what it takes
-//! to be true.
+//! Random histories of a hub among devices that are the test's own. The oracle knows only the
+//! documentation of the hub: it does not read its lineages or the states that the hub believes.
 //!
-//! Devices do commands late, twice, or never; reports are late and doubled, but in order; hands do
-//! what commands ask for, or something else; the host sleeps, stops before or after it has stored a
-//! step, and comes back with other settings.
+//! Devices do commands late, twice, or never; reports are late and duplicated, but in order; manual
+//! changes match commands in flight, or not; the host sleeps, stops before or after it has stored a
+//! step, and restarts with other settings.
 //!
 //! How to run more of them, or one, stands in `selvedge_sim::histories`.
 
@@ -40,7 +39,8 @@ fn what_the_documentation_promises_is_so() {
     });
     println!("{ran} histories: {all:?}");
     if ran >= 1_000 {
-        // Each happens, and more is done than undone, but for those that made way for others.
+        // Each happens, and more routines commit than are undone, except for those that were
+        // superseded or preempted.
         assert_eq!(all.missing(), None, "{all:?}");
         assert!(
             all.committed > all.aborted - all.superseded - all.preempted,

@@ -1,4 +1,4 @@
-//! What a hub may tell, by its documentation.
+//! The events that a hub may emit, by its documentation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use selvedge_safehome::{
 
 use crate::promises::things::Thing;
 
-/// What has become of a command of a routine.
+/// The outcome of a command of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Open,
@@ -149,7 +149,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether a routine may be refused so.
+    /// Checks that a routine may be refused for this reason.
     pub(crate) fn refused(&self, record: &Record, why: Reject) -> Found {
         let unfinished = self.records.iter().filter(|it| !it.1.is_finished());
         let mut mates = unfinished.filter(|it| it.1.is_of(record));
@@ -202,7 +202,7 @@ impl Oracle {
         }
     }
 
-    /// What its terms say of the moment at which a routine's command is issued.
+    /// Checks the terms of a routine at the moment when its command is issued.
     fn keeps_terms(&self, id: RoutineId, device: NodeId) -> Found {
         let record = &self.records[&id];
         for (&other, theirs) in &self.records {
@@ -232,7 +232,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether this command may be issued now to that device.
+    /// Checks that this command may be issued now to that device.
     pub(crate) fn issued(
         &mut self,
         (visibility, scheduler): (Visibility, Option<Scheduler>),
@@ -277,7 +277,7 @@ impl Oracle {
             )?;
             let in_order = scheduler == Some(Scheduler::FirstCome);
             must(
-                // One that was held back comes behind those that were let in before it.
+                // A routine that was held back comes behind others that were admitted before it.
                 !(is_before && in_order && !theirs.may_be_held),
                 "it does not come behind all",
             )?;
@@ -306,7 +306,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether this is why the next command of the routine was not done.
+    /// Checks that this is the reason why the next command of the routine was not done.
     fn is_true(&self, id: RoutineId, at: u16, why: SkipReason, things: &[Thing]) -> Found {
         let record = &self.records[&id];
         must(
@@ -413,7 +413,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Whether the order explains the end, where the beginning is known.
+    /// Checks that the order explains the end, if the beginning is known.
     pub(crate) fn explains(&self, beginning: &[Option<u8>], things: &[Thing]) -> Found {
         let mut serial: BTreeMap<NodeId, Option<u8>> = things
             .iter()
@@ -430,7 +430,7 @@ impl Oracle {
                     let record = &self.records[id];
                     must(record.stage == Stage::Committed, "it is not committed")?;
                     must(!told.contains(id), "it has two places in the order")?;
-                    // What is passed over has no effect to keep in order.
+                    // A skipped command has no effect that needs an order.
                     let is_later = |it: &&RoutineId| {
                         let theirs = &self.records[*it];
                         let shares = || !theirs.did().is_disjoint(&record.did());
@@ -462,7 +462,7 @@ impl Oracle {
     }
 }
 
-/// Whether a command of the one may be issued while the other one is where it is.
+/// Checks that a command of one routine may be issued while the other one is at its stage.
 fn goes_beside(visibility: Visibility, record: &Record, theirs: &Record, now: Time) -> Found {
     let device = record.routine.steps[record.at()].device;
     let is_held = theirs.is_live()
@@ -487,7 +487,7 @@ fn goes_beside(visibility: Visibility, record: &Record, theirs: &Record, now: Ti
     }
 }
 
-/// What one routine does where nobody else is.
+/// The effects of one routine that runs alone.
 fn follow(record: &Record, serial: &mut BTreeMap<NodeId, Option<u8>>, things: &[Thing]) -> Found {
     for (step, fate) in record.routine.steps.iter().zip(&record.fates) {
         let condition = step.condition.as_ref();

@@ -1,4 +1,4 @@
-//! Devices, and what travels between them and the host.
+//! Devices, and their messages to and from the host.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub(crate) struct Sent {
     pub(crate) until: Option<Time>,
 }
 
-/// What a device says, in order.
+/// The reports of a device, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Report {
     Outcome(u64, Outcome),
@@ -24,7 +24,7 @@ pub(crate) enum Report {
     Hand(u8, Urgency),
 }
 
-/// A command whose outcome the hub waits for.
+/// A command with an outcome for which the hub waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
     pub(crate) token: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Open {
     /// The hub came back while it was on its way.
     pub(crate) is_old: bool,
     pub(crate) is_asked: bool,
-    /// The device was in its state before the outcome was known, and had said so.
+    /// The device was in its state before the outcome was known, and had reported that.
     pub(crate) is_said: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Thing {
     /// Its state was known from the beginning.
     pub(crate) is_known: bool,
     pub(crate) is_up: bool,
-    /// What the hub was told of that.
+    /// The last report of that to the hub.
     pub(crate) is_told_up: bool,
     pub(crate) lateness: Span,
     pub(crate) sent: Vec<Sent>,
@@ -56,11 +56,11 @@ pub(crate) struct Thing {
     /// A command with this token and for this state may act until then; its outcome is unknown.
     pub(crate) doubt: Option<(u64, u8, Time)>,
     pub(crate) is_stuck: bool,
-    /// It was told that it is restored, and not yet what came of it.
+    /// A rollback was reported as begun, and not yet as finished.
     pub(crate) is_begun: bool,
-    /// It is restored before anybody touches it.
+    /// It is restored before any command touches it.
     pub(crate) is_barred: bool,
-    /// How often a rollback was not done since the last one that was.
+    /// The number of failed rollbacks since the last one that was done.
     pub(crate) refusals: u32,
 }
 
@@ -84,7 +84,8 @@ impl Thing {
         }
     }
 
-    /// Does its command, for the first time or again, and says so. Returns whether there was one.
+    /// Does its command, for the first time or again, and reports that. Returns true if there was
+    /// one.
     pub(crate) fn does(&mut self, now: Time, again: bool) -> bool {
         self.expire(now);
         let mut sent = self.sent.iter_mut();
@@ -110,7 +111,7 @@ impl Thing {
         }
     }
 
-    /// What does not act any more is gone.
+    /// Removes commands that cannot act any more.
     pub(crate) fn expire(&mut self, now: Time) {
         self.sent
             .retain(|it| it.until.is_none_or(|until| now < until));
@@ -137,7 +138,7 @@ impl Thing {
         self.refusals = 0;
     }
 
-    /// Nobody hears of any outcome that is on its way.
+    /// Loses all outcomes that are in flight.
     pub(crate) fn loses_outcomes(&mut self) {
         self.says
             .retain(|it| matches!(it, Report::State(_) | Report::Hand(..)));

@@ -1,4 +1,4 @@
-//! The host of a hub: it tells it what devices say, and carries out what it wants.
+//! The host of a hub: it passes reports of devices to the hub, and carries out its events.
 
 mod happens;
 mod reasons;
@@ -36,19 +36,19 @@ selvedge_sim::counts! {
         restarts,
         /// Outcomes that came after their commands were given up.
         late,
-        /// Commands that were refused after their device had said that it is in their state.
+        /// Commands that were refused after their device had reported their state.
         said_and_refused,
         /// Commands that were asked for, and had not been done.
         not_found,
         superseded,
         preempted,
         cut,
-        /// Routines that were refused because of others of their key.
+        /// Routines that were refused because of other runs of their key.
         refused,
     }
 }
 
-/// What became of an input.
+/// The result of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Taken,
@@ -61,7 +61,7 @@ enum Told {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
     BeforeStoring,
-    /// After so many events were carried out.
+    /// After this number of events was carried out.
     Among(usize),
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct World {
     /// That of hubs that come back.
     later: Scheduler,
     hub: Driver<Hub<u8>>,
-    /// The state as it was stored whole, what has changed since, and both together.
+    /// The last base, the differences since, and the state with both.
     base: Saved<u8>,
     differences: Vec<Difference<u8>>,
     last: Saved<u8>,
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// The membership service tells whether a device is up, as often as the hub comes back.
+    /// Reports whether a device is up, after each restart of the hub.
     fn learns(&mut self, nth: usize) {
         let is_up = self.things[nth].is_up;
         let member = Member::new(nth as u64, 0);
@@ -177,7 +177,7 @@ impl World {
         });
     }
 
-    /// The next thing that the device said reaches the hub.
+    /// Passes the next report of the device to the hub.
     pub(crate) fn reports(&mut self, nth: usize) {
         let device = self.things[nth].id;
         match self.things[nth].says.front().copied() {
@@ -196,7 +196,7 @@ impl World {
                     },
                     None => Command::Observed { device, state },
                 };
-                // Until the hub has heard of it, it is said.
+                // Repeated until the hub has received it.
                 self.tell(command, |it| {
                     it.oracle.hand = hand.map(|urgency| (device, urgency));
                     let thing = &mut it.things[nth];
@@ -217,7 +217,7 @@ impl World {
         }
     }
 
-    /// What was said before an outcome comes before it; nothing acts later than it may.
+    /// Passes all reports from before an outcome; afterwards the command acts no more.
     fn says_all(&mut self, nth: usize, token: u64) {
         let thing = &mut self.things[nth];
         thing.loses_outcomes();
@@ -256,7 +256,7 @@ impl World {
         }
     }
 
-    /// What becomes of the command that is open.
+    /// Decides the outcome of the open command.
     fn resolves(&mut self, nth: usize, outcome: Outcome) {
         let now = self.now;
         let thing = &mut self.things[nth];
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// Time passes, and what is due ticks.
+    /// Lets time pass; due timers tick.
     fn passes(&mut self, until: Time) {
         while let Some(due) = self.hub.deadline().filter(|it| *it <= until) {
             self.now = self.now.max(due);
@@ -332,7 +332,7 @@ impl World {
         self.input(Input::Command(command), mark)
     }
 
-    /// A step; `mark` is for what it changes for the oracle, if it is not lost.
+    /// Takes a step; `mark` updates the oracle, if the step is not lost.
     fn input(&mut self, input: Input<Hub<u8>>, mark: impl FnOnce(&mut Self)) -> Told {
         let mut events = Vec::new();
         let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
@@ -520,7 +520,7 @@ impl World {
         }
     }
 
-    /// What is so after every step: the hub takes no device to be in a state in which it is not.
+    /// Checks after every step that the hub does not believe a wrong state of a device.
     fn looks(&self) {
         for thing in &self.things {
             let is_heard = thing.open.is_none() && thing.doubt.is_none() && thing.says.is_empty();

@@ -19,15 +19,15 @@ thread_local! {
     static STORED: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps what is stored.
+/// Keeps a state if it can be stored.
 fn kept(saved: Saved<u8>) -> Result<Saved<u8>, String> {
     let bytes = postcard::to_allocvec(&saved).map_err(|error| error.to_string())?;
     STORED.with_borrow_mut(|it| it.push(bytes));
     Ok(saved)
 }
 
-/// Files with bytes changed, cut or repeated. Either there is an error, or a hub that keeps its
-/// invariants whatever it is told, and comes to rest.
+/// Files with bytes changed, cut or repeated: the result is an error, or a hub that keeps its
+/// invariants after all inputs, and comes to rest.
 #[test]
 fn a_damaged_state_is_refused_or_does_no_harm() {
     let (mut refused, mut taken) = (0, 0);
@@ -87,7 +87,7 @@ fn go_on(mut host: Host) {
         .filter(|it| !host.hub.machine().is_up(*it))
         .collect();
     for id in down {
-        // Of those that it does not know it wants to hear nothing.
+        // It accepts no news of devices that it does not know.
         for incarnation in [0, u32::MAX / 4, u32::MAX / 2, u32::MAX] {
             let delta = Delta::Refuted(Member::new(id.0, incarnation));
             open.extend(host.input(Input::Membership(delta)).unwrap_or_default());
@@ -114,14 +114,14 @@ fn go_on(mut host: Host) {
                 token,
                 outcome,
             };
-            // After a timeout nobody waits for it.
+            // After a timeout the hub does not wait for it.
             open.extend(host.tell(done).unwrap_or_default());
         }
     }
     assert!(host.hub.machine().is_quiet(), "{:#?}", host.hub.machine());
 }
 
-/// What comes of a stored state with these parts in place of what they were.
+/// The result of restoring a stored state with these parts replaced.
 fn restored(host: &Host, edits: &[(&str, Value)]) -> Result<(), RestoreError> {
     let hub = host.hub.machine();
     let mut stored = serde_json::to_value(hub.save()).unwrap();

@@ -1,4 +1,4 @@
-//! A hub whose steps are facts, and storage that lags, groups and forgets.
+//! A hub whose steps are facts, and storage that is late, groups writes and loses them.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -14,7 +14,7 @@ const DEVICES: u64 = 3;
 
 type Effects = Vec<Effect<DurableHub<u8>>>;
 
-/// A host with storage of its own, and what it knows for the test.
+/// A host with storage of its own, and records for the test.
 struct Host {
     hub: Driver<DurableHub<u8>>,
     rng: ChaCha8Rng,
@@ -26,7 +26,7 @@ struct Host {
     out: Effects,
     /// All that was asked for in order, with how many facts it rests on.
     asked: Vec<(usize, Effect<DurableHub<u8>>)>,
-    /// The state after so many facts.
+    /// The state after each number of facts.
     states: Vec<Saved<u8>>,
     sent: Vec<(NodeId, u64)>,
 }
@@ -54,7 +54,7 @@ impl Host {
         let before = self.states.len();
         match input {
             Some(input) => {
-                // What is refused is no step.
+                // A refused input is no step.
                 let told = self
                     .hub
                     .step(self.now, &mut self.rng, input, |it| effects.push(it));
@@ -145,8 +145,8 @@ impl Host {
         }
     }
 
-    /// A crash now: whatever part of the writes on their way is kept, nothing that is out is
-    /// forgotten, and what comes back is the state after a step.
+    /// Simulates a crash now: whichever part of the pending writes is kept, no emitted event is
+    /// forgotten, and the restored state is one after a step.
     fn crash(&self) {
         let safe = self.log.len();
         for (nth, effect) in self.out.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! A host that tells a hub what a test says, and hears its events.
+//! A host that feeds a test's inputs to a hub, and collects its events.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;

@@ -19,7 +19,7 @@ use selvedge_safehome::{Command, Config, Outcome, RoutineId, Saved};
 
 use host::{A, B, Host, issues};
 
-/// A device says by itself in which state it is; that is no answer.
+/// A device reports its state by itself; that is no answer.
 #[test]
 fn a_change_by_hand_while_a_command_is_on_its_way_issues_nothing() {
     let mut host = Host::new(Config::default());
@@ -43,7 +43,7 @@ fn a_change_by_hand_while_a_command_is_on_its_way_issues_nothing() {
     assert_eq!(host.hub.machine().state(A), Some(&9));
 }
 
-/// However often a device says so: nothing grows.
+/// The device reports a state often: memory does not grow.
 #[test]
 fn changes_by_hand_take_no_room() {
     let mut host = Host::new(Config::default());
@@ -84,7 +84,7 @@ fn a_state_is_the_same_in_every_format() {
     assert!(text.starts_with("{\"version\":6,"), "{text}");
 }
 
-/// By their ids: the devices and runs that a difference removes, and those that it changes.
+/// The ids of the devices and runs that a difference removes, and of the ones that it changes.
 fn changed(host: &Host, last: &mut Saved<u8>) -> [Vec<u64>; 4] {
     let before = last.clone();
     let difference = host.hub.machine().difference(last);
@@ -129,7 +129,7 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
     assert_eq!(found, [vec![], vec![], vec![1, 3, 4], vec![1, 2, 3, 4]]);
     host.tell(Command::Cancel(RoutineId(2))).unwrap();
     assert_eq!(changed(&host, &mut last), [vec![], vec![], vec![], vec![2]]);
-    // It is undone, and is gone; the one behind it waits until its device is brought back.
+    // It is undone and has left; the one behind it waits until its device is restored.
     let (device, _, token) = tokens[1];
     let outcome = Outcome::Done;
     let told = Command::Outcome {

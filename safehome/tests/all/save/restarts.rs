@@ -1,4 +1,4 @@
-//! What is on its way when the hub stops, and when it comes back.
+//! Commands and questions in flight when the hub stops, and when it restarts.
 
 use selvedge_core::{Delta, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
@@ -67,7 +67,7 @@ fn a_cancelled_command_that_was_not_done_is_not_issued_again() {
     assert!(host.hub.machine().is_quiet());
 }
 
-/// It said so of the command that was lost; the one that is sent again is refused.
+/// Its report was about the command that was lost; the command that is sent again is refused.
 #[test]
 fn what_a_device_said_before_the_restart_is_not_said_of_the_next_command() {
     let mut host = Host::new(Config::default());
@@ -92,7 +92,7 @@ fn what_a_device_said_before_the_restart_is_not_said_of_the_next_command() {
     assert_eq!(host.hub.machine().state(A), Some(&0));
 }
 
-/// The device was asked while it was up, and is down by the time that it says that nothing was done.
+/// The device was asked while it was up, and is down when it answers that the command was not done.
 #[test]
 fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
     let mut host = Host::new(Config::default());
@@ -120,7 +120,7 @@ fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
     assert_eq!(issued, [B]);
 }
 
-/// Its lease was over while nobody knew what became of its command. The device refused nothing.
+/// Its lease was over while the outcome of its command was unknown. The device refused nothing.
 #[test]
 fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
     let mut host = Host::new(Config::default());

@@ -46,8 +46,8 @@ fn settings_that_do_not_fit_are_refused() {
     );
 }
 
-/// Those who waited just in time get their places in the order of their submission, and whoever
-/// comes now comes later.
+/// Routines that waited under `JustInTime` get their places in the order of their submission, and
+/// new ones come later.
 #[test]
 fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
     for scheduler in [Scheduler::FirstCome, Scheduler::Timeline] {
@@ -77,7 +77,8 @@ fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
     }
 }
 
-/// A weak hub restores nothing, so what it leaves behind gives another model nothing to restore.
+/// A weak hub restores nothing, so the changes that it leaves behind give another model nothing to
+/// restore.
 #[test]
 fn a_change_by_hand_at_a_weak_hub_is_not_brought_back_under_another_model() {
     let config = |visibility| Config::default().with_visibility(visibility);

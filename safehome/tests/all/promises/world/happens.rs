@@ -1,4 +1,4 @@
-//! What happens to a home: routines, faults, hands, and in the end none of them.
+//! The events of a home: routines, faults, manual changes, and in the end none of them.
 
 use core::num::NonZeroU16;
 
@@ -12,7 +12,7 @@ use super::{Stop, Told, World};
 use crate::promises::oracle::Record;
 use crate::promises::things::{Open, Report};
 
-/// After so many steps without faults all is over.
+/// The most steps without faults until the end.
 const ROUNDS: usize = 2_000;
 
 impl World {
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// The host does nothing for a while; then it hears all that was said.
+    /// Lets the host sleep for a while; then it receives all reports.
     fn sleeps(&mut self) {
         self.now = self.now + Span::millis([50, 1_000, 600_000][self.below(3) as usize]);
         for thing in &mut self.things {
@@ -277,8 +277,8 @@ impl World {
         self.passes(self.now);
     }
 
-    /// Devices obey from now on and say so, and the host does not stop. All comes to its end, in
-    /// bounded time, and the order explains it.
+    /// Lets devices obey and answer from now on, and the host run. Everything ends in bounded time,
+    /// and the order explains the end.
     pub(crate) fn faults_end(&mut self) {
         (self.stops, self.stop) = (false, None);
         self.rests();

@@ -1,4 +1,4 @@
-//! For what routines wait, by what the hub says and by what the home knows.
+//! The reasons why routines wait, from the hub and from the home.
 
 use selvedge_core::Span;
 use selvedge_safehome::WaitCause;
