@@ -132,7 +132,7 @@ impl<V: Value> Hub<V> {
             if device.is_stuck && device.actual.as_ref() != device.desired() {
                 return Some(UndoStatus::Stuck);
             }
-            // A refusal of another state does not count for this one.
+            // The state that it refused is not wanted any more.
             (device.is_stuck, device.attempts) = (false, 0);
             return Some(UndoStatus::NotNeeded);
         }
@@ -262,7 +262,7 @@ impl<V: Value> Hub<V> {
         }
     }
 
-    /// A routine is aborted because the lease of this device is over.
+    /// Aborts a routine because its lease of this device is over.
     pub(crate) fn end_lease(&mut self, id: RoutineId, device: NodeId, cx: &mut Context<'_, Self>) {
         let step = self.runs.get(&id).and_then(|it| it.blame(device));
         self.abort(id, AbortReason::LeaseOver { device, step }, cx);

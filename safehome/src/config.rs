@@ -49,7 +49,7 @@ pub struct Config {
     pub visibility: Visibility,
     /// Default [`Scheduler::Timeline`].
     pub scheduler: Scheduler,
-    /// True if a routine may go before another one that has started and has not touched their
+    /// True if a routine may go before another routine that has started and has not touched their
     /// common device yet (section 4.1). Default true.
     pub pre_leases: bool,
     /// True if a device becomes free as soon as its routine no longer needs it, and not only when

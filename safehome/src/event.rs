@@ -63,7 +63,7 @@ pub enum Command<V> {
     /// The device reports that it is in this state: a person changed it by hand. A command in
     /// flight counts as later than the change. A report of the state that a command in flight asks
     /// for is no manual change, unless the command is refused: it is an effect of the command. A
-    /// report of the state that the device is known to be in is none either.
+    /// report of the known state of the device is no manual change either.
     ///
     /// Reports may be duplicated and late, but the reports of one device arrive in the order in
     /// which the device made them. A report from before a command was done arrives before the
@@ -260,7 +260,7 @@ pub enum AbortReason {
     Device {
         /// The device.
         device: NodeId,
-        /// The command that needed it, or whose condition read it: the next one, or else the last
+        /// The command that needed it, or read it in a condition: the next one, or else the last
         /// one. `None` under [`StrongGlobalStrict`](crate::Visibility::StrongGlobalStrict) if no
         /// command did.
         step: Option<u16>,
@@ -312,11 +312,11 @@ pub enum UndoStatus {
 pub enum Timer {
     /// The outcome of the command to this device is overdue.
     Timeout(NodeId),
-    /// A long command on this device is over.
+    /// The hold of a long command on this device ends.
     Hold(NodeId),
     /// The rollback of this device is tried again.
     Retry(NodeId),
-    /// The pre-lease of this device is over.
+    /// The pre-lease of this device ends.
     Lease(NodeId),
     /// This routine can no longer be overtaken. Armed until its first command is issued.
     Patience(RoutineId),
@@ -354,7 +354,7 @@ pub enum Reject {
     #[error("device {0} is unknown to the hub: add it with Command::Device first")]
     UnknownDevice(NodeId),
     /// The routine is unknown or finished.
-    #[error("routine {0} is unknown, or finished: name one that waits or runs")]
+    #[error("routine {0} is unknown, or finished: name a routine that waits or runs")]
     UnknownRoutine(RoutineId),
     /// The device is known already.
     #[error("device {0} is known already: report its state with Command::Observed")]

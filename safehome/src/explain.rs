@@ -73,7 +73,7 @@ impl Reject {
         let said = self.to_string();
         let device = self.device();
         match device.and_then(|it| Some((it, catalogue.name(it)?))) {
-            // All texts call a device "device 7".
+            // The texts of all errors have the form "device 7".
             Some((device, name)) => {
                 said.replacen(&format!("device {device}"), &format!("device {name:?}"), 1)
             }

@@ -30,7 +30,7 @@ impl<V: Value> Hub<V> {
                     let entry = self.devices.get(&id).and_then(|it| it.entry(routine));
                     entry.is_some_and(|it: &Entry<V>| it.touched)
                 };
-                // A routine that has asked about it has its answer, and finds it down if it asks
+                // A routine with a condition on it has its answer, and finds it down if it asks
                 // again.
                 let is_eventual = self.config.visibility == Visibility::Eventual;
                 self.active(|run, routine| {

@@ -40,8 +40,8 @@ impl<V: Value> Hub<V> {
         self.let_go(id, at, stays, cx);
     }
 
-    /// Handles the end of a command that needed this device. `stays` is `None` if no later command of
-    /// the routine needs it, else true if the routine takes the device over.
+    /// Handles the end of a command that needed this device. `stays` is `None` if no later command
+    /// of the routine needs it, else true if the routine takes the device over.
     fn let_go(
         &mut self,
         id: RoutineId,

@@ -29,7 +29,7 @@
 //! | a committed routine is never superseded nor preempted | |
 //! | no two routines wait for each other, and every routine is finished | outcomes are reported, or [`Config::timeout`] passes; the host ticks |
 //! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` routines that run at the same time have no device in common | |
-//! | of routines that set the same devices and ask for no state, the one submitted last is last in the order: it wins, even if an earlier one is held back | every [`Visibility`] but `Weak`; at least one device did commands of both: if all common commands of one were skipped, either may be first, and the final state is the same |
+//! | of routines that set the same devices and ask for no state, the one submitted last is last in the order: it wins, even if an earlier one is held back | every [`Visibility`] but `Weak`; at least one device did commands of both: if too many were skipped for that, either may be first, and the final state is the same |
 //! | a routine that has not begun, or waits for a device, can be overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
 //! | a hub that is restored from its [saved state](Saved) loses no command and does none twice | the state was stored before its events were carried out; the device answers [`Event::Ask`], or else the unknown state is restored; under `Weak`, no command acts [late](Command::Lateness) |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::order_limit`], [`Config::device_limit`], [`Config::step_limit`] |
@@ -49,10 +49,10 @@
 //!
 //! | a device that it must command fails | `Eventual` | `PartitionedStrict` | `GlobalStrict` | `Strong…` |
 //! |---|---|---|---|---|
-//! | and is back before the first command to it | goes on | goes on | aborted | aborted |
+//! | and is up again before the first command to it | goes on | goes on | aborted | aborted |
 //! | and is down at a command to it | aborted | aborted | aborted | aborted |
 //! | between two commands to it | aborted | aborted | aborted | aborted |
-//! | after the last one, and is back at the end | goes on | goes on | aborted | aborted |
+//! | after the last one, and is up again at the end | goes on | goes on | aborted | aborted |
 //! | after the last one, and is down at the end | goes on | aborted | aborted | aborted |
 //! | any other device fails or restarts | goes on | goes on | goes on | aborted |
 //!
@@ -78,7 +78,7 @@
 //!                          Aborted             ┌──────────┐  failure, Cancel│ ┌───────────┐
 //!                                  Aborted <── │ aborting │ <───────────────┘ │ committed │
 //!                                              └──────────┘                   └───────────┘
-//!                     its command on the way has an outcome      no unfinished one is │
+//!                     its command in flight has an outcome       no unfinished one is │
 //!                                                                 before it any more   v
 //!                                                                                   Ordered
 //! ```

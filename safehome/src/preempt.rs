@@ -1,8 +1,8 @@
 //! Preemption of less urgent routines that stand in the way of a more urgent one.
 //!
-//! That is decided once, when the urgent run is let in. From then on less urgent runs get no place before it
-//! and do not overtake it, so no later step and no clock decides about preemption, and an ordinary run pays
-//! one comparison.
+//! The hub decides about it once, when it admits the urgent run. From then on less urgent runs get no place
+//! before it and do not overtake it, so no later step and no clock decides about preemption, and an ordinary
+//! run costs one comparison.
 
 use alloc::vec::Vec;
 
@@ -127,8 +127,8 @@ impl<V: Value> Hub<V> {
                     by,
                 });
                 self.on_hold_over(at, cx);
-                // Before devices are brought back: it may be over now, and then the one for which
-                // it made room may set them.
+                // Before devices are restored: it may be finished now, and then the routine for
+                // which it made room may set them.
                 self.work.hurry(Task::Queue);
                 self.work.hurry(Task::Routine(id));
             }

@@ -11,9 +11,9 @@ pub enum Published {
     /// Only routines that share a device with a new one are looked at when it is placed (Algorithm
     /// 1, line 12; erratum H1).
     DirectOrder,
-    /// A routine's rollback begins though its command is on its way (section 4.3; erratum H11).
+    /// A routine's rollback begins though its command is in flight (section 4.3; erratum H11).
     DrainsNothing,
-    /// A lease ends while a command is on its way (section 4.1; erratum H12).
+    /// A lease ends while a command is in flight (section 4.1; erratum H12).
     RevokesInFlight,
     /// A condition reads the state that an unfinished routine wrote (section 4.1; erratum H13).
     ReadsUncommitted,

@@ -203,8 +203,8 @@ impl<V> Run<V> {
         self.busy.is_none() && self.step().is_some_and(|step| step.device == device)
     }
 
-    /// The command to name if this device ends the routine: the next one that needs the device, or
-    /// else the last one that did. `None` if none does.
+    /// The command to name if this device ends the routine: the next command that needs the device,
+    /// or else the last one. `None` if no command needs it.
     pub(crate) fn blame(&self, device: NodeId) -> Option<u16> {
         let needs = |it: &(u16, &Step<V>)| it.1.devices().any(|at| at == device);
         let steps = || (0_u16..).zip(&self.routine.steps).filter(needs);

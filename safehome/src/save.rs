@@ -47,7 +47,7 @@ pub(crate) const VERSION: u16 = 6;
 ///
 /// An event that only informs is delivered once or not at all. A host that must deliver all of them
 /// stores these events with the state, in one write, and delivers them again after a restart; they
-/// name their routine or device, so a receiver can recognize one that is delivered twice. `Issue`
+/// name their routine or device, so a receiver can recognize a duplicate. `Issue`
 /// and `Ask` are never carried out again: `Resume` does the necessary work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -81,7 +81,7 @@ pub enum RestoreError {
     Config(#[from] ConfigError),
     /// Routines or rollbacks are unfinished under another visibility model.
     #[error(
-        "routines or rollbacks are unfinished under {saved:?} and {asked:?} is asked for: let them finish first"
+        "routines or rollbacks are unfinished under {saved:?} and the settings ask for {asked:?}: let them finish first"
     )]
     Visibility {
         /// The model of the stored state.
@@ -117,7 +117,7 @@ pub enum RestoreError {
         limit: u16,
     },
     /// The last routine, command or step has a number that no hub reaches.
-    #[error("numbers have come to {0}: the state is damaged, take an older one")]
+    #[error("number {0} is above every number that a hub reaches: the state is damaged, take an older one")]
     Number(u64),
     /// No hub leaves a device in this state.
     #[error("device {device}: {flaw}; the state is damaged, take an older one")]
@@ -170,12 +170,12 @@ pub enum Flaw {
     #[error("its command and its routine do not agree")]
     Command,
     /// A routine has no commands, or is beyond its last one.
-    #[error("it has no such command")]
+    #[error("it has no commands, or is beyond its last one")]
     Step,
     /// The key of its runs is too long.
     #[error("its key is too long")]
     Key,
-    /// One of its commands has a timeout of 0.
+    /// A command of the routine has a timeout of 0.
     #[error("one of its commands has a timeout of 0")]
     NoTime,
     /// It needs a device that the hub does not know.
@@ -195,7 +195,7 @@ pub enum Flaw {
     #[error("it represents routines that cannot be merged")]
     Joined,
     /// The visibility model does not let it run at the same time as others.
-    #[error("it runs beside another one")]
+    #[error("it runs at the same time as another routine")]
     Beside,
 }
 

@@ -79,8 +79,7 @@ pub enum Tick {
     Answers(u64),
     /// A device does a command without an outcome.
     Acts(u64),
-    /// One of the hub's timers; after the timer of a command it is unknown whether the command was
-    /// done.
+    /// A timer of the hub; after the timer of a command it is unknown whether the command was done.
     Hub(Timer),
 }
 

@@ -14,7 +14,7 @@ use crate::schedule::ranks::{Note, Ranks, Slot};
 use crate::{Hub, RoutineId, Value};
 
 impl<V: Value> Hub<V> {
-    /// Returns true if the routines have one order, so that [`Ranks`] can tell which comes before
+    /// Returns true if the routines have one order, so that [`Ranks`] can decide which comes before
     /// which. By published rules there may be none.
     pub(crate) fn keeps_ranks(&self) -> bool {
         self.config.visibility == Visibility::Eventual && self.rules == Rules::default()

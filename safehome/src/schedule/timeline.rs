@@ -191,7 +191,7 @@ struct Gap {
     at: usize,
     /// The time at which the routines in front give the device back.
     free: Time,
-    /// The time at which the next routine takes it; the end of time if there is none.
+    /// The time at which the next routine takes it, or else the end of time.
     until: Time,
 }
 

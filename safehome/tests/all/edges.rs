@@ -51,7 +51,7 @@ fn incongruence_is_told_once_a_routine() {
     }
 }
 
-/// A device that the routine passed over, or could do without, may be down when it ends.
+/// A device that the routine skipped, or could do without, may be down when it ends.
 #[test]
 fn partitioned_visibility_asks_at_the_end_for_what_was_changed_and_is_needed() {
     let wait = || long(2, 1, Span::secs(5));
@@ -161,7 +161,7 @@ fn a_routine_is_not_stretched_beyond_what_the_settings_allow() {
     assert_eq!(starts(100), at(0));
 }
 
-/// Without leases no routine goes before one that has started, or uses a device that it no longer
+/// Without leases no routine goes before a started one, or uses a device that it no longer
 /// needs.
 #[test]
 fn leases_can_be_forbidden() {
@@ -213,7 +213,7 @@ fn an_outcome_of_an_earlier_command_is_refused() {
     let nobody = NodeId(9);
     let unknown_device = Err(Reject::UnknownDevice(nobody));
     assert_eq!(home.tell(told(1, nobody)), unknown_device);
-    // It is overdue, and the next one is on its way.
+    // It is overdue, and the next one is in flight.
     home.pass(at(5_000));
     assert_eq!(home.hub.machine().counters().timeouts, 1);
     home.lands(0, Outcome::Done);
@@ -248,7 +248,7 @@ fn a_suspicion_is_no_failure() {
     }
 }
 
-/// Also after a failure: a former life does not come back.
+/// Also after a failure: an earlier incarnation does not return.
 #[test]
 fn a_failed_life_is_not_revived_by_news_of_a_former_one() {
     let mut home = Home::new(Config::default(), 1);

@@ -456,7 +456,7 @@ fn what_was_stuck_and_is_right_by_now_needs_nothing() {
     assert_eq!(home.states, [0, 0, 5]);
 }
 
-/// No event about a removed device follows, except this one.
+/// `GivenUp` is the last event about a removed device.
 #[test]
 fn what_is_pending_ends_with_its_device() {
     let mut home = undone(5);

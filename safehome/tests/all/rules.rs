@@ -49,7 +49,7 @@ fn h15_a_search_without_success_ends() {
     assert!(calls < 20, "{calls} calls");
 
     let mut home = home(3, scheduled(Scheduler::Timeline), &[]);
-    // Another device, lest they keep their order anyway.
+    // Another device, so that the rule for the same devices does not keep their order.
     home.submit(vec![
         planned(1, 1, 10_000),
         planned(0, 1, 10_000),
@@ -100,7 +100,7 @@ fn h17_a_search_has_a_budget() {
 
     // This crate's search examines at most this number of gaps, whatever the load is.
     let config = scheduled(Scheduler::Timeline).with_search_limit(40);
-    // Each has a device of its own besides, lest they keep their order anyway.
+    // Each also has a device of its own, so that the rule for the same devices does not apply.
     let mut home = home(6 + 200, config, &[]);
     let mut before = 0;
     for nth in 0..200_u64 {

@@ -77,7 +77,7 @@ fn a_light_that_restarts_is_on_until_its_hold_is_over_and_does_not_flicker() {
     }
 }
 
-/// The device is brought back if the run that supersedes the other does not set it.
+/// The device is restored if the superseding run does not set it.
 #[test]
 fn what_a_restart_does_not_set_is_undone() {
     let mut home = Home::new(Config::default(), 2);

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const DEVICE: NodeId = NodeId(0);
 const ROUTINE: RoutineId = RoutineId(1);
 
-/// In the midst of a long command.
+/// A home in the middle of a long command.
 fn held() -> Home {
     let mut home = Home::new(Config::default(), 2);
     home.submit(vec![long(0, 1, Span::secs(10)), set(1, 1)]);
@@ -223,7 +223,7 @@ fn changes_by_hand_that_no_hub_has_noted_are_refused() {
     assert_eq!(stateless, is_refused(Flaw::Place));
 }
 
-/// Others could go in front of a command that is on its way.
+/// Others could go in front of a command that is in flight.
 #[test]
 fn a_command_on_its_way_for_an_untouched_place_is_refused() {
     let mut home = Home::new(Config::default(), 2);

@@ -73,7 +73,7 @@ struct Home {
     routines: BTreeMap<RoutineId, Routine<u8>>,
     open: usize,
     skipped: Vec<(RoutineId, u16)>,
-    /// The reported order; a device that is added has a state then, known or unknown.
+    /// The reported order, and the states of added devices, known or unknown.
     order: Vec<Placed<u8>>,
     trace: Vec<String>,
     counts: Counts,
@@ -349,7 +349,7 @@ impl Home {
         step
     }
 
-    /// The hub comes back, perhaps with another scheduler.
+    /// Restarts the hub, perhaps with another scheduler.
     fn restart(&mut self) {
         self.trace.push("the hub restarts".into());
         self.counts.unordered += self.hub.machine().counters().unordered;

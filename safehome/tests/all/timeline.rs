@@ -82,7 +82,7 @@ fn the_gaps_that_are_looked_at_are_counted() {
     assert_eq!((counters.searched, counters.unplaced), (4, 0));
 }
 
-/// A place that leaves no room on a later device is passed over before that device is looked at.
+/// A place that leaves no room on a later device is skipped before that device is examined.
 #[test]
 fn what_leaves_no_room_on_a_later_device_is_seen_at_once() {
     for devices in [2, 4] {

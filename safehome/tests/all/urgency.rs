@@ -49,14 +49,14 @@ fn what_is_urgent_begins_at_once_and_what_is_less_so_does_not_come_again() {
             let why = aborted(&home, water);
             assert_eq!(why.and_then(AbortReason::routine), Some(stop), "{config:?}");
         }
-        // None was brought back before: the valves went straight to their states.
+        // None was restored before: the valves went directly to their states.
         let is_back = |it: &&(u8, bool)| !it.1;
         let back = [0, 1].map(|it| home.issued(it).iter().filter(is_back).count());
         assert_eq!(back, [0, 0], "{config:?}");
     }
 }
 
-/// A command on its way is awaited, at most until its timeout.
+/// A command in flight is awaited, at most until its timeout.
 #[test]
 fn what_is_urgent_waits_for_a_command_on_its_way_and_for_nothing_else() {
     for config in configs() {
@@ -220,14 +220,14 @@ fn what_is_urgent_and_asks_preempts_what_changed_the_state() {
         let asks = crate::home::if_it_is(set(0, 9), 0, 0);
         let id = urgent(&mut home, vec![asks]);
         home.rest();
-        // It waited until device 0 was brought back, and no longer.
+        // It waited until device 0 was restored, and no longer.
         let done = home.committed(id).unwrap();
         assert!(done <= at(10_000) + DELAY + DELAY, "{config:?}: {done:?}");
         assert_eq!(home.states[0], 9, "{config:?}");
     }
 }
 
-/// A hand preempts as a routine does, and its state stays.
+/// A manual change preempts as a routine does, and its state stays.
 #[test]
 fn what_an_urgent_hand_did_stays() {
     for config in configs().filter(|it| it.visibility != Visibility::Weak) {
@@ -235,7 +235,7 @@ fn what_an_urgent_hand_did_stays() {
             let mut home = Home::new(config, 2);
             let steps = vec![long(0, 1, Span::secs(60)), set(0, 7)];
             let id = home.submit(steps);
-            // The command is on its way, or done.
+            // The command is in flight, or done.
             home.pass(at(before));
             let by_hand = Command::ByHand {
                 device: NodeId(0),
@@ -276,7 +276,7 @@ fn what_an_urgent_hand_did_is_told_once() {
     assert_eq!(home.states, [5, 0]);
 }
 
-/// With no urgency it is a hand as ever: the routine goes on.
+/// Without urgency a manual change preempts nothing: the routine goes on.
 #[test]
 fn a_hand_that_is_not_urgent_preempts_nothing() {
     let mut home = Home::new(Config::default(), 1);

@@ -56,7 +56,7 @@ fn patience_lasts_until_the_first_command() {
     assert!(home.committed(waits).is_some_and(|at| at < PATIENT));
 }
 
-/// The hub comes back half-way: patience begins anew.
+/// The hub restarts half-way: patience begins again.
 #[test]
 fn patience_is_kept_over_a_restart() {
     let mut home = Home::new(just_in_time(), 4);

@@ -213,12 +213,12 @@ pub enum Promise {
     /// In the end the devices are as if the committed routines had run one by one, in the reported
     /// order, and each condition had the result of that order.
     Serializable,
-    /// Of committed routines that set the same devices and ask for no state the last one is last in
+    /// The last committed routine, of those with the same devices and without conditions, is last in
     /// the order, if some device did commands of both.
     LastWins,
     /// A device has one command in flight at a time.
     OneCommand,
-    /// Routines that released a device are before the one that uses it, and that one is before all
+    /// Routines that released a device are before its user, and the user is before all
     /// others; no two routines come before each other (invariants 2 to 4 of section 4.3).
     Invariants,
     /// From every state a state is reachable in which all routines are finished.

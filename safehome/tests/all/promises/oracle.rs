@@ -125,7 +125,7 @@ pub(crate) struct Oracle {
     pub(crate) records: BTreeMap<RoutineId, Record>,
     pub(crate) order: Vec<Placed<u8>>,
     last_token: u64,
-    /// The last hand that is urgent.
+    /// The last urgent manual change.
     pub(crate) hand: Option<(NodeId, Urgency)>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_safehome::{Outcome, RoutineId, Urgency};
 
-/// A command on its way to a device.
+/// A command in flight to a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) token: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Sent {
 pub(crate) enum Report {
     Outcome(u64, Outcome),
     State(u8),
-    /// A hand did that, and is so urgent.
+    /// A manual change to this state, with its urgency.
     Hand(u8, Urgency),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Open {
     pub(crate) whose: Option<(RoutineId, usize)>,
     pub(crate) issued: Time,
     pub(crate) timeout: Span,
-    /// The hub came back while it was on its way.
+    /// The hub restarted while it was in flight.
     pub(crate) is_old: bool,
     pub(crate) is_asked: bool,
     /// The device was in its state before the outcome was known, and had reported that.

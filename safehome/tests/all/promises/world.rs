@@ -38,7 +38,7 @@ selvedge_sim::counts! {
         late,
         /// Commands that were refused after their device had reported their state.
         said_and_refused,
-        /// Commands that were asked for, and had not been done.
+        /// Commands about which the hub asked, and that had not been done.
         not_found,
         superseded,
         preempted,
@@ -69,7 +69,7 @@ pub(crate) struct World {
     choices: Choices,
     pub(crate) counts: Counts,
     config: Config,
-    /// That of hubs that come back.
+    /// The scheduler of restarted hubs.
     later: Scheduler,
     hub: Driver<Hub<u8>>,
     /// The last base, the differences since, and the state with both.
@@ -217,7 +217,7 @@ impl World {
         }
     }
 
-    /// Passes all reports from before an outcome; afterwards the command acts no more.
+    /// Passes all reports that precede an outcome; a command without lateness acts no more.
     fn says_all(&mut self, nth: usize, token: u64) {
         let thing = &mut self.things[nth];
         thing.loses_outcomes();
@@ -366,7 +366,7 @@ impl World {
         Told::Taken
     }
 
-    /// The host stops and comes back.
+    /// Stops and restarts the host.
     fn restarts(&mut self) {
         self.stop = None;
         self.counts.restarts += 1;

@@ -79,7 +79,7 @@ fn a_damaged_state_is_refused_or_does_no_harm() {
     assert!(refused > 0 && taken > 0);
 }
 
-/// All commands are done, until all is over.
+/// Does all commands, until no work is left.
 fn go_on(mut host: Host) {
     let mut open = host.tell(Command::Resume).unwrap();
     let down: Vec<NodeId> = (0..8)

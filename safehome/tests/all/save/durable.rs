@@ -24,7 +24,7 @@ struct Host {
     /// Writes that were begun.
     writes: Vec<(Vec<Difference<u8>>, Mark)>,
     out: Effects,
-    /// All that was asked for in order, with how many facts it rests on.
+    /// All issued commands in order, each with the number of facts before it.
     asked: Vec<(usize, Effect<DurableHub<u8>>)>,
     /// The state after each number of facts.
     states: Vec<Saved<u8>>,

@@ -1,4 +1,4 @@
-//! A hub is saved and comes back.
+//! A hub that is saved and restored.
 
 #![allow(
     clippy::unwrap_used,

@@ -177,7 +177,7 @@ impl World {
         step
     }
 
-    /// A hand changes a device, perhaps as a command on its way does.
+    /// Changes a device by hand, perhaps to the state of a command in flight.
     fn presses(&mut self, nth: usize) {
         let (state, is_its) = (self.below(4) as u8, self.below(2) == 0);
         let is_urgent = self.has_terms && self.below(2) == 0;
@@ -317,7 +317,8 @@ impl World {
         self.judge(self.oracle.explains(&self.beginning, &self.things));
     }
 
-    /// In this time all is over: each command of an unfinished routine in turn, each device restored.
+    /// The time in which all work ends: the commands of unfinished routines in turn, and the rollback of
+    /// each device.
     fn bound(&self) -> Span {
         let lateness = self
             .things

@@ -28,7 +28,7 @@ impl World {
                 }
                 WaitCause::Late => {
                     let thing = self.things.iter().find(|it| Some(it.id) == wait.device);
-                    // A hub that came back waits for the whole time again.
+                    // A restarted hub waits for the whole time again.
                     thing.is_some_and(|it| it.lateness > Span::ZERO)
                 }
                 WaitCause::Rollback => wait.device.is_some(),
