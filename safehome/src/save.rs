@@ -117,7 +117,9 @@ pub enum RestoreError {
         limit: u16,
     },
     /// The last routine, command or step has a number that no hub reaches.
-    #[error("number {0} is above every number that a hub reaches: the state is damaged, take an older one")]
+    #[error(
+        "number {0} is above every number that a hub reaches: the state is damaged, take an older one"
+    )]
     Number(u64),
     /// No hub leaves a device in this state.
     #[error("device {device}: {flaw}; the state is damaged, take an older one")]
