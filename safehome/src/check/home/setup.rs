@@ -339,7 +339,7 @@ impl Setup {
         model
     }
 
-    /// Returns true if all routines are runs on terms.
+    /// Returns true if there are no faults and all routines are submitted with terms.
     fn is_straight(&self) -> bool {
         let is_run = |it: &Happening| matches!(it, Happening::Run(..)) || it.steps().is_none();
         self.faults == 0 && self.happenings.iter().all(is_run)

@@ -375,7 +375,7 @@ fn who_waits_has_done_nothing() {
 #[test]
 fn places_on_a_device_are_in_an_order_that_they_can_have() {
     // The first one has done its command to the device and is not finished; the second one is
-    // committed behind it, a hand came then, and two more follow.
+    // committed behind it, then comes a manual change, and two more follow.
     let mut host = Host::new(Config::default());
     let issued = submit(&mut host, vec![Step::new(A, 1), held(B, 1)]);
     outcome(&mut host, &issued, Outcome::Done);
