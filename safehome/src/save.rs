@@ -31,12 +31,12 @@ pub(crate) const VERSION: u16 = 6;
 /// without it does this itself:
 ///
 /// 1. After each step it stores [`Hub::save`], or [`Hub::difference`], and waits until that is
-///   safe; then it carries out the step's events. A tick without events need not be stored; a
-///   command without events must be, because an [observation](crate::Command::Observed) may not be
-///   reported a second time.
+///    safe; then it carries out the step's events. A tick without events need not be stored; a
+///    command without events must be, because an [observation](crate::Command::Observed) may not be
+///    reported a second time.
 /// 2. When it starts again it calls [`Hub::restore`], sends
-///   [`Command::Resume`](crate::Command::Resume) before anything else, and then reports to the hub
-///   which devices are up and which are down, as its membership service sees them now.
+///    [`Command::Resume`](crate::Command::Resume) before anything else, and then reports to the hub
+///    which devices are up and which are down, as its membership service sees them now.
 /// 3. It answers each [`Event::Ask`](crate::Event::Ask).
 ///
 /// | the host stops | consequence |
