@@ -79,8 +79,8 @@ impl Run {
     pub(crate) fn restore(me: Member, facts: Vec<Fact>) -> Option<Self> {
         let mut config = membership::Config::default();
         config.frame_budget = BUDGET;
-        let node = Node::new(me, config, None, None).ok()?;
-        let node = node.with_facts(coordination()?, facts).ok()?;
+        let node = Node::builder(me).membership(config);
+        let node = node.restored_groups(coordination()?, facts).build().ok()?;
         Some(Self {
             driver: Driver::new(node),
             rng: ChaCha8Rng::seed_from_u64(0),

@@ -40,6 +40,22 @@ pub(crate) struct Coordinating {
 }
 
 impl Coordinating {
+    /// # Errors
+    /// Settings, a site or facts with which no life can begin.
+    pub(crate) fn new(
+        me: Member,
+        next: Coordination,
+        facts: Option<Vec<Fact>>,
+    ) -> Result<Self, ConfigError> {
+        let coordinating = Self {
+            next,
+            epoch: None,
+            facts,
+        };
+        coordinating.kgroup(me)?;
+        Ok(coordinating)
+    }
+
     fn kgroup(&self, me: Member) -> Result<Kgroup, ConfigError> {
         let Coordination {
             site,
@@ -55,50 +71,6 @@ impl Coordinating {
 }
 
 impl Node {
-    /// The same node, with a part in k-groups. Give it a [`kgroup::Command::Epoch`] before it
-    /// joins, and again in each epoch. Its facts
-    /// ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that store, see
-    /// [`with_facts`](Self::with_facts); other hosts ignore them and let each later start begin
-    /// [again](Begin::Again).
-    ///
-    /// # Errors
-    /// Settings or a site that cannot work, or a site without this node.
-    pub fn with_coordination(self, coordination: Coordination) -> Result<Self, ConfigError> {
-        self.coordinated(coordination, None)
-    }
-
-    /// Does as [`with_coordination`](Self::with_coordination), for a host that stores each [`Fact`]
-    /// before it carries out the effects of k-groups behind it. `facts` are the facts of all lives
-    /// until now, in order, or the [`stored`](selvedge_groups::Groups::stored) ones that replace
-    /// them; then `coordination` begins as it did when the host began to store.
-    ///
-    /// # Errors
-    /// The errors of [`with_coordination`](Self::with_coordination), and facts that do not follow
-    /// from one another or belong to another site.
-    pub fn with_facts(
-        self,
-        coordination: Coordination,
-        facts: Vec<Fact>,
-    ) -> Result<Self, ConfigError> {
-        self.coordinated(coordination, Some(facts))
-    }
-
-    fn coordinated(
-        mut self,
-        coordination: Coordination,
-        facts: Option<Vec<Fact>>,
-    ) -> Result<Self, ConfigError> {
-        let coordinating = Coordinating {
-            next: coordination,
-            epoch: None,
-            facts,
-        };
-        // Checked here, because in a later life there is no caller to return an error to.
-        coordinating.kgroup(self.membership().me())?;
-        self.coordination = Some(coordinating);
-        Ok(self)
-    }
-
     /// The node's part in k-groups, once the node has joined. Feature `kgroup`.
     #[must_use]
     pub fn kgroup(&self) -> Option<&Kgroup> {

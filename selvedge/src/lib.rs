@@ -18,7 +18,7 @@
 //! | membership inquires about each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections receive again the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | these machines belong to one life: when membership takes a later one they begin again ([`Event::Present`]), and sections that were held are lost | |
 //! | in k-groups the first life begins as its [`Coordination`] states, and a later one [again](selvedge_groups::Begin::Again), in the epoch of the latest command | feature `kgroup` |
-//! | in k-groups a later life keeps the promises of the former ones, and votes at once | the host stores facts ([`Node::with_facts`]) |
+//! | in k-groups a later life keeps the promises of the former ones, and votes at once | the host stores facts ([`Builder::restored_groups`]) |
 //! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | the good-bye is the command [`Leave`](selvedge_membership::Command::Leave) in [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | feature `estimate`, [`Counting`] on all nodes |
 //! | a node that knows no leader gets one without a command: see [`Election::patience`] | it is not zero |
@@ -60,7 +60,7 @@
 //! for id in [1, 2] {
 //!     let (me, config) = (Member::new(id, 0), membership::Config::default());
 //!     let election = Election::paced(config.period, 1, 0);
-//!     let mut node = Driver::new(Node::new(me, config, None, Some(election))?);
+//!     let mut node = Driver::new(Node::builder(me).membership(config).election(election).build()?);
 //!     let seeds = vec![NodeId(1)];
 //!     let join = Command::Membership(membership::Command::Join { seeds });
 //!     let mut effects = Vec::new();
@@ -101,6 +101,7 @@
 
 extern crate alloc;
 
+mod builder;
 mod config;
 #[cfg(feature = "kgroup")]
 mod coordination;
@@ -113,6 +114,7 @@ mod machine;
 mod message;
 mod present;
 
+pub use builder::Builder;
 #[cfg(feature = "estimate")]
 pub use config::Counting;
 pub use config::{ConfigError, Election, Exclusion};

@@ -13,7 +13,7 @@ use crate::config::{Election, Exclusion};
 #[cfg(feature = "kgroup")]
 use crate::coordination::Coordinating;
 use crate::present::Present;
-use crate::{Command, ConfigError, Event, Message, Reject, Timer};
+use crate::{Command, Event, Message, Reject, Timer};
 
 /// The number of start times over which waits for a leader are spread.
 const SLOTS: u64 = 16;
@@ -21,41 +21,17 @@ const SLOTS: u64 = 16;
 /// A node: its promises are in the documentation of the [crate].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    membership: Nested<Membership>,
+    pub(crate) membership: Nested<Membership>,
     pub(crate) exclusion: Option<Exclusion>,
-    election: Option<Election>,
+    pub(crate) election: Option<Election>,
     #[cfg(feature = "kgroup")]
     pub(crate) coordination: Option<Coordinating>,
     pub(crate) present: Option<Present>,
     /// The events of membership in this step; empty between steps.
-    events: Untracked<Vec<membership::Event>>,
+    pub(crate) events: Untracked<Vec<membership::Event>>,
 }
 
 impl Node {
-    /// Creates a node that has not joined yet. Without `exclusion` and `election` it is a member,
-    /// and nothing else.
-    ///
-    /// # Errors
-    /// The first setting that cannot work.
-    pub fn new(
-        me: Member,
-        config: membership::Config,
-        exclusion: Option<Exclusion>,
-        election: Option<Election>,
-    ) -> Result<Self, ConfigError> {
-        // Checked here, because in a later life there is no caller to return an error to.
-        Present::new(me, exclusion.as_ref(), election.as_ref())?;
-        Ok(Self {
-            membership: Nested::new(Membership::new(me, config)?),
-            exclusion,
-            election,
-            #[cfg(feature = "kgroup")]
-            coordination: None,
-            present: None,
-            events: Untracked(Vec::new()),
-        })
-    }
-
     /// The membership machine, to read from.
     #[must_use]
     pub const fn membership(&self) -> &Membership {

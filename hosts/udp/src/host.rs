@@ -118,20 +118,24 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         exclusion.sections.section.takeover = Some(after);
     }
     let election = setup.election.map(|it| shortened_too(it, frame_budget));
-    let mut machine = Node::new(me, config, exclusion, election)?;
+    let mut machine = Node::builder(me)
+        .membership(config)
+        .locks(exclusion)
+        .election(election);
     let epoch = setup.coordination.as_ref().map(|it| it.1);
     let mut keeping = None;
     if let Some((coordination, _)) = setup.coordination {
         let mut coordination = held_to(coordination, frame_budget)?;
         machine = match facts {
-            None => machine.with_coordination(coordination)?,
+            None => machine.groups(coordination),
             Some(facts) => {
                 let (kept, facts) = facts.restore(me, &mut coordination)?;
                 keeping = Some(kept);
-                machine.with_facts(coordination, facts)?
+                machine.restored_groups(coordination, facts)
             }
         };
     }
+    let machine = machine.build()?;
     let listen = setup.listen;
     let bound = setup.transport.bind(listen);
     let socket = bound.map_err(|source| HostError::Listen {

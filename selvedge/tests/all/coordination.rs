@@ -57,12 +57,11 @@ fn node(me: Member) -> Node {
 }
 
 pub(crate) fn node_of(me: Member, begin: Begin) -> Node {
-    let node = Node::new(me, membership::Config::default(), None, None).unwrap();
     let coordination = Coordination {
         begin,
         ..coordination(site())
     };
-    node.with_coordination(coordination).unwrap()
+    Node::builder(me).groups(coordination).build().unwrap()
 }
 
 pub(crate) fn map() -> GroupId {
@@ -345,15 +344,15 @@ fn nodes_with_another_site_are_refused() {
 
 #[test]
 fn a_site_without_this_node_is_refused() {
-    let stranger = Node::new(member(9), membership::Config::default(), None, None).unwrap();
-    let refused = stranger.with_coordination(coordination(site()));
+    let stranger = Node::builder(member(9)).groups(coordination(site()));
+    let refused = stranger.build();
     let why = kgroup::Reject::Groups(groups::Reject::Unplanned(member(9).id));
     assert_eq!(refused.unwrap_err(), ConfigError::Groups(why));
 }
 
 #[test]
 fn a_node_without_this_part_says_so() {
-    let plain = Node::new(member(0), membership::Config::default(), None, None).unwrap();
+    let plain = Node::builder(member(0)).build().unwrap();
     assert!(!plain.serves(KIND));
     assert!(node(member(0)).serves(KIND));
     let mut plain = alone(plain);

@@ -38,7 +38,11 @@ fn mesh(nodes: usize, exclusion: &Exclusion) -> Network<Node> {
     for node in 0..nodes {
         let me = member(node);
         let config = membership::Config::default();
-        let machine = Node::new(me, config, Some(exclusion.clone()), None).unwrap();
+        let machine = Node::builder(me)
+            .membership(config)
+            .locks(exclusion.clone())
+            .build()
+            .unwrap();
         network.add(me, machine).unwrap();
         let seeds = (node > 0).then(|| member(0).id).into_iter().collect();
         let join = membership::Command::Join { seeds };
@@ -89,7 +93,7 @@ fn a_section_hears_of_members_from_membership_and_of_restarts() {
     };
     assert!(waits(&network));
     let heir = Member::new(2, 1);
-    let machine = Node::new(heir, membership::Config::default(), None, None).unwrap();
+    let machine = Node::builder(heir).build().unwrap();
     network.restart(1, heir, machine).unwrap();
     let join = membership::Command::Join {
         seeds: vec![member(0).id],
@@ -197,7 +201,11 @@ fn electors(nodes: usize, c: u16, seed: u64) -> Network<Node> {
 
 fn elector(node: usize, c: u16) -> Node {
     let config = membership::Config::default();
-    Node::new(member(node), config, None, Some(election(c))).unwrap()
+    Node::builder(member(node))
+        .membership(config)
+        .election(election(c))
+        .build()
+        .unwrap()
 }
 
 fn join(network: &mut Network<Node>, node: usize) {
@@ -273,7 +281,11 @@ fn a_node_that_is_alone_leads_itself_until_it_meets_others() {
     assert_eq!(leader, member(0));
     let heir = Member::new(2, 1);
     let config = membership::Config::default();
-    let machine = Node::new(heir, config, None, Some(election(5))).unwrap();
+    let machine = Node::builder(heir)
+        .membership(config)
+        .election(election(5))
+        .build()
+        .unwrap();
     network.restart(1, heir, machine).unwrap();
     join(&mut network, 1);
     // No node begins an election: it learns who leads.

@@ -55,7 +55,11 @@ impl Mesh {
         network.set_identity(|it: &Node| it.membership().me());
         for node in 0..nodes {
             let config = membership::Config::default();
-            let machine = Node::new(member(node), config, None, Some(election.clone())).unwrap();
+            let machine = Node::builder(member(node))
+                .membership(config)
+                .election(election.clone())
+                .build()
+                .unwrap();
             network.add(member(node), machine).unwrap();
             let seeds = (node > 0).then_some(NodeId(1)).into_iter().collect();
             let join = membership::Command::Join { seeds };

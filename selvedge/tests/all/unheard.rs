@@ -97,7 +97,11 @@ impl Bench {
             .with_peer_limit(self.case.peer_limit);
         let exclusion = Exclusion::new(sections::Config::with(section));
         let config = membership::Config::default();
-        let node = Node::new(me, config, Some(exclusion), None).unwrap();
+        let node = Node::builder(me)
+            .membership(config)
+            .locks(exclusion)
+            .build()
+            .unwrap();
         let place = me.id.0 as usize - 1;
         self.nodes
             .resize_with(self.nodes.len().max(place + 1), || None);

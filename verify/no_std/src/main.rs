@@ -287,7 +287,7 @@ fn node_works() -> bool {
     let me = Member::new(1, 1);
     let config = Config::radio();
     let budget = usize::from(config.frame_budget);
-    let Ok(node) = Node::new(me, config, None, None) else {
+    let Ok(node) = Node::builder(me).membership(config).build() else {
         return false;
     };
     let seeds = [NodeId(2)].into();

@@ -50,7 +50,11 @@ fn node(me: Member, setting: &Setting) -> Result<Node, Fault> {
         .with_suspicion(setting.suspicion());
     let mut election = Election::paced(period, 2, 1);
     election.config.lease = setting.lease;
-    Node::new(me, config, None, Some(election)).map_err(Fault::network)
+    Node::builder(me)
+        .membership(config)
+        .election(election)
+        .build()
+        .map_err(Fault::network)
 }
 
 /// The length of a datagram with its headers, from a node with a short id and the seconds of its
