@@ -54,6 +54,11 @@ pub trait Weights {
 /// Machines never see random bits, only the outcome of a choice among few, so that a checker can
 /// explore every outcome. Every [`rand_core::Rng`] is such a source; its choices depend on its
 /// stream alone and are the same on every platform.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no source of choices",
+    label = "not a generator of `rand_core` 0.10",
+    note = "a generator of another version of `rand` does not implement this trait: take one of `chacha20` 0.10 or `rand` 0.10, which share `rand_core` 0.10"
+)]
 pub trait Choose {
     /// A number below `bound`, all equally likely; 0 without a draw when `bound` is 0 or 1.
     fn below(&mut self, bound: u64) -> u64;
