@@ -1,5 +1,5 @@
-//! The settings of one node. Nodes may differ in them; what they have to agree in stands in the
-//! [`Site`](crate::Site).
+//! The settings of one node. Nodes may differ in them; settings that must be equal on all nodes are
+//! in the [`Site`](crate::Site).
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_groups as groups;
@@ -13,13 +13,13 @@ use crate::routines::RoutineConfig;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
-    /// Of its part in groups.
+    /// Settings of the node's part in groups.
     pub groups: groups::Config,
-    /// Of the clusters that it leads.
+    /// Settings of the clusters that it leads.
     pub devices: devices::Config,
-    /// Of the routines that it leads.
+    /// Settings of the routines that it leads.
     pub routines: RoutineConfig,
-    /// Of maps.
+    /// Settings of maps.
     pub maps: StoreConfig,
 }
 
@@ -27,16 +27,16 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Of groups.
+    /// A setting in `groups` cannot work.
     #[error("groups: {0}")]
     Groups(OutOfRange),
-    /// Of clusters.
+    /// A setting in `devices` cannot work.
     #[error("devices: {0}")]
     Devices(devices::ConfigError),
-    /// Of routines.
+    /// A setting in `routines` cannot work.
     #[error("routines: {0}")]
     Routines(OutOfRange),
-    /// Of maps.
+    /// A setting in `maps` cannot work.
     #[error("maps: {0}")]
     Maps(OutOfRange),
 }
@@ -60,10 +60,10 @@ impl Config {
         with_maps maps: StoreConfig,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
-    /// The first that cannot.
+    /// The first setting that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.groups.check().map_err(ConfigError::Groups)?;
         self.devices.check().map_err(ConfigError::Devices)?;

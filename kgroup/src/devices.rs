@@ -1,5 +1,5 @@
-//! Clusters of devices, each held by a group of its own: which routine may use a device, what a device
-//! is told to do, what is known of it, and which routines want to know (sections 4.1 and 4.2).
+//! Clusters of devices, each held by a group of its own: the claim that may use a device, the
+//! commands to it, its known status, and the routines that watch it (sections 4.1 and 4.2).
 //!
 //! | promise | under which assumption |
 //! |---|---|
@@ -10,20 +10,21 @@
 //! | a command with [`Delivery::AtMostOnce`] is given to the host once at most | node ids are unique, and a node that restarts has a new incarnation |
 //! | a command whose claim is released before its outcome is decided ends as unknown: it is not given again, and the device is held until no host can execute it | the same |
 //! | a device that all routines have released is free, and no claim waits for it (theorem 5) | the leader receives the outcome of each command, or its time ends; leaders may change as often as they like, if they lead long enough to decide something |
-//! | a routine that watches a device receives its latest status in the end (erratum G8) | a leader is there, and messages get through now and then |
-//! | memory is bounded: [`Limits`]; what does not fit is refused | |
+//! | a routine that watches a device receives its latest status in the end (erratum G8) | the cluster has a leader, and messages get through infinitely often |
+//! | memory is bounded: [`Limits`]; a claim, a routine or a watch beyond them is refused | |
 //!
-//! What is *not* promised:
+//! Not promised:
 //!
 //! - That a command is done exactly once: see [`Delivery`]. A device that remembers the highest
-//!   [`Ticket`] that it took, and passes over it and lower ones, comes to that.
-//! - That a device whose leader was replaced during a command soon gets its next holder: that takes twice
-//!   [`Config::act_timeout`] from the last decision to give the command, of which there are three at most.
-//!   The routine receives the outcome of the command before that, as soon as it is decided.
-//! - The above where messages are later than [`Config::act_timeout`]: a leader that was cut off may learn
-//!   then that its command was decided, and give it, when another one has passed the device on. A
-//!   device that remembers tickets ignores such a command after the next holder's first command; before
-//!   that it has seen no higher ticket, and executes it.
+//!   [`Ticket`] that it took, and passes over it and lower ones, does each command once at most.
+//! - That a device with a leader replaced during a command soon gets its next holder: that takes
+//!   twice [`Config::act_timeout`] from the last decision to give the command, of which there are
+//!   three at most. The routine receives the outcome of the command before that, as soon as it is
+//!   decided.
+//! - The above where messages are later than [`Config::act_timeout`]: a leader that was cut off may
+//!   learn then that its command was decided, and give it after another leader has passed the
+//!   device on. A device that remembers tickets ignores such a command after the next holder's
+//!   first command; before that it has seen no higher ticket, and executes it.
 //! - That a routine receives each status: of reports in close succession only the last one is certain to
 //!   arrive.
 //!

@@ -1,4 +1,4 @@
-//! What the application may ask and is told, timers, and the errors.
+//! Commands of the application, events, timers, and the errors.
 
 use selvedge_core::NodeId;
 use selvedge_groups as groups;
@@ -15,7 +15,7 @@ use crate::message::Parcel;
 use crate::state::Held;
 use crate::{ConfigError, Outcome, SiteError, TriggerId};
 
-/// What the application, or the host, may ask.
+/// The commands of the application or the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// An epoch has begun, by the host's clock: groups change their members (section 3.4).
@@ -24,52 +24,53 @@ pub enum Command {
     Reported {
         /// The device.
         device: NodeId,
-        /// The state that it reports; nothing where it answers without one. Then the last state that the
-        /// group knows stands, which may differ from the last report of this host: leaders change.
+        /// The state that it reports; `None` where it answers without one. Then the last state that
+        /// the group knows stands, which may differ from the last report of this host: leaders
+        /// change.
         value: Option<State>,
     },
-    /// What became of a command to a device.
+    /// The outcome of a command to a device.
     Acted {
         /// As in [`devices::Event::Act`].
         ticket: Ticket,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// Have a routine run. It is asked again until [`Event::Triggered`] follows, once.
+    /// Have a routine run. The node repeats the request until [`Event::Triggered`] follows, once.
     Trigger {
         /// The routine's group.
         routine: GroupId,
-        /// Its name: one that was used before starts nothing.
+        /// Its name: a name that was used before starts nothing.
         id: TriggerId,
     },
     /// Ask a map.
     Map {
-        /// Its group.
+        /// The map's group.
         map: GroupId,
-        /// What.
+        /// The request to the map.
         command: StoreCommand,
     },
 }
 
-/// What the application, or the host, is told.
+/// Events for the application or the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
     /// This node leads a group now.
     Leads {
-        /// Which.
+        /// The group.
         group: GroupId,
     },
-    /// It does not any more.
+    /// This node does not lead a group any more.
     Deposed {
-        /// Which.
+        /// The group.
         group: GroupId,
     },
-    /// What the leader of a group has to say: pings, commands to devices, what routines do.
+    /// An event of a group's leader: pings, commands to devices, the progress of routines.
     Leader {
-        /// Which group.
+        /// The group.
         group: GroupId,
-        /// What.
+        /// The event.
         event: LeaderEvent,
     },
     /// A routine's group has decided about a trigger of this node.
@@ -79,23 +80,23 @@ pub enum Event {
         /// The trigger.
         id: TriggerId,
     },
-    /// What became of a question to a map, or of a watch.
+    /// The outcome of a question to a map, or of a watch.
     Map {
         /// The map's group.
         map: GroupId,
-        /// What.
+        /// The outcome.
         event: StoreEvent,
     },
-    /// Of the groups themselves.
+    /// An event of the groups themselves.
     Groups(groups::Event<Held, Parcel>),
 }
 
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Of the groups.
+    /// A timer of the groups.
     Groups(groups::Timer),
-    /// Of the leader of a group.
+    /// A timer of a group's leader.
     Leader(GroupId, LeaderTimer),
     /// Questions to a map are overdue.
     Map(GroupId),
@@ -103,7 +104,7 @@ pub enum Timer {
     Trigger,
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason why an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -119,7 +120,7 @@ pub enum Reject {
     /// The groups refuse it.
     #[error(transparent)]
     Groups(#[from] groups::Reject),
-    /// What the host reports cannot be.
+    /// The host's report cannot be true.
     #[error(transparent)]
     Devices(#[from] devices::Refused),
     /// This node has asked too much of maps.
@@ -128,16 +129,16 @@ pub enum Reject {
     /// This node has asked for too many runs.
     #[error("more than {limit} runs would be asked for at once: wait for Triggered")]
     Triggers {
-        /// How many it may.
+        /// The limit.
         limit: usize,
     },
-    /// It is for the leader of a group, and this node is not.
+    /// The input is for the leader of a group, and this node does not lead it.
     #[error("this node does not lead group {0:?}: report to the node that does")]
     NotLeader(GroupId),
     /// The site has no such device.
     #[error("the site has no device {0:?}: add it, with its place")]
     NoDevice(NodeId),
-    /// The group holds something else.
+    /// The group holds a state of another kind.
     #[error("group {0:?} holds no {1}: look at the site")]
     OtherKind(GroupId, &'static str),
 }

@@ -1,4 +1,4 @@
-//! The leaders of the groups that a node leads, behind one face.
+//! The leaders of the groups that a node leads, behind one interface.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -19,25 +19,25 @@ use crate::{Answer, Outcome, Request};
 /// Tag of a timer of a group's leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LeaderTimer {
-    /// Of a cluster's.
+    /// A timer of a cluster's leader.
     Devices(devices::Timer),
-    /// Of a routine's.
+    /// A timer of a routine's leader.
     Routine(RoutineTimer),
-    /// Of a map's.
+    /// A timer of a map's leader.
     Map(StoreTimer),
 }
 
-/// What a leader tells the application of its node.
+/// An event of a leader for the application of its node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LeaderEvent {
-    /// A cluster's.
+    /// An event of a cluster's leader.
     Devices(devices::Event),
-    /// A routine's.
+    /// An event of a routine's leader.
     Routine(RoutineEvent),
 }
 
-/// The effects of one call, of a leader of some kind: rooms that are used again.
+/// The effects of one call, of a leader of some kind: buffers that are used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Out {
     devices: Effects<devices::Update, devices::Timer, devices::Event>,
@@ -46,7 +46,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// Takes them out, in the words of the node.
+    /// Takes them out, as effects of the node.
     pub(crate) fn drain(
         &mut self,
     ) -> impl Iterator<Item = Effect<Update, LeaderTimer, LeaderEvent>> + '_ {
@@ -63,7 +63,7 @@ impl Out {
     }
 }
 
-/// What happens to a leader.
+/// An input of a leader.
 #[derive(Debug)]
 pub(crate) enum LeaderInput<'a> {
     Leads,
@@ -129,7 +129,7 @@ impl Leading {
     }
 
     /// # Errors
-    /// The host reports what cannot be.
+    /// The host's report cannot be true.
     pub(crate) fn on(
         &mut self,
         held: &Held,
@@ -170,7 +170,7 @@ fn on_devices(
         LeaderInput::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
         LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
-        LeaderInput::Applied(_) | LeaderInput::Told(..) | LeaderInput::Tick(_) => {} // Of another kind.
+        LeaderInput::Applied(_) | LeaderInput::Told(..) | LeaderInput::Tick(_) => {} // An input of a leader of another kind.
     }
     Ok(())
 }
@@ -191,7 +191,7 @@ fn on_routine(
         | LeaderInput::Readable(_)
         | LeaderInput::Tick(_)
         | LeaderInput::Reported(..)
-        | LeaderInput::Acted(..) => {} // Of another kind.
+        | LeaderInput::Acted(..) => {} // An input of a leader of another kind.
     }
 }
 
@@ -214,6 +214,6 @@ fn on_map(
         | LeaderInput::Told(..)
         | LeaderInput::Tick(_)
         | LeaderInput::Reported(..)
-        | LeaderInput::Acted(..) => {} // Of another kind.
+        | LeaderInput::Acted(..) => {} // An input of a leader of another kind.
     }
 }

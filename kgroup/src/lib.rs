@@ -1,50 +1,51 @@
-//! Sense, trigger and actuate without a hub: a few nodes look after each device, each routine and each
-//! map of the application, and others take over when they fail. "CoMesh: Fully-Decentralized Control
-//! for Sense-Trigger-Actuate Routines in Edge Meshes", sans-IO and without std.
+//! Sense, trigger and actuate without a hub: a few nodes look after each device, each routine and
+//! each map of the application, and others take over when they fail. "CoMesh: Fully-Decentralized
+//! Control for Sense-Trigger-Actuate Routines in Edge Meshes", sans-IO and without std.
 //!
-//! A [`Site`] says which nodes and devices there are, where they are, and which routines. Each cluster
-//! of near devices, each routine and each map has a *k-group*: 2f + 1 nodes that hold its state
-//! together. One of them leads: it pings devices, watches clauses, gets locks, gives commands. The groups
+//! A [`Site`] lists the nodes and devices with their places, and the routines. Each cluster of near
+//! devices, each routine and each map has a *k-group*: 2f + 1 nodes that hold its state together.
+//! One of them leads: it pings devices, watches clauses, gets locks, gives commands. The groups
 //! themselves, which move from epoch to epoch, and the maps are those of [`selvedge_groups`].
 //! [`Kgroup`] is the part of one node in all of it.
 //!
-//! # What is promised
+//! # Promises
 //!
 //! | promise | under which assumption |
 //! |---|---|
 //! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of each group a quorum keeps its memory; a host carries no command out later than [`devices::Config::act_timeout`], which is alike on all nodes, and no message of a command is under way for longer |
 //! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run of theirs that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through infinitely often; membership reports a leader that fails; epochs are long enough for a group to elect a leader and decide; devices have room for the routines that name them ([`devices::Limits`]), frames for decisions ([`Site::with_frame_budget`]), and nodes for their groups ([`groups::Config::groups`](selvedge_groups::Config::groups)) |
-//! | a new leader goes on from exactly what the group decided (lemmas 1 and 2): another epoch, another leader, a new life of all members one after another | the same |
-//! | a clause that becomes true triggers, whoever leads (erratum G8) | it stays true until it is observed |
-//! | a command reaches its device at least once, or at most once, as it says (erratum G7) | see [`Delivery`] |
+//! | a new leader goes on from exactly the state that the group decided (lemmas 1 and 2): after another epoch, under another leader, and after all members have restarted one after another | the same |
+//! | a clause that becomes true triggers, whichever node leads (erratum G8) | it stays true until it is observed |
+//! | a command reaches its device at least once, or at most once, as its delivery requires (erratum G7) | see [`Delivery`] |
 //! | groups go on where f of 2f + 1 members fail, or all nodes lose power at once; maps | see [`selvedge_groups`] and its [`store`](selvedge_groups::store) |
 //! | sites that differ refuse each other | the digests differ (32 bits) |
 //! | memory grows with the groups that a node is in, and by a configuration for each that it was in; nothing panics | devices, routines and maps have limits |
 //!
-//! What is *not* promised:
+//! Not promised:
 //!
-//! - That a routine is undone when a step fails: its report says how far it came.
+//! - That a routine is undone when a step fails: its report lists the outcome of each step.
 //! - Exactly-once commands to devices that remember nothing: see [`devices`].
-//! - Progress where a limit is too low. Routines that find a device's queue or marks full try again, and
-//!   [`devices::Event::Full`] names them; one that finds no room to watch a device is told how it is when
-//!   it asks, and of no change.
-//! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again and
-//!   again: they back off, by chance.
-//! - What [groups](selvedge_groups) do not promise. Begin the site anew when one is lost:
-//!   [`Site::with_generation`].
-//! - Anything against nodes that lie, but that memory and frames stay bounded.
+//! - Progress where a limit is too low. Routines that find a device's queue or marks full try
+//!   again, and [`devices::Event::Full`] names them; a routine that finds no room to watch a device
+//!   receives the status when it asks, and no later change.
+//! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again
+//!   and again: they back off, by chance.
+//! - The promises that [groups](selvedge_groups) do not make. When a group has lost its memory for
+//!   good, start a new generation of the site: [`Site::with_generation`].
+//! - Protection against nodes that lie, except that memory and frames stay bounded.
 //!
 //! # Why it is safe
 //!
-//! Each group decides [one history](selvedge_groups), whichever node believes to lead. So a lock is what
-//! the cluster's group decided, and "executing" what the routine's group decided after all its
-//! clusters had said "granted". What goes between groups may be lost, doubled and late: each request
-//! names a claim (routine, instance, attempt), and a device remembers the highest claim of each
-//! routine that was released, so nothing that is late holds a device. A command is decided by the
-//! cluster's group before its leader gives it to the device, and only for the claim that holds the
-//! device; its end is decided, or its time is over, before the device passes on. If the leader
-//! changes meanwhile, the device is held for as long as the host of a former leader may act. The group
-//! decides how much of that time has passed, so that runs end however short epochs are. See [`devices`].
+//! Each group decides [one history](selvedge_groups), whichever node believes to lead. So a lock is
+//! a decision of the cluster's group, and "executing" is a decision of the routine's group after
+//! all its clusters have answered "granted". Messages between groups may be lost, doubled and late:
+//! each request names a claim (routine, instance, attempt), and a device remembers the highest
+//! claim of each routine that was released, so a late request never holds a device. A command is
+//! decided by the cluster's group before its leader gives it to the device, and only for the claim
+//! that holds the device; its end is decided, or its time is over, before the device passes on. If
+//! the leader changes meanwhile, the device is held for as long as the host of a former leader may
+//! act. The group decides how much of that time has passed, so that runs end however short epochs
+//! are. See [`devices`].
 //!
 //! # A building
 //!
@@ -60,7 +61,7 @@
 //! use selvedge_kgroup::{Command, Config, Event, Kgroup, LeaderEvent, Outcome, Site, devices};
 //! use selvedge_routine::{Comparison, Condition, Routine, State, Step, trigger::Clause};
 //!
-//! // What all nodes are given alike, in centimetres.
+//! // The site is equal on all nodes; places are in centimetres.
 //! let at = |x| Place([x * 100, 0, 0]);
 //! let [window, heating] = [NodeId(101), NodeId(102)];
 //! let steps = vec![Step::new(heating, "off".into())];
@@ -85,7 +86,7 @@
 //!     let node = Kgroup::new(me, Config::new(), Arc::clone(&site), Begin::First)?;
 //!     nodes.push(Driver::new(node));
 //! }
-//! // Membership tells of the others, and the clock of the epoch.
+//! // Membership reports the other nodes, and the host's clock starts the epoch.
 //! let mut inputs: Vec<(usize, Input<Kgroup>)> = Vec::new();
 //! for node in 0..5 {
 //!     inputs.push((node, Input::Command(Command::Epoch(1))));
@@ -127,7 +128,7 @@
 //!                     };
 //!                     inputs.push((node, Input::Command(answer)));
 //!                 }
-//!                 _ => {} // What the leaders of groups tell.
+//!                 _ => {} // Other events of leaders.
 //!             }
 //!         }
 //!     }
@@ -136,24 +137,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What a host does
+//! # The host's part
 //!
 //! | when | it |
 //! |---|---|
-//! | it begins | says [`Begin::First`](selvedge_groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](selvedge_groups::Begin::Again). Then [`Command::Epoch`] |
-//! | it stores facts, and begins again | says [`Begin::First`](selvedge_groups::Begin::First) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
+//! | it begins | passes [`Begin::First`](selvedge_groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](selvedge_groups::Begin::Again). Then [`Command::Epoch`] |
+//! | it stores facts, and begins again | passes [`Begin::First`](selvedge_groups::Begin::First) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::Epoch`] with the epoch's number |
-//! | a leader says [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and says what came: [`Command::Reported`], [`Command::Acted`] |
-//! | membership tells of a node | passes it on |
+//! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
+//! | membership reports a node | passes it on |
 //!
 //! A host that stores lets effects out behind the facts before them, through a
-//! [`Barrier`](selvedge_core::durable::Barrier): [`groups::Event::Fact`](selvedge_groups::Event::Fact), which
-//! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. Then a node that begins again has its
-//! memory and votes at once, and groups go on when all nodes lose power together: maps keep their
-//! entries, runs end, a command that is given at most once is not given again. What a node had asked of
-//! others it asks again: changes of maps, watches, runs, these under their old names. Facts of one group
-//! have nothing to do with those of another one, and [`Groups::stored`](selvedge_groups::Groups::stored) says in few facts what
-//! all so far come to. They are of one generation of the site; others refuse them.
+//! [`Barrier`](selvedge_core::durable::Barrier):
+//! [`groups::Event::Fact`](selvedge_groups::Event::Fact), which
+//! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. Then a node that begins again
+//! has its memory and votes at once, and groups go on when all nodes lose power together: maps keep
+//! their entries, runs end, a command that is given at most once is not given again. The host
+//! repeats the requests to other nodes from before the restart: changes of maps, watches, and runs,
+//! these under their old names. Facts of one group are independent of those of another group, and
+//! [`Groups::stored`](selvedge_groups::Groups::stored) returns a few facts that replace all earlier
+//! ones. They belong to one generation of the site; others refuse them.
 //!
 //! # Cost
 //!

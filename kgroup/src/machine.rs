@@ -1,4 +1,4 @@
-//! One machine: the groups of a node, what it leads, and what it asks.
+//! The machine of a node: its groups, its leaders, and its own requests.
 //!
 //! A step of [`handle`](Machine::handle) goes round: `ask_groups` gives the input to the groups, which send
 //! nothing yet, and keeps their events in `said`. `settle` takes these one by one: `on_said` passes each to
@@ -32,8 +32,8 @@ use crate::{Answer, Request, TriggerId};
 
 /// The node's part in all groups.
 ///
-/// See the [crate page](crate) for what is promised. Its facts are those of its [groups](Self::groups);
-/// [`stored`](Groups::stored) says what they come to.
+/// See the [crate page](crate) for the promises. Its facts are those of its [groups](Self::groups);
+/// [`stored`](Groups::stored) returns a few facts that replace them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kgroup {
     me: Member,
@@ -44,9 +44,9 @@ pub struct Kgroup {
     maps: StoreClient,
     /// Runs that this node asked for, and that were not decided.
     triggers: BTreeSet<(GroupId, TriggerId)>,
-    /// What groups said in this step; empty between steps.
+    /// The events of the groups in this step; empty between steps.
     said: Untracked<VecDeque<groups::Event<Held, Parcel>>>,
-    /// Of the leader that is asked; empty between steps.
+    /// The effects of the leader in this call; empty between steps.
     effects: Untracked<Out>,
 }
 
@@ -67,7 +67,7 @@ impl Kgroup {
         config.check()?;
         let plan = Arc::new(site.plan()?);
         let maps = StoreClient::new(config.maps, site.frame_budget());
-        // Of all that it may ask at once: questions that take each other's room find nothing.
+        // The groups that it may ask at once: questions that take each other's room find no leader.
         let asked = site.groups().count() + 2 * usize::from(config.maps.pending);
         let hints = u16::try_from(asked).unwrap_or(u16::MAX);
         let room = config.groups.with_hints(config.groups.hints.max(hints));
@@ -103,7 +103,7 @@ impl Kgroup {
         &self.site.0
     }
 
-    /// What a group holds, as far as this node knows: it is a member, and may be behind.
+    /// The state of a group, as far as this node knows: it is a member, and may be behind.
     #[must_use]
     pub fn held(&self, group: GroupId) -> Option<&Held> {
         self.groups().state(group)
@@ -114,7 +114,7 @@ impl Kgroup {
         self.leading.keys().copied()
     }
 
-    /// One step of the groups. What they say is kept for [`settle`](Self::settle).
+    /// One step of the groups. Their events are kept for [`settle`](Self::settle).
     fn ask_groups(
         &mut self,
         input: Input<Inner>,
@@ -123,7 +123,7 @@ impl Kgroup {
         let said = &mut self.said.0;
         let hear = |event, cx: &mut Context<'_, Self>| {
             if matches!(event, groups::Event::Fact(_)) {
-                // Before what is sent in this step.
+                // Facts go out before the messages of this step.
                 return cx.event(Event::Groups(event));
             }
             said.push_back(event);
@@ -141,7 +141,7 @@ impl Kgroup {
         let Ok(()) = (self.groups).with(cx, call, |it| it, Timer::Groups, |_, _| {});
     }
 
-    /// The leader of a group asks: where it is, is known now.
+    /// The leader of a group asks: this node now knows the leader's place.
     fn heard(&mut self, group: GroupId, from: Member, cx: &mut Context<'_, Self>) {
         let call = |groups: &mut Inner, _: &mut Context<'_, Inner>| {
             groups.heard(group, from);
@@ -150,7 +150,7 @@ impl Kgroup {
         let Ok(()) = (self.groups).with(cx, call, |it| it, Timer::Groups, |_, _| {});
     }
 
-    /// Sees to all that the groups said, and to what comes of it.
+    /// Handles all events of the groups, and the events that follow from them.
     fn settle(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(event) = self.said.0.pop_front() {
             self.on_said(event, cx);
@@ -179,7 +179,7 @@ impl Kgroup {
             },
             groups::Event::Told { parcel, .. } => match parcel {
                 Parcel::Answer { of, answer } => self.on_told(of, &answer, cx),
-                Parcel::Request(_) => {} // Nobody tells a request.
+                Parcel::Request(_) => {} // A leader sends no request.
             },
             other => cx.event(Event::Groups(other)),
         }
@@ -274,13 +274,13 @@ impl Kgroup {
         true
     }
 
-    /// Something happens to a group; only its leader does something about it.
+    /// An input of a group; only its leader acts on it.
     fn on(&mut self, group: GroupId, input: LeaderInput<'_>, cx: &mut Context<'_, Self>) {
         let _refused = self.try_on(group, input, cx).is_err();
     }
 
     /// # Errors
-    /// This node does not lead the group, or the host reports what cannot be.
+    /// This node does not lead the group, or the host's report cannot be true.
     fn try_on(
         &mut self,
         group: GroupId,
@@ -308,7 +308,7 @@ impl Kgroup {
         cx: &mut Context<'_, Self>,
     ) {
         match effect {
-            // What is refused is asked for again, on a tick or because it is asked again.
+            // The leader repeats a refused proposal: on a tick, or when a peer repeats its request.
             Effect::Propose(update) => {
                 self.command_groups(groups::Command::Propose { group, update }, cx);
             }
@@ -343,7 +343,7 @@ impl Kgroup {
         let _refused = self.ask_groups(Input::Command(command), cx).is_err();
     }
 
-    /// Carries out what this node's own questions to maps need.
+    /// Carries out the effects of this node's own questions to maps.
     fn on_maps(&mut self, effects: Vec<ClientEffect>, cx: &mut Context<'_, Self>) {
         for effect in effects {
             match effect {
@@ -468,14 +468,14 @@ impl Durable for Kgroup {
         None
     }
 
-    /// What a former life asked of others it has to ask again: maps, watches, runs.
+    /// The requests of a former life are not restored; the host repeats them: maps, watches, runs.
     fn fold(&mut self, fact: &Self::Fact) -> Result<(), Self::Damage> {
         self.groups.fold(fact)
     }
 }
 
-/// How many runs a node may ask for at once.
+/// The number of runs that a node may ask for at once.
 const TRIGGERS: usize = 64;
 
-/// A time by chance is one of so many and one.
+/// The number of parts of a delay: a random delay is its length and 0 to all of its parts.
 const SLOTS: u64 = 8;

@@ -1,6 +1,6 @@
-//! What groups ask of each other. A routine's leader asks the leaders of the clusters of its devices;
-//! an answer goes to the node that asked. All of it may be lost, doubled and late: what is asked
-//! again is answered again, and changes nothing twice.
+//! Messages between groups. A routine's leader asks the leaders of the clusters of its devices; an
+//! answer goes to the node that asked. Each message may be lost, doubled and late: a repeated
+//! request is answered again, and changes nothing twice.
 
 use selvedge_core::NodeId;
 use selvedge_groups::{
@@ -19,19 +19,20 @@ use crate::Update;
 pub struct Claim {
     /// The routine's group.
     pub routine: GroupId,
-    /// Which run: from 1.
+    /// The number of the run, from 1.
     pub instance: u64,
-    /// Which try of that run: from 1.
+    /// The number of the try of that run, from 1.
     pub attempt: u32,
 }
 
-/// The name of one request that a routine run: by hand, or because of the time. A node that asks again
-/// uses the same one; so do nodes that ask for the same reason, such as the same time of the same day.
+/// The name of one request that a routine run: by hand, or because of the time. A node that asks
+/// again uses the same name; so do nodes that ask for the same reason, such as the same time of the
+/// same day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct TriggerId(pub u64);
 
-/// What a claim does where another one holds the device.
+/// The behaviour of a claim while another claim holds the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Patience {
@@ -41,8 +42,8 @@ pub enum Patience {
     Leaves,
 }
 
-/// How often a command may reach its device when the leader that gave it fails. Exactly once is
-/// impossible with a device that remembers nothing (erratum G7).
+/// The number of times that a command may reach its device when the leader that gave it fails.
+/// Exactly once is impossible with a device that remembers nothing (erratum G7).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -51,11 +52,11 @@ pub enum Delivery {
     /// The next leader gives it again: for commands that may be done twice.
     #[default]
     AtLeastOnce,
-    /// The next leader does not: nobody knows then whether it was done.
+    /// The next leader does not give it again, and the outcome is unknown then.
     AtMostOnce,
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Outcome {
@@ -63,61 +64,62 @@ pub enum Outcome {
     Done,
     /// The device did not do it, or is down.
     Failed,
-    /// Nobody knows: the leader that gave it failed, and it is not to be given twice; or the device did
-    /// not say in time.
+    /// Unknown: the leader that gave it failed, and it must not be given twice; or the device did
+    /// not answer in time.
     Unknown,
 }
 
-/// What is known of a device.
+/// The known status of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Status {
-    /// Counts the changes.
+    /// The number of changes.
     pub version: u64,
-    /// Whether it answers.
+    /// True if the device answers.
     pub is_up: bool,
-    /// What it reported last; nothing so far.
+    /// The last state that it reported; `None` before the first report.
     pub value: Option<State>,
 }
 
-/// What one group's leader asks of another's.
+/// A request of one group's leader to another group's leader.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Request {
     /// Asks a cluster's leader for a device. Answered by [`Answer::Granted`], [`Answer::Queued`],
-    /// [`Answer::Busy`] or [`Answer::Over`]; one that queues is told again when it is granted.
+    /// [`Answer::Busy`] or [`Answer::Over`]; a claim that queues is answered again when it is
+    /// granted.
     Lock {
         /// The device.
         device: NodeId,
-        /// For which claim.
+        /// The claim that asks.
         claim: Claim,
-        /// Whether it waits.
+        /// The behaviour if another claim holds the device.
         patience: Patience,
     },
-    /// Gives a device back: this claim, and all earlier ones of the routine, hold it no longer, wait
-    /// no longer, and are refused if they come late. Answered by [`Answer::Released`].
+    /// Gives a device back: this claim, and all earlier ones of the routine, hold it no longer,
+    /// wait no longer, and are refused if they come late. Answered by [`Answer::Released`].
     Release {
         /// The device.
         device: NodeId,
-        /// Up to which claim.
+        /// The last claim that is released.
         claim: Claim,
     },
-    /// Has a device do something. Answered by [`Answer::Acted`] when it is known what became of it,
-    /// and by [`Answer::Over`] if the claim does not hold the device.
+    /// Has a device do something. Answered by [`Answer::Acted`] when the outcome is known, and by
+    /// [`Answer::Over`] if the claim does not hold the device.
     Act {
         /// The device.
         device: NodeId,
         /// The claim that holds it.
         claim: Claim,
-        /// Which command of the routine.
+        /// The index of the command in the routine.
         step: u16,
         /// The state to bring it into.
         value: State,
-        /// How often.
+        /// The delivery that is required.
         delivery: Delivery,
     },
-    /// A routine wants to be told of changes of a device. Answered by [`Answer::Status`], now and at
-    /// each change, until the routine has [`Seen`](Self::Seen) it.
+    /// Subscribes a routine to changes of a device. Answered by [`Answer::Status`], now and at each
+    /// change, until the routine has [`Seen`](Self::Seen) it.
     Watch {
         /// The device.
         device: NodeId,
@@ -133,15 +135,15 @@ pub enum Request {
         /// The version.
         version: u64,
     },
-    /// What state a device is in when the turn of a command comes that has a condition. Answered by
-    /// [`Answer::Read`] from a state that is up to date when it is asked, and by [`Answer::Over`] if the
-    /// claim does not hold the device.
+    /// Asks for a device's state when the turn of a command with a condition comes. Answered by
+    /// [`Answer::Read`] from a state that is up to date when it is asked, and by [`Answer::Over`]
+    /// if the claim does not hold the device.
     Read {
         /// The device.
         device: NodeId,
         /// The claim that holds it.
         claim: Claim,
-        /// Which command of the routine.
+        /// The index of the command in the routine.
         step: u16,
     },
     /// Asks a routine's leader for a run. Answered by [`Answer::Triggered`].
@@ -150,7 +152,7 @@ pub enum Request {
     Store(StoreRequest),
 }
 
-/// What a leader answers.
+/// An answer of a leader.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Answer {
@@ -190,18 +192,18 @@ pub enum Answer {
         /// The claim.
         claim: Claim,
     },
-    /// What became of a command.
+    /// The outcome of a command.
     Acted {
         /// The device.
         device: NodeId,
         /// The claim.
         claim: Claim,
-        /// Which command of the routine.
+        /// The index of the command in the routine.
         step: u16,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// What is known of a device.
+    /// The known status of a device.
     Status {
         /// The device.
         device: NodeId,
@@ -215,13 +217,13 @@ pub enum Answer {
         /// The device.
         device: NodeId,
     },
-    /// What is known of a device when the turn of a command comes.
+    /// The known status of a device when the turn of a command comes.
     Read {
         /// The device.
         device: NodeId,
         /// The claim that holds it.
         claim: Claim,
-        /// Which command of the routine.
+        /// The index of the command in the routine.
         step: u16,
         /// Its status.
         status: Status,
@@ -263,20 +265,20 @@ impl Answer {
     }
 }
 
-/// What travels between a node and a group's leader.
+/// An item between a node and a group's leader.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Parcel {
     /// A question to the leader of a group.
     Request(Request),
-    /// An answer, or what a leader says unasked.
+    /// An answer, or a message that a leader sends unasked.
     Answer {
-        /// The group whose leader says it.
+        /// The group whose leader sends it.
         of: GroupId,
-        /// What it says.
+        /// The answer.
         answer: Answer,
     },
 }
 
-/// What nodes send each other.
+/// The messages between nodes.
 pub type Message = selvedge_groups::Message<Update, Parcel>;

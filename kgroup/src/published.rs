@@ -5,8 +5,8 @@ use crate::{devices, routines};
 /// A rule that does not hold up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Of the groups of routines.
+    /// A rule for the groups of routines.
     Routine(routines::Published),
-    /// Of the groups of devices.
+    /// A rule for the groups of devices.
     Device(devices::Published),
 }

@@ -1,22 +1,23 @@
-//! Routines: each one's group watches the devices of its clause, gets its devices, has its commands
-//! done one by one, and gives the devices back (section 4.2).
+//! Routines: each routine's group watches the devices of its clause, gets its devices, has its
+//! commands done one by one, and gives the devices back (section 4.2).
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | a command whose outcome was not heard in time may be done later, as long as the routine holds the device |
+//! | no two routines that share a device execute at once, and no device gets a command of a routine that does not hold it (theorem 3) | a command whose outcome did not arrive in time may be done later, as long as the routine holds the device |
 //! | routines with [sequential](Locking::Sequential) locks never wait for each other in a circle (theorem 4) | |
-//! | a run that was triggered ends (theorem 5) | the groups of its devices are there, and answer now and then; [optimistic](Locking::Optimistic) runs that meet again and again may hold each other up |
-//! | another leader goes on from exactly what the group has decided (lemmas 1 and 2): it repeats no step that is over, and leaves none out | a step that was under way is asked for again: its [`Delivery`](crate::Delivery) says what that means |
-//! | a clause that becomes true triggers, whoever leads: a status counts as seen when the group has it | it is true when it is observed; what a device was between two observations is passed over |
+//! | a run that was triggered ends (theorem 5) | the groups of its devices have quorums, and their answers arrive infinitely often; [optimistic](Locking::Optimistic) runs that meet again and again may hold each other up |
+//! | another leader goes on from exactly the state that the group has decided (lemmas 1 and 2): it repeats no step that is over, and leaves none out | a step that was under way is asked for again: its [`Delivery`](crate::Delivery) defines the effect of that |
+//! | a clause that becomes true triggers, whichever node leads: a status counts as seen when the group has decided it | it is true when it is observed; states of a device between two observations are passed over |
 //! | a trigger that is asked twice starts one run | no more than [`TRIGGERS_MAX`] others came between |
-//! | the report says for each step of the last run what was done | |
+//! | the report has the outcome of each step of the last run | |
 //! | memory is bounded, nothing panics | [`STEPS_MAX`], [`DEVICES_MAX`], [`CLAUSE_MAX`] |
 //!
-//! What is *not* promised:
+//! Not promised:
 //!
-//! - Atomicity: nothing is undone. A run that ends early says how far it came.
+//! - Atomicity: nothing is undone. The report of a run that ends early has the outcome of each
+//!   step.
 //! - That each trigger leads to a run of its own: see [`Retrigger`].
-//! - Commands in their order at a device for which one was not heard in time.
+//! - The order of commands at a device after one of them got no answer in time.
 
 mod clause;
 mod config;

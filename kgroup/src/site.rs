@@ -1,5 +1,5 @@
-//! What all nodes of a building, a farm or a yard are given alike: the nodes that can look after others, which
-//! devices there are, and which routines.
+//! The configuration that is equal on all nodes of a building, a farm or a yard: the nodes that can
+//! look after others, the devices, and the routines.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ use crate::devices::{Devices, Limits};
 use crate::routines::{Definition, DefinitionError, RoutineState};
 use crate::state::Held;
 
-/// The lowest bits of an id say what a group holds, as in [`GroupId`].
+/// The lowest bits of an id name the kind of a group's state, as in [`GroupId`].
 const KIND_BITS: u32 = 2;
 const KIND: u64 = (1 << KIND_BITS) - 1;
 const CLUSTER: u64 = 0;
@@ -29,7 +29,8 @@ fn number(group: GroupId) -> usize {
     usize::try_from(group.0 >> KIND_BITS).unwrap_or(usize::MAX)
 }
 
-/// What all nodes are given alike. Nodes whose sites differ refuse each other's messages.
+/// The configuration that is equal on all nodes. Nodes whose sites differ refuse each other's
+/// messages.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
     nodes: Vec<Node>,
@@ -42,7 +43,7 @@ pub struct Site {
     frame_budget: u16,
 }
 
-/// What cannot work in a site.
+/// The reason why a site cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum SiteError {
@@ -57,7 +58,7 @@ pub enum SiteError {
         "routine {routine} needs device {device:?}, which is not of this site: add the device, with its place"
     )]
     NoDevice {
-        /// Which routine, from 0.
+        /// The number of the routine, from 0.
         routine: usize,
         /// The device.
         device: NodeId,
@@ -65,9 +66,9 @@ pub enum SiteError {
     /// A routine cannot work.
     #[error("routine {routine}: {error}")]
     Routine {
-        /// Which routine, from 0.
+        /// The number of the routine, from 0.
         routine: usize,
-        /// Why.
+        /// The reason.
         error: DefinitionError,
     },
 }
@@ -77,7 +78,7 @@ impl Site {
     /// group: there are about as many groups as `devices` divided by `cluster` (the paper: 25).
     ///
     /// # Errors
-    /// What cannot work.
+    /// The reason why it cannot work.
     pub fn new(
         selection: Selection,
         nodes: impl IntoIterator<Item = Node>,
@@ -119,7 +120,7 @@ impl Site {
     /// The same site with one more routine. Its group is [`Site::routine`] of its number, from 0.
     ///
     /// # Errors
-    /// It cannot work, or needs a device that is not there.
+    /// The routine cannot work, or needs a device that the site does not have.
     pub fn with_routine(mut self, definition: Definition) -> Result<Self, SiteError> {
         let routine = self.routines.len();
         definition
@@ -134,8 +135,8 @@ impl Site {
         Ok(self)
     }
 
-    /// The same site, begun anew: all groups begin from nothing. For a site in which a group lost its
-    /// memory for good.
+    /// The same site in another generation: all groups begin from nothing. For a site in which a
+    /// group lost its memory for good.
     #[must_use]
     pub const fn with_generation(mut self, generation: u32) -> Self {
         self.generation = generation;
@@ -174,7 +175,7 @@ impl Site {
     /// The nodes that can be members of its groups, with a digest of all of the site.
     ///
     /// # Errors
-    /// What cannot work.
+    /// The reason why it cannot work.
     pub fn plan(&self) -> Result<Plan, PlanError> {
         let plan = Plan::new(self.selection, self.nodes.iter().copied())?;
         let plan = plan.with_frame_budget(self.frame_budget)?;
@@ -214,7 +215,7 @@ impl Site {
         u32::try_from(number).ok().map(Site::cluster)
     }
 
-    /// Where a group's centre is: the mean of a cluster, the first device of a routine.
+    /// The centre of a group: the mean of a cluster, the first device of a routine.
     #[must_use]
     pub fn target(&self, group: GroupId) -> Target<'static> {
         let number = number(group);
@@ -261,7 +262,7 @@ impl Site {
     }
 }
 
-/// What a part of a site is encoded as, with its length.
+/// The encoding of a part of a site, with its length.
 fn words(part: &impl Serialize) -> Vec<u64> {
     let bytes = postcard::to_allocvec(part).unwrap_or_default();
     let length = bytes.len() as u64;

@@ -1,4 +1,4 @@
-//! What a group holds: a cluster of devices, a routine, or a map of the application.
+//! The state of a group: a cluster of devices, a routine, or a map of the application.
 
 use alloc::boxed::Box;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::devices::{self, Devices, Verdict};
 use crate::routines::{self, RoutineState};
 
-/// What a group holds.
+/// The state of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Held {
@@ -21,7 +21,7 @@ pub enum Held {
     Map(Store),
 }
 
-/// What changes it.
+/// A change of a group's state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Update {
@@ -33,17 +33,17 @@ pub enum Update {
     Map(store::Change),
 }
 
-/// What an update comes to.
+/// The outcome of an update.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Decided {
-    /// In a cluster.
+    /// The outcome in a cluster.
     Devices(Verdict),
-    /// In a routine.
+    /// The outcome in a routine.
     Routine(routines::Decided),
-    /// In a map.
+    /// The outcome in a map.
     Map(store::Decided),
-    /// The group holds something else: nothing changed. A liar proposed it.
+    /// The group holds a state of another kind: nothing changed. A node that lies proposed it.
     Misplaced,
 }
 

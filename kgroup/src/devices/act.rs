@@ -1,4 +1,4 @@
-//! What a device is told to do.
+//! Commands to devices.
 
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_routine::State;
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 use super::decision::Decision;
 use crate::{Claim, Delivery, Outcome};
 
-/// Names a command to a device: of two the one with the higher number was given later. A command that
-/// is given again has the ticket that it had.
+/// The name of a command to a device: of two tickets the one with the higher number was given
+/// later. A command that is given again has the ticket that it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Ticket {
     /// The device.
     pub device: NodeId,
-    /// Counts the commands to it: from 1.
+    /// The number of the command at this device, from 1.
     pub number: u64,
 }
 
 /// A command to a device, as the group decided it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Act {
-    /// Counts the commands to the device: from 1.
+    /// The number of the command at this device, from 1.
     pub number: u64,
     /// The claim that held the device.
     pub claim: Claim,
-    /// Which command of the routine.
+    /// The index of the command in the routine.
     pub step: u16,
     /// The state to bring the device into.
     pub value: State,
-    /// How often.
+    /// The delivery that is required.
     pub delivery: Delivery,
-    /// The leader that sees to it: the one that proposed it, or took it over. The host of each one before
-    /// may have it, too.
+    /// The leader that handles it: the leader that proposed it, or took it over. The host of each
+    /// earlier leader may have the command, too.
     pub by: Member,
     /// The number of times that a leader took the command over.
     pub turn: u32,
     /// The time for which the device has been held since the last turn in which the command was given.
     /// The next leader continues from this value.
     pub waited: Span,
-    /// What became of it; nothing while it is under way.
+    /// The outcome; `None` while it is under way.
     pub outcome: Option<Outcome>,
     /// Set when no host can carry the command out any more. Until then the device gets no other command
     /// and no other claim.
@@ -50,7 +50,7 @@ pub struct Act {
 const LAST_GIVEN: u32 = 2;
 
 impl Act {
-    /// Whether it is not known yet what became of it.
+    /// Returns true if its outcome is not known yet.
     #[must_use]
     pub const fn is_under_way(&self) -> bool {
         self.outcome.is_none()
@@ -81,7 +81,7 @@ impl Act {
         }
     }
 
-    /// What a command of the same claim comes to, where that changes nothing.
+    /// The outcome of a command of the same claim that would change nothing.
     pub(super) fn judge(&self, step: u16) -> Option<Decision> {
         match self.outcome {
             _ if step < self.step => Some(Decision::Nothing),

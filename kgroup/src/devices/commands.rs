@@ -1,4 +1,4 @@
-//! What a leader does about commands.
+//! A leader's part in commands.
 //!
 //! While one leader alone had a command, the answer of its host settles the command. After a takeover the
 //! host of a former leader may carry it out late, so the device is held; the module
@@ -26,7 +26,7 @@ use crate::effect::Effect;
 const PARTS: u64 = 8;
 
 impl DeviceLeader {
-    /// The host says what became of a command. Of what is not under way it may say so, too: that
+    /// The host reports the outcome of a command. A report about a command that is not under way
     /// changes nothing.
     pub fn acted(&mut self, ticket: Ticket, outcome: Outcome, out: &mut Out) {
         let Ticket { device, number } = ticket;

@@ -5,20 +5,20 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How much the state holds for each device. It is part of the state, for all members must refuse
-/// the same.
+/// The amount of state for each device. It is part of the state, for all members must refuse the
+/// same updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How many claims wait for a device: from 0. One that finds no room is refused as if it did not
-    /// wait. Default 64.
+    /// The number of claims that wait for a device: from 0. A claim that finds no room is refused
+    /// as if it did not wait. Default 64.
     pub queue: u16,
-    /// How many routines ever ask for a device: from 1. Each is remembered for good (20 bytes or so),
-    /// and a further one never gets the device. Default 256.
+    /// The number of routines that ever ask for a device: from 1. Each is remembered for good (20
+    /// bytes or so), and a further one never gets the device. Default 256.
     pub routines: u16,
-    /// How many routines watch a device: from 0. Default 64.
+    /// The number of routines that watch a device: from 0. Default 64.
     pub watchers: u16,
-    /// How long a word may be that a device reports, or is told: from 1 byte. Default 64.
+    /// The longest state that a device reports or is set to, in bytes: from 1. Default 64.
     pub word: u16,
 }
 
@@ -47,7 +47,7 @@ impl Limits {
         with_word word: u16,
     }
 
-    /// Whether these limits can work.
+    /// Checks that these limits can work.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -60,33 +60,33 @@ impl Limits {
     }
 }
 
-/// How a leader looks after the devices of a cluster. Nodes may differ in it.
+/// The settings of a cluster's leader. Nodes may differ in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
-    /// How often each device is pinged: above [`ping_timeout`](Self::ping_timeout). Default 1 s, as in
-    /// the paper (section 6).
+    /// The period of pings to each device: above [`ping_timeout`](Self::ping_timeout). Default 1 s,
+    /// as in the paper (section 6).
     pub ping: Span,
-    /// How long an answer to a ping may take: above zero; two round trips to the device (section
-    /// 4.1). Default 200 ms.
+    /// The time that an answer to a ping may take: above zero; two round trips to the device
+    /// (section 4.1). Default 200 ms.
     pub ping_timeout: Span,
-    /// How many pings in a row go unanswered before a device counts as down: from 1. Default 1, as in
-    /// the paper.
+    /// The number of unanswered pings in a row after which a device counts as down: from 1. Default
+    /// 1, as in the paper.
     pub misses: u8,
-    /// How long to wait for a routine to say that it has seen a status, and for the group to decide on
-    /// a report, before it is sent again: above zero. Default 500 ms.
+    /// The wait for a routine to confirm a status, and for the group to decide on a report, before
+    /// it is sent again: above zero. Default 500 ms.
     pub resend: Span,
-    /// Where the time between two tellings of a status ends, which doubles from `resend` on while the
-    /// routine says nothing: from `resend`. Default 30 s.
+    /// The longest time between two transmissions of a status. The time doubles from `resend` on
+    /// while the routine does not confirm: from `resend`. Default 30 s.
     pub resend_most: Span,
-    /// How long a device may take for a command: above zero. It should cover the longest time for which
-    /// a command may act late, in a queue or a stack that retries: the device is passed on then.
-    /// Where another leader takes over, the device is held for twice as long, for the host of the former one
-    /// may have the command. Alike on all nodes. Default 3 s.
+    /// The time that a device may take for a command: above zero. It should cover the longest time
+    /// for which a command may act late, in a queue or a stack that retries: the device is passed
+    /// on then. When another leader takes over, the device is held for twice as long, for the host
+    /// of the former one may have the command. Equal on all nodes. Default 3 s.
     pub act_timeout: Span,
 }
 
-/// Why settings cannot work.
+/// The reason why settings cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -96,9 +96,9 @@ pub enum ConfigError {
     /// The next ping is sent before the last one is overdue.
     #[error("ping is {ping:?} and ping_timeout is {ping_timeout:?}: set ping to more")]
     Ping {
-        /// How often each device is pinged.
+        /// The period of pings.
         ping: Span,
-        /// How long an answer may take.
+        /// The time that an answer may take.
         ping_timeout: Span,
     },
 }
@@ -132,7 +132,7 @@ impl Config {
         with_act_timeout act_timeout: Span,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range, or [`ConfigError::Ping`].

@@ -1,16 +1,16 @@
-//! What an update comes to.
+//! Outcomes of updates.
 
 use selvedge_core::NodeId;
 use selvedge_groups::GroupId;
 
 use crate::{Answer, Claim, Outcome};
 
-/// What an update of a device comes to.
+/// The outcome of an update of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Verdict {
     /// The device.
     pub device: NodeId,
-    /// What it comes to.
+    /// The decision.
     pub decision: Decision,
     /// The claim that waited, to which the lock passed on by this update.
     pub granted: Option<Claim>,
@@ -18,7 +18,7 @@ pub struct Verdict {
     pub version: Option<u64>,
 }
 
-/// What an update comes to.
+/// A decision about an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Decision {
@@ -33,48 +33,48 @@ pub enum Decision {
     /// The claim would wait, and the queue is full; or its routine is one too many.
     Full(Claim),
     /// The claim does not hold the device: it was released, or is earlier than another one of its
-    /// routine; or it wants the device to do something without having it.
+    /// routine; or it asks for a command without holding the device.
     Over(Claim),
     /// The claim, and all earlier ones of its routine, are over.
     Released(Claim),
-    /// The device is to do something: see [`Devices::act`](super::Devices::act).
+    /// The device gets a command: see [`Devices::act`](super::Devices::act).
     Gives {
-        /// The number of the act of the device.
+        /// The number of the command at the device.
         number: u64,
     },
-    /// The leader that asked for it sees to the command that is under way.
+    /// The leader that asked handles the command that is under way.
     TakenOver {
-        /// The number of the act of the device.
+        /// The number of the command at the device.
         number: u64,
     },
     /// The device is still at this command, or at one before it.
     Waits,
     /// The command is settled; its outcome was decided before.
     Settled {
-        /// The number of the act of the device.
+        /// The number of the command at the device.
         number: u64,
     },
     /// The time of the hold of a command is longer.
     Waited {
-        /// The number of the act of the device.
+        /// The number of the command at the device.
         number: u64,
     },
     /// The outcome of a command.
     Acted {
         /// The claim.
         claim: Claim,
-        /// Which command of the routine.
+        /// The index of the command in the routine.
         step: u16,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// The device was observed, and the status says something else now.
+    /// The device was observed, and its status has changed.
     Observed,
     /// The routine watches the device.
     Watched(GroupId),
-    /// The routine would watch the device, and too many do.
+    /// The routine would watch the device, but too many routines do.
     Unwatched(GroupId),
-    /// It comes late, or is what was known: nothing changed.
+    /// Nothing changed: the update is late, or repeats the known state.
     Nothing,
 }
 
@@ -88,7 +88,7 @@ impl Verdict {
         }
     }
 
-    /// What to answer the routine that asked for it, if it asked. A status is answered from the
+    /// The answer to the routine that asked for it, if it asked. A status is answered from the
     /// state.
     #[must_use]
     pub const fn answer(&self) -> Option<(GroupId, Answer)> {

@@ -1,4 +1,4 @@
-//! One device, as a group holds it.
+//! A device in the state of a group.
 
 use alloc::vec::Vec;
 
@@ -15,14 +15,14 @@ use super::published::Rules;
 use super::update::Update;
 use crate::{Claim, Outcome, Status};
 
-/// One device.
+/// The state of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Device {
     pub(super) id: NodeId,
     pub(super) lock: Lock,
     pub(super) status: Status,
     pub(super) act: Option<Act>,
-    /// In order.
+    /// In the order of their ids.
     pub(super) watchers: Vec<GroupId>,
 }
 
@@ -81,7 +81,7 @@ impl Device {
         }
     }
 
-    /// An update of which it is known that it changes something.
+    /// Applies an update that is known to change something.
     fn take(&mut self, update: &Update, rules: Rules) -> Decision {
         match *update {
             Update::Act {
@@ -155,7 +155,7 @@ impl Device {
             debug_assert!(false, "it was judged");
             return (Decision::Nothing, None);
         };
-        // Where leaders took it over, the host of a former one may be at it, too.
+        // After a takeover the host of a former leader may still carry the command out.
         act.is_settled = act.turn == 0;
         let decision = match act.outcome {
             Some(_) => Decision::Settled { number: act.number },
@@ -167,7 +167,8 @@ impl Device {
         };
         act.outcome.get_or_insert(outcome);
         let acts = !act.is_settled;
-        // What a device did says how it is (section 4.2), until it reports something else.
+        // A command that was done sets the status (section 4.2), until the device reports another
+        // state.
         if outcome == Outcome::Done && is_news(&self.status, true, Some(&act.value)) {
             observe(&mut self.status, true, Some(&act.value));
         }
@@ -200,7 +201,7 @@ impl Device {
         }
     }
 
-    /// What an update comes to, where that changes nothing.
+    /// The outcome of an update that would change nothing.
     pub(super) fn judge(&self, update: &Update, limits: Limits, rules: Rules) -> Option<Decision> {
         let around = self.around(limits, rules);
         match *update {
@@ -220,7 +221,7 @@ impl Device {
                 ref value,
                 ..
             } => self.judge_act(known_as(claim, rules), step, value, limits),
-            // It comes late where it is known what became of the command, or another leader sees to it.
+            // It is late if the outcome is known, or another leader handles the command.
             Update::Acted { number, turn, .. } => {
                 let act = self.open(number, turn);
                 act.is_none_or(|it| turn > 0 && !it.is_under_way())
@@ -306,7 +307,7 @@ impl Device {
     }
 }
 
-/// Whether a report says something that the status does not say. The first one does, whatever it says.
+/// Returns true if a report differs from the status. The first report always does.
 pub(super) fn is_news(status: &Status, is_up: bool, value: Option<&State>) -> bool {
     let is_same_value = value.is_none() || value == status.value.as_ref();
     status.version == 0 || status.is_up != is_up || !is_same_value
@@ -320,7 +321,7 @@ fn observe(status: &mut Status, is_up: bool, value: Option<&State>) {
     }
 }
 
-/// How long a word is, in bytes, that is longer than [`Limits::word`].
+/// The length in bytes of a state that is longer than [`Limits::word`].
 pub(super) fn long_word(state: &State, limits: Limits) -> Option<usize> {
     match state {
         State::Number(_) => None,
@@ -328,7 +329,7 @@ pub(super) fn long_word(state: &State, limits: Limits) -> Option<usize> {
     }
 }
 
-/// As what a claim is known: as what it is, except under published rules.
+/// The identity of a claim at the device: the claim itself, except under published rules.
 pub(super) const fn known_as(claim: Claim, rules: Rules) -> Claim {
     let Claim {
         routine,

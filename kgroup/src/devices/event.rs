@@ -1,4 +1,4 @@
-//! What a leader tells its host, what it is armed for, and why it refuses.
+//! Events of a leader for its host, its timers, and the reasons why it refuses.
 
 use selvedge_core::NodeId;
 use selvedge_groups::GroupId;
@@ -8,32 +8,32 @@ use thiserror::Error;
 use super::act::Ticket;
 use crate::Status;
 
-/// What the host of a cluster's leader is told.
+/// An event for the host of a cluster's leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// Ping a device. What it answers is reported, as is what it says unasked.
+    /// Ping a device. The host reports the answer, and each state that the device sends unasked.
     Ping {
         /// The device.
         device: NodeId,
     },
-    /// Bring a device into a state, and say what became of it. The host carries no command out after
+    /// Bring a device into a state, and report the outcome. The host carries no command out after
     /// [`Config::act_timeout`](super::Config::act_timeout).
     Act {
-        /// Names the command.
+        /// The name of the command.
         ticket: Ticket,
         /// The state.
         value: State,
     },
-    /// The group knows this of a device now: it changed.
+    /// The status of a device in the group's state has changed.
     Status {
         /// The device.
         device: NodeId,
-        /// What is known of it.
+        /// The known status.
         status: Status,
     },
-    /// A routine finds no room: it is one of too many that ask for the device, wait for it, or watch
-    /// it. See [`Limits`](super::Limits).
+    /// A routine finds no room: too many routines ask for the device, wait for it, or watch it. See
+    /// [`Limits`](super::Limits).
     Full {
         /// The device.
         device: NodeId,
@@ -45,29 +45,29 @@ pub enum Event {
 /// Tags of a leader's timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Devices are pinged.
+    /// Ping the devices.
     Ping,
     /// Answers to pings are overdue.
     Unanswered,
-    /// What was sent, or proposed, and led to nothing is sent again.
+    /// Repeat messages and proposals that had no effect.
     Resend,
-    /// A device does not say what became of a command.
+    /// A device has not reported the outcome of a command.
     Act(NodeId),
 }
 
-/// Why a report was refused. Nothing changed.
+/// The reason why a report was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Refused {
     /// The cluster has no such device.
-    #[error("device {0:?} is not in this cluster: report to the leader of its own")]
+    #[error("device {0:?} is not in this cluster: report to the leader of the device's own cluster")]
     NoDevice(NodeId),
-    /// A word is longer than [`Limits::word`](super::Limits::word).
-    #[error("a word of {found} bytes is reported: shorten it to {limit}, or raise Limits::word")]
+    /// A reported state is longer than [`Limits::word`](super::Limits::word).
+    #[error("a state of {found} bytes is reported: shorten it to {limit}, or raise Limits::word")]
     LongWord {
-        /// How long it is, in bytes.
+        /// The length, in bytes.
         found: usize,
-        /// How long it may be, in bytes.
+        /// The limit, in bytes.
         limit: u16,
     },
 }

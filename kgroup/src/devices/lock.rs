@@ -1,4 +1,4 @@
-//! Which claim holds a device, and which ones wait for it.
+//! The claim that holds a device, and the claims that wait for it.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use crate::{Claim, Patience};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Lock {
     pub(super) holder: Option<Claim>,
-    /// First come, first served.
+    /// The claims that wait, first come, first served.
     pub(super) queue: VecDeque<Claim>,
     /// In order of routines, one for each routine that ever asked.
     marks: Vec<Mark>,
@@ -29,7 +29,7 @@ struct Mark {
     is_over: bool,
 }
 
-/// What a lock has to know of its surroundings.
+/// The parts of a device's state on which a lock depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
     pub(super) limits: Limits,
@@ -39,7 +39,7 @@ pub(super) struct Around {
 }
 
 impl Lock {
-    /// A claim asks: what it comes to, and the claim to which the lock passes on because an earlier
+    /// A claim asks: the decision, and the claim to which the lock passes on because an earlier
     /// claim of the routine is over. O(log(routines) + queue).
     pub(super) fn lock(
         &mut self,
@@ -51,7 +51,7 @@ impl Lock {
             return (decision, None);
         }
         self.mark(claim, false, around);
-        // A routine asks anew when it has released all before.
+        // A routine asks again only after it has released all earlier claims.
         self.drop_where(|it| it.routine == claim.routine && it < claim);
         let granted = self.pass(around.acts);
         let decision = match patience {
@@ -79,8 +79,8 @@ impl Lock {
         self.pass(around.acts)
     }
 
-    /// Gives a lock that no claim holds to the first one that waits, unless the device is still at
-    /// a command. O(1).
+    /// Gives a lock that no claim holds to the first claim that waits, unless the device is still
+    /// at a command. O(1).
     pub(super) fn pass(&mut self, acts: bool) -> Option<Claim> {
         if self.holder.is_some() || acts {
             return None;
@@ -89,7 +89,7 @@ impl Lock {
         self.holder
     }
 
-    /// What a claim that asks comes to, where that changes nothing.
+    /// The decision about a claim that asks, if that changes nothing.
     pub(super) fn judge_lock(
         &self,
         claim: Claim,
@@ -120,12 +120,12 @@ impl Lock {
         }
     }
 
-    /// Whether a claim neither holds nor waits, and never will. O(log(routines)).
+    /// Returns true if a claim neither holds nor waits, and never will. O(log(routines)).
     pub(super) fn is_released(&self, claim: Claim, around: Around) -> bool {
         self.is_over(claim) || self.is_one_too_many(claim.routine, around)
     }
 
-    /// Whether a claim was released, or is earlier than another one of its routine.
+    /// Returns true if a claim was released, or is earlier than another one of its routine.
     pub(super) fn is_over(&self, claim: Claim) -> bool {
         self.mark_of(claim.routine)
             .is_some_and(|it| claim < it.latest || claim == it.latest && it.is_over)
@@ -139,7 +139,7 @@ impl Lock {
         self.queue.len() >= around.limits.queue.into()
     }
 
-    /// Whether there is no room for the mark of this routine: then it never gets the device.
+    /// Returns true if the mark of this routine has no room: then it never gets the device.
     fn is_one_too_many(&self, routine: GroupId, around: Around) -> bool {
         self.marks.len() >= around.limits.routines.into() && self.mark_of(routine).is_none()
     }

@@ -1,4 +1,4 @@
-//! What the leader of a cluster's group does.
+//! The leader of a cluster's group.
 
 use alloc::vec::Vec;
 
@@ -14,22 +14,22 @@ use super::update::Update;
 use crate::effect::{Effect, Effects};
 use crate::{Answer, Claim, Request};
 
-/// Of how many routines a leader remembers the node that asked last. Others are told by way of their
-/// group.
+/// The number of routines for which a leader remembers the node that asked last. Others are
+/// answered through their group.
 const ASKERS: usize = 1_024;
 
-/// How many questions for a device's state wait until the state is up to date.
+/// The number of questions for a device's state that wait until the state is up to date.
 const QUESTIONS: usize = 256;
 
-/// The node that asks, the device, the claim, and which command of the routine.
+/// The node that asks, the device, the claim, and the index of the command in the routine.
 type Question = (Member, NodeId, Claim, u16);
 
 pub(super) type Out = Effects<Update, Timer, Event>;
 
 /// The leader's memory. Another leader begins without it.
 ///
-/// What is to be done follows from the state. This says what was begun, and where routines were heard
-/// of last.
+/// The work to be done follows from the state. This memory holds the work that was begun, and the
+/// last known places of routines' leaders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DeviceLeader {
     pub(super) me: Member,
@@ -41,7 +41,7 @@ pub struct DeviceLeader {
     last: u64,
     /// In order of devices, one for each.
     pub(super) probes: Vec<(NodeId, Probe)>,
-    /// Whether [`Timer::Resend`] is armed.
+    /// True if [`Timer::Resend`] is armed.
     pub(super) resends: bool,
 }
 
@@ -65,7 +65,8 @@ impl DeviceLeader {
         self.probes.iter().map(|it| it.0)
     }
 
-    /// Goes on from the state: sees to commands that are under way, tells all that watch, and pings.
+    /// Goes on from the state: handles commands that are under way, sends the status to all
+    /// routines that watch, and pings.
     pub fn on_leads(&mut self, state: &Devices, out: &mut Out) {
         for device in state.ids() {
             if let Some(act) = state.act(device) {
@@ -78,7 +79,7 @@ impl DeviceLeader {
         self.ping(out);
     }
 
-    /// An update was applied, whoever proposed it; `state` has it, and may have later ones.
+    /// An update was applied, from any proposer; `state` has it, and may have later ones.
     pub fn on_applied(&mut self, state: &Devices, verdict: &Verdict, out: &mut Out) {
         let device = verdict.device;
         if let Some((routine, answer)) = verdict.answer() {
@@ -161,7 +162,7 @@ impl DeviceLeader {
                 routine,
                 version,
             } => {
-                // What a former leader asked may come later than what the present one asks.
+                // A request of a former leader may come later than a request of the present one.
                 self.remember(routine, from);
                 return self.on_seen(state, device, routine, version);
             }
@@ -190,7 +191,8 @@ impl DeviceLeader {
         self.on_applied(state, &verdict, out);
     }
 
-    /// No question waits, so their numbers may begin anew: for checks, whose states end then.
+    /// No question waits, so their numbers may start from the beginning: for checks, whose number
+    /// of states is bounded then.
     #[cfg(feature = "check")]
     pub(crate) fn forget_questions(&mut self) {
         self.questions.retain(|_, _| false);
@@ -246,7 +248,7 @@ impl DeviceLeader {
         out.push(Effect::Read(self.last));
     }
 
-    /// Tells the leader of a routine: at the node that asked last, if it is known.
+    /// Sends an answer to the leader of a routine: to the node that asked last, if it is known.
     pub(super) fn tell(&self, routine: GroupId, answer: Answer, out: &mut Out) {
         out.push(match self.askers.get(&routine) {
             Some(&to) => Effect::Tell { to, answer },
@@ -258,7 +260,7 @@ impl DeviceLeader {
     }
 
     fn remember(&mut self, routine: GroupId, from: Member) {
-        // Where there is no room, the routine is told by way of its group.
+        // Where there is no room, the routine is answered through its group.
         let _full = self.askers.insert(routine, from);
         for (_, probe) in &mut self.probes {
             probe.on_heard(routine);

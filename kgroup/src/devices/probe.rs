@@ -1,4 +1,4 @@
-//! What a leader remembers of a device.
+//! A leader's memory of a device.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -11,27 +11,27 @@ use super::device::is_news;
 use super::update::Update;
 use crate::{Outcome, Status};
 
-/// How many reports of a device wait for the group to decide.
+/// The number of reports of a device that wait for the group to decide.
 const REPORTS: usize = 8;
 
-/// What a leader remembers of a device. Another leader begins without it.
+/// A leader's memory of a device. Another leader begins without it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Probe {
     /// A ping is not answered.
     pub(super) is_asked: bool,
-    /// So many pings in a row were not answered.
+    /// The number of pings in a row that were not answered.
     pub(super) silent: u8,
-    /// Routines that did not say yet that they saw the latest status, in order.
+    /// Routines that have not confirmed the latest status, in order.
     unseen: Vec<Unseen>,
     /// The command that this leader waits for.
     pub(super) given: Option<Given>,
-    /// What the group has not decided yet, in order. The first one is proposed.
+    /// The reports that the group has not decided yet, in order. The first one is proposed.
     reports: VecDeque<Report>,
     /// The version of the status behind which the first one is proposed.
     after: u64,
 }
 
-/// A command that this leader sees to.
+/// A command that this leader handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Given {
     pub(super) number: u64,
@@ -46,13 +46,13 @@ pub(super) struct Given {
     pub(super) next: Span,
 }
 
-/// A routine that is to be told a status again. It is told less and less often.
+/// A routine that receives a status again, at growing intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Unseen {
     routine: GroupId,
-    /// How many times [`Timer::Resend`](super::Timer::Resend) ticks from one telling to the next.
+    /// The number of ticks of [`Timer::Resend`](super::Timer::Resend) between two transmissions.
     gap: u64,
-    /// How many of them are left.
+    /// The number of ticks that are left.
     left: u64,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Report {
 }
 
 impl Probe {
-    /// A device reports: what to propose now.
+    /// A device reports: returns the update to propose now.
     pub(super) fn on_report(
         &mut self,
         device: NodeId,
@@ -81,30 +81,30 @@ impl Probe {
             return None;
         }
         if self.reports.len() >= REPORTS {
-            self.reports.pop_back(); // The latest one says how the device is.
+            self.reports.pop_back(); // The latest report has the device's present state.
         }
         self.reports.push_back(report);
         None
     }
 
-    /// A device did what it was told: what it reported before says no longer how it is.
+    /// A device has carried its command out: its earlier reports are out of date.
     pub(super) fn on_done(&mut self) {
         self.reports.clear();
     }
 
-    /// The status may have changed: what to propose now.
+    /// The status may have changed: returns the update to propose now.
     pub(super) fn on_status(&mut self, device: NodeId, status: &Status) -> Option<Update> {
         if self.reports.is_empty() || status.version == self.after {
             return None;
         }
-        // Whatever changed it, the first report is proposed once more if it is still news.
+        // After any change, the first report is proposed once more if it is still news.
         while self.reports.front().is_some_and(|it| !it.is_news(status)) {
             self.reports.pop_front();
         }
         self.propose(device, status)
     }
 
-    /// A routine was told the status, and is to be told again until it has seen it.
+    /// A status was sent to a routine, and is sent again until the routine has seen it.
     pub(super) fn show(&mut self, routine: GroupId) {
         if let Err(at) = self.place(routine) {
             self.unseen.insert(at, Unseen::new(routine));
@@ -116,7 +116,7 @@ impl Probe {
         self.unseen.retain(|it| it.routine != routine);
     }
 
-    /// A routine was heard of: it is told again as soon as at first.
+    /// A message of a routine arrived: its interval is reset to the first one.
     pub(super) fn on_heard(&mut self, routine: GroupId) {
         if let Ok(at) = self.place(routine)
             && let Some(unseen) = self.unseen.get_mut(at)
@@ -125,8 +125,8 @@ impl Probe {
         }
     }
 
-    /// [`Timer::Resend`](super::Timer::Resend) ticks: which routines to tell again. There are no more
-    /// than `most` ticks between two tellings.
+    /// [`Timer::Resend`](super::Timer::Resend) ticks: returns the routines that receive the status
+    /// again. The interval between two transmissions is at most `most` ticks.
     pub(super) fn on_resend(&mut self, most: u64) -> impl Iterator<Item = GroupId> + '_ {
         self.unseen.iter_mut().filter_map(move |it| it.tick(most))
     }
@@ -135,12 +135,12 @@ impl Probe {
         self.unseen.binary_search_by_key(&routine, |it| it.routine)
     }
 
-    /// Whether nothing is to be sent or proposed again.
+    /// Returns true if nothing has to be sent or proposed again.
     pub(super) fn is_settled(&self) -> bool {
         self.unseen.is_empty() && self.reports.is_empty()
     }
 
-    /// What is proposed and not decided.
+    /// The update that is proposed and not decided.
     pub(super) fn proposed(&self, device: NodeId) -> Option<Update> {
         let Report { is_up, value } = self.reports.front()?.clone();
         Some(Update::Observed {

@@ -1,6 +1,6 @@
 //! Rules that do not hold up: those of the paper to the letter. For tests and comparison only.
 //!
-//! `docs/errata.md` says where each stands and what breaks.
+//! `docs/errata.md` has the place of each rule, and the promise that it breaks.
 
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]
@@ -13,8 +13,8 @@ pub enum Published {
     /// The tries of a run are not told apart, and a device forgets a try when it is released (CoMesh,
     /// section 4.2.2; erratum G6).
     Unlabelled,
-    /// A routine is told of a device's status once, by the leader that took the report (CoMesh, section
-    /// 4.1; erratum G8).
+    /// A routine receives a device's status once, from the leader that took the report (CoMesh,
+    /// section 4.1; erratum G8).
     ToldOnce,
 }
 

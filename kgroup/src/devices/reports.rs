@@ -1,4 +1,4 @@
-//! What a leader does about reports of devices, and which routines it tells.
+//! A leader's part in reports of devices, and in the status for routines.
 
 use alloc::vec::Vec;
 
@@ -15,11 +15,11 @@ use crate::Answer;
 use crate::effect::Effect;
 
 impl DeviceLeader {
-    /// The host heard of a device: it answered a ping, or spoke unasked. `value` is nothing where the
-    /// last one stands.
+    /// The host reports a device: it answered a ping, or sent its state unasked. `value` is `None`
+    /// if the last state stands.
     ///
     /// # Errors
-    /// There is no such device, or its word is too long.
+    /// The cluster has no such device, or its state is too long.
     pub fn reported(
         &mut self,
         state: &Devices,
@@ -87,14 +87,14 @@ impl DeviceLeader {
         out.extend(probe.on_status(device, status).map(Effect::Propose));
     }
 
-    /// All that watch a device are to be told its status.
+    /// Sends a device's new status to all routines that watch it.
     pub(super) fn on_changed(&mut self, state: &Devices, device: NodeId, out: &mut Out) {
         for routine in state.watchers(device) {
             self.show(state, device, routine, out);
         }
     }
 
-    /// Tells a routine a device's status, until it has seen it.
+    /// Sends a device's status to a routine, until it has seen it.
     pub(super) fn show(
         &mut self,
         state: &Devices,
@@ -135,7 +135,8 @@ impl DeviceLeader {
         for (device, probe) in &mut self.probes {
             let device = *device;
             for routine in probe.on_resend(most) {
-                // The node that asked last may lead no longer: the group knows.
+                // The node that asked last may lead no longer: so the message goes through the
+                // group.
                 if let Some(status) = state.status(device).cloned() {
                     let answer = Answer::Status {
                         device,

@@ -1,4 +1,4 @@
-//! The devices of a cluster, as a group holds them.
+//! The devices of a cluster in the state of a group.
 
 use alloc::vec::Vec;
 
@@ -29,8 +29,8 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// Devices that no routine has asked for, and of which nothing is known. An id that comes twice
-    /// names one device. O(n log n).
+    /// Devices that no routine has asked for, and of which nothing is known. A repeated id names
+    /// one device. O(n log n).
     #[must_use]
     pub fn new(devices: impl IntoIterator<Item = NodeId>, limits: Limits) -> Self {
         let mut ids: Vec<NodeId> = devices.into_iter().collect();
@@ -56,13 +56,13 @@ impl Devices {
         self.devices.iter().map(|it| it.id)
     }
 
-    /// How much is held for each device.
+    /// The limits for each device.
     #[must_use]
     pub const fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// What is known of a device; `None` where there is no such device. O(log n).
+    /// The known status of a device; `None` where the cluster has no such device. O(log n).
     #[must_use]
     pub fn status(&self, device: NodeId) -> Option<&Status> {
         Some(&self.device(device)?.status)
@@ -96,17 +96,17 @@ impl Devices {
             .flat_map(|it| it.watchers.iter().copied())
     }
 
-    /// Whether a claim was released at a device, or is earlier than another one of its routine: it
-    /// never holds the device again, and never waits for it. O(log n + log r).
+    /// Returns true if a claim was released at a device, or is earlier than another one of its
+    /// routine: it never holds the device again, and never waits for it. O(log n + log r).
     #[must_use]
     pub fn is_over(&self, device: NodeId, claim: Claim) -> bool {
         let device = self.device(device);
         device.is_some_and(|it| it.lock.is_over(claim))
     }
 
-    /// What an update comes to, if it would change nothing. It is what a leader may answer without
-    /// asking its group: of what another leader may have decided, nothing makes it false for the
-    /// routine that asks, or [`Busy`](Decision::Busy) and the like cost time at worst.
+    /// The verdict on an update that would change nothing. A leader may answer it without a
+    /// decision of its group: no decision of another leader makes it false for the routine that
+    /// asks, and [`Busy`](Decision::Busy) and the like cost time at worst.
     #[must_use]
     pub fn judge(&self, update: &Update) -> Option<Verdict> {
         let id = update.device();
@@ -117,7 +117,7 @@ impl Devices {
         Some(Verdict::new(id, decision))
     }
 
-    /// Whether a claim holds a device, by whatever it is known. O(log n).
+    /// Returns true if a claim holds a device, under the identity that the rules give it. O(log n).
     pub(super) fn is_held_by(&self, device: NodeId, claim: Claim) -> bool {
         self.holder(device) == Some(known_as(claim, self.rules))
     }

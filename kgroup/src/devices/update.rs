@@ -1,4 +1,4 @@
-//! What changes a cluster.
+//! Changes of a cluster's state.
 
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_groups::GroupId;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Claim, Delivery, Outcome, Patience};
 
-/// What changes a cluster. Each update is total, and changes nothing a second time.
+/// A change of a cluster's state. Each update is total, and changes nothing a second time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Update {
@@ -15,16 +15,16 @@ pub enum Update {
     Lock {
         /// The device.
         device: NodeId,
-        /// For which claim.
+        /// The claim that asks.
         claim: Claim,
-        /// Whether it waits.
+        /// The behaviour if another claim holds the device.
         patience: Patience,
     },
     /// See [`Request::Release`](crate::Request::Release).
     Release {
         /// The device.
         device: NodeId,
-        /// Up to which claim.
+        /// The last claim that is released.
         claim: Claim,
     },
     /// See [`Request::Act`](crate::Request::Act). Refused unless the claim holds the device.
@@ -33,11 +33,11 @@ pub enum Update {
         device: NodeId,
         /// The claim that holds it.
         claim: Claim,
-        /// Which command of the routine. A claim's commands are given in order.
+        /// The index of the command in the routine. A claim's commands are given in order.
         step: u16,
         /// The state to bring it into.
         value: State,
-        /// How often.
+        /// The delivery that is required.
         delivery: Delivery,
         /// The leader that proposes it.
         by: Member,
@@ -47,9 +47,9 @@ pub enum Update {
     Acted {
         /// The device.
         device: NodeId,
-        /// Which of its commands: [`Act::number`](super::Act::number).
+        /// The number of the command at the device: [`Act::number`](super::Act::number).
         number: u64,
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
         /// The turn: [`Act::turn`](super::Act::turn).
         turn: u32,
@@ -60,9 +60,9 @@ pub enum Update {
         device: NodeId,
         /// The version of the status before it.
         after: u64,
-        /// Whether it answers.
+        /// True if the device answers.
         is_up: bool,
-        /// What it reported; nothing where the last value stands.
+        /// The state that it reported; `None` where the last value stands.
         value: Option<State>,
     },
     /// See [`Request::Watch`](crate::Request::Watch).
@@ -72,7 +72,7 @@ pub enum Update {
         /// The routine.
         routine: GroupId,
     },
-    /// Another leader sees to a command that is under way. From then on its word counts.
+    /// Another leader handles a command that is under way. From then on its reports count.
     TakeOver {
         /// The device.
         device: NodeId,
@@ -107,7 +107,7 @@ pub enum Update {
 }
 
 impl Update {
-    /// Which device it is about.
+    /// The device.
     #[must_use]
     pub const fn device(&self) -> NodeId {
         match *self {

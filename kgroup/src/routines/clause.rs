@@ -1,5 +1,5 @@
-//! A clause in bytes: its parts in a row. A frame that nests it deeper than [`CLAUSE_MAX`] is refused
-//! before the stack grows.
+//! A clause in bytes: its parts in a row. A frame that nests it deeper than [`CLAUSE_MAX`] is
+//! refused before the stack grows.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -62,7 +62,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     }
 }
 
-/// As deep on the stack as there are parts, at most.
+/// The depth of the stack is at most the number of parts.
 fn build(parts: &mut alloc::vec::IntoIter<Part>) -> Option<Clause<State>> {
     Some(match parts.next()? {
         Part::Is(condition) => Clause::Is(condition),

@@ -7,13 +7,13 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct RoutineConfig {
-    /// How long to wait for an answer before a question is asked again: above zero. Default 400 ms.
+    /// The wait for an answer before a question is asked again: above zero. Default 400 ms.
     pub resend: Span,
-    /// How long the first try waits at least, after an optimistic one found a device held, before the
-    /// next: above zero. It doubles with each try; each wait is drawn at random between this
-    /// and twice as long. Default 200 ms.
+    /// The shortest wait after a first optimistic try that found a device held, before the next
+    /// try: above zero. It doubles with each try; each wait is drawn at random between this and
+    /// twice as long. Default 200 ms.
     pub backoff: Span,
-    /// Where the doubling ends: from `backoff`. Default 10 s.
+    /// The limit of the doubling: from `backoff`. Default 10 s.
     pub backoff_most: Span,
 }
 
@@ -40,7 +40,7 @@ impl RoutineConfig {
         with_backoff_most backoff_most: Span,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -53,7 +53,7 @@ impl RoutineConfig {
         ])
     }
 
-    /// How long to wait at least before this try.
+    /// The shortest wait before this try.
     pub(super) fn wait_before(&self, attempt: u32) -> Span {
         let doublings = attempt.saturating_sub(2);
         let factor = 1_u64.checked_shl(doublings).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! What a group is to run, and when.
+//! A routine as a group runs it, and its triggers.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,16 +12,16 @@ use thiserror::Error;
 use super::clause;
 use crate::Delivery;
 
-/// How many commands a routine may have.
+/// The number of commands that a routine may have.
 pub const STEPS_MAX: usize = 256;
 
-/// How many devices a routine may lock and watch, each counted once.
+/// The number of devices that a routine may lock and watch, each counted once.
 pub const DEVICES_MAX: usize = 128;
 
-/// How many parts a clause may have.
+/// The number of parts that a clause may have.
 pub const CLAUSE_MAX: usize = 64;
 
-/// How a run gets its devices (section 4.2).
+/// The way in which a run gets its devices (section 4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Locking {
@@ -29,13 +29,13 @@ pub enum Locking {
     /// wait for each other.
     #[default]
     Sequential,
-    /// All at once. If one is held by another run, it gives all of them back and tries again after a
-    /// while. Faster where runs seldom meet; two that meet may hold each other up for long.
+    /// All at once. If one is held by another run, it gives all of them back and tries again after
+    /// a while. Faster where runs seldom meet; two that meet may hold each other up for long.
     Optimistic,
 }
 
-/// What a trigger does while the routine runs (the paper is silent: erratum G9). A routine runs from
-/// the trigger until all devices are given back.
+/// The effect of a trigger while the routine runs (the paper is silent: erratum G9). A routine runs
+/// from the trigger until all devices are given back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Retrigger {
@@ -52,26 +52,26 @@ pub enum Retrigger {
 
 /// A routine as its group runs it. Checked once, by [`RoutineState::new`](super::RoutineState::new).
 ///
-/// A command that fails, or of which nobody knows whether it was done, ends the run if its
-/// [priority](selvedge_routine::Priority) is `Must`. What was done before is not undone: groups
+/// A command that fails, or with an unknown outcome, ends the run if its
+/// [priority](selvedge_routine::Priority) is `Must`. Earlier commands are not undone: groups
 /// promise order and isolation, not atomicity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Definition {
     /// The commands. [`Step::undo`] has to be `None`: nothing is undone.
     pub routine: Routine<State>,
-    /// Triggers the routine whenever it becomes true, also when it was unknown before. What a device
-    /// that does not answer reported last counts.
+    /// Triggers the routine whenever it becomes true, also when it was unknown before. For a device
+    /// that does not answer, its last report counts.
     #[serde(with = "clause")]
     pub clause: Option<Clause<State>>,
-    /// How it gets its devices.
+    /// The way in which it gets its devices.
     pub locking: Locking,
-    /// What a trigger does while it runs.
+    /// The effect of a trigger while it runs.
     pub retrigger: Retrigger,
-    /// How often each command may reach its device: one for each step.
+    /// The deliveries of the commands, one for each step.
     pub deliveries: Vec<Delivery>,
-    /// For how long a leader waits for the outcome of a command that does not say so itself, and for
-    /// the state that a condition asks for: above zero. Default 10 s.
+    /// The time for which a leader waits for the outcome of a command that has no timeout of its
+    /// own, and for the state that a condition asks for: above zero. Default 10 s.
     pub command_timeout: Span,
 }
 
@@ -126,10 +126,10 @@ impl Definition {
         self
     }
 
-    /// Whether a group can run it.
+    /// Checks that a group can run it.
     ///
     /// # Errors
-    /// The first reason why not.
+    /// The first reason why it cannot.
     pub fn check(&self) -> Result<(), DefinitionError> {
         let steps = &self.routine.steps;
         let (found, listed) = (steps.len(), self.deliveries.len());
@@ -172,8 +172,8 @@ impl Definition {
         Ok(())
     }
 
-    /// The devices that a run locks: those that it commands, and those about which its conditions
-    /// ask. In the order of their ids, each once.
+    /// The devices that a run locks: those of its commands and of its conditions. In the order of
+    /// their ids, each once.
     #[must_use]
     pub fn locks(&self) -> Vec<NodeId> {
         let mut devices = self.routine.devices();
@@ -218,37 +218,37 @@ impl Definition {
     }
 }
 
-/// Why a group cannot run a routine. Nothing changed.
+/// The reason why a group cannot run a routine. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// There is nothing to do.
-    #[error("the routine has no step: give it one, or more")]
+    /// The routine has no step.
+    #[error("the routine has no step: add a step")]
     NoStep,
-    /// There are too many commands.
-    #[error("the routine has {found} steps: leave it at most {STEPS_MAX}")]
+    /// The routine has too many commands.
+    #[error("the routine has {found} steps, the limit is {STEPS_MAX}: remove some")]
     Steps {
-        /// How many there are.
+        /// The number of steps.
         found: usize,
     },
-    /// There are too many devices.
-    #[error("the routine locks and watches {found} devices: leave it at most {DEVICES_MAX}")]
+    /// The routine has too many devices.
+    #[error("the routine locks and watches {found} devices, the limit is {DEVICES_MAX}: remove some")]
     Devices {
-        /// How many there are.
+        /// The number of devices.
         found: usize,
     },
     /// Not each command has a delivery.
     #[error("{found} deliveries are listed for {steps} steps: list one for each step")]
     Deliveries {
-        /// How many deliveries there are.
+        /// The number of deliveries.
         found: usize,
-        /// How many commands.
+        /// The number of commands.
         steps: usize,
     },
     /// The clause has too many parts.
-    #[error("the clause has {found} parts: leave it at most {CLAUSE_MAX}")]
+    #[error("the clause has {found} parts, the limit is {CLAUSE_MAX}: remove some")]
     Clause {
-        /// How many there are.
+        /// The number of parts.
         found: usize,
     },
     /// No leader would wait for a command.
@@ -257,7 +257,7 @@ pub enum DefinitionError {
     /// No leader would wait for this command.
     #[error("the timeout of step {step}, counted from 0, is 0 us: set it above zero, or to none")]
     StepTimeout {
-        /// Which step, from 0.
+        /// The index of the step, from 0.
         step: usize,
     },
     /// A group asks one device for each command.
@@ -266,15 +266,15 @@ pub enum DefinitionError {
         "the condition of step {step}, counted from 0, is more than one comparison: give one, or ask in the clause"
     )]
     Condition {
-        /// Which step, from 0.
+        /// The index of the step, from 0.
         step: usize,
     },
     /// Groups undo nothing.
     #[error(
-        "step {step}, counted from 0, says how it is undone: groups undo nothing, leave it out"
+        "step {step}, counted from 0, has an undo, which groups do not support: remove it"
     )]
     Undo {
-        /// Which step, from 0.
+        /// The index of the step, from 0.
         step: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! How a routine's leader has its commands done.
+//! The commands of a routine under its leader.
 //!
 //! The group decides each step's outcome before the next command is given, and that a condition holds before
 //! its own command is given. The paper replicates the stage alone (erratum G7): two leaders that read a device
@@ -67,7 +67,7 @@ impl RoutineLeader {
         }
     }
 
-    /// The state that a condition asks for.
+    /// The state of a device that a condition asks for.
     pub(super) fn on_read(
         &mut self,
         state: &RoutineState,
@@ -96,7 +96,7 @@ impl RoutineLeader {
         }
     }
 
-    /// What became of a command.
+    /// The outcome of a command.
     pub(super) fn on_acted(
         &mut self,
         state: &RoutineState,
@@ -174,7 +174,7 @@ impl RoutineLeader {
         }
     }
 
-    /// Nothing was heard in time. A command may have been done; a question asked for nothing.
+    /// No answer came in time. A command may have been done; a question has no effect.
     pub(super) fn on_timeout(&mut self, state: &RoutineState, out: &mut Out) {
         match self.task {
             Task::Acts => self.end_step(state, StepOutcome::Unknown, out),
@@ -220,7 +220,7 @@ impl RoutineLeader {
         self.propose(state, update, out);
     }
 
-    /// The published rule: the group hears of the steps when all are over.
+    /// The published rule: the group learns of the steps when all are over.
     fn remember(
         &mut self,
         state: &RoutineState,

@@ -1,4 +1,4 @@
-//! How a routine's leader gets its devices, and gives them back.
+//! The part of a routine's leader in getting devices and giving them back.
 
 use alloc::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ impl RoutineLeader {
         self.check_released(state, out);
     }
 
-    /// Sequentially the first one alone, else all at once.
+    /// Asks for the first device alone under sequential locking, else for all at once.
     pub(super) fn ask_locks(
         &self,
         state: &RoutineState,
@@ -80,8 +80,8 @@ impl RoutineLeader {
         }
     }
 
-    /// All devices are given back, also where nothing says that they were got: what asked for them may
-    /// be on its way (erratum G6).
+    /// All devices are given back, also those without a known grant: a request for one may still be
+    /// under way (erratum G6).
     fn is_given_back(&self, device: NodeId) -> bool {
         let is_needed = !self.rules.releases_acquired() || self.acquired.contains(&device);
         is_needed && self.has_group(device)
@@ -98,7 +98,7 @@ impl RoutineLeader {
             return; // Late.
         };
         let Task::Acquires { granted } = &mut self.task else {
-            return; // Of the try before.
+            return; // An answer to the try before.
         };
         if !self.rules.is_of(claim, present)
             || !self.locks.contains(&device)
@@ -127,8 +127,9 @@ impl RoutineLeader {
         }
     }
 
-    /// A claim comes late. One that asks for its devices tries again. One that got them goes on asking:
-    /// a former leader of the cluster says this when it has not heard of the lock.
+    /// A claim comes late. A leader that asks for its devices tries again. A leader that got them
+    /// goes on asking: a former leader of the cluster sends this when it has not learned of the
+    /// lock.
     pub(super) fn on_over(
         &mut self,
         state: &RoutineState,
@@ -166,8 +167,8 @@ impl RoutineLeader {
         }
     }
 
-    /// This device has no group, or its group does not know it: there is nothing to lock there, and
-    /// nothing to give back.
+    /// This device has no group, or its group does not know it: nothing can be locked there, or
+    /// given back.
     pub(super) fn lacks(&mut self, state: &RoutineState, device: NodeId, out: &mut Out) {
         if !self.locks.contains(&device) {
             return;

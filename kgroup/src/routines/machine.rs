@@ -1,8 +1,8 @@
-//! What the leader of a routine's group does.
+//! The leader of a routine's group.
 //!
-//! What is to be done follows from the state ([`At`]). The memory ([`Task`]) only says what was
-//! answered since that began, so another leader can begin without it: all that is asked may be
-//! asked again.
+//! The work to be done follows from the state ([`At`]). The memory ([`Task`]) only holds the
+//! answers since that work began, so another leader can begin without it: each request may be
+//! repeated.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -18,12 +18,12 @@ use crate::effect::{Effect, Effects};
 use crate::message::{Answer, Claim, Request};
 use crate::{Status, TriggerId};
 
-/// How many nodes wait at once for the decision about their triggers. Others ask again.
+/// The number of nodes that wait at once for the decision about their triggers. Others ask again.
 pub(super) const ASKERS_MAX: usize = 64;
 
 pub(super) type Out = Effects<Update, RoutineTimer, RoutineEvent>;
 
-/// What the state says is to be done.
+/// The work that the state requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum At {
     Rest,
@@ -36,11 +36,11 @@ pub(super) enum At {
     Releasing(Claim),
 }
 
-/// What is being done for it.
+/// The progress of that work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Task {
     Rest,
-    /// Gives back what the try before got, and waits.
+    /// Gives back the devices of the try before, and waits.
     BacksOff {
         released: BTreeSet<NodeId>,
         is_over: bool,
@@ -51,7 +51,8 @@ pub(super) enum Task {
     /// Asks for the state that a condition needs.
     Reads,
     Acts,
-    /// The command is done, and holds its device: for how long it has, and the timer is armed.
+    /// The command is done, and holds its device: the time that has passed, and the timer's
+    /// interval.
     Holds {
         held: Span,
         next: Span,
@@ -67,13 +68,13 @@ pub struct RoutineLeader {
     pub(super) config: RoutineConfig,
     pub(super) routine: GroupId,
     groups: BTreeMap<NodeId, GroupId>,
-    /// What a run locks, in the order of ids.
+    /// The devices that a run locks, in the order of ids.
     pub(super) locks: Vec<NodeId>,
     /// Devices of the clause that have not answered since it leads.
     unwatched: BTreeSet<NodeId>,
     pub(super) at: At,
     pub(super) task: Task,
-    /// What was proposed, and would still change something.
+    /// The proposals that would still change something.
     proposed: Vec<Update>,
     askers: Vec<(Member, TriggerId)>,
     is_armed: bool,
@@ -87,7 +88,7 @@ pub struct RoutineLeader {
 }
 
 impl RoutineLeader {
-    /// The leader of `routine`'s group. `group_of` says which group looks after a device.
+    /// The leader of `routine`'s group. `group_of` returns the group that looks after a device.
     pub fn new(
         config: RoutineConfig,
         routine: GroupId,
@@ -239,7 +240,7 @@ impl RoutineLeader {
                 ..
             } if routine == self.routine => self.on_status(state, device, status, out),
             Answer::NoDevice { .. } => self.on_no_device(state, device, out),
-            // One that waits asks again on each tick: the grant may be lost.
+            // A claim that waits asks again on each tick: the grant may be lost.
             Answer::Queued { .. }
             | Answer::Status { .. }
             | Answer::Triggered(_)
@@ -311,7 +312,7 @@ impl RoutineLeader {
         }
     }
 
-    /// Does what the state says, where that is another thing than before.
+    /// Does the work that the state requires, if that has changed.
     pub(super) fn follow(&mut self, state: &RoutineState, out: &mut Out) {
         let at = self.place(state);
         if at != self.at {
@@ -371,7 +372,7 @@ impl RoutineLeader {
         }
     }
 
-    /// Asks for what was not answered.
+    /// Asks for the answers that are missing.
     pub(super) fn ask(&self, state: &RoutineState, out: &mut Out) {
         match &self.task {
             Task::Rest | Task::Holds { .. } => {}
@@ -399,7 +400,7 @@ impl RoutineLeader {
         }
     }
 
-    /// While something is to be answered, it is asked again.
+    /// Arms the timer that repeats requests while an answer is missing.
     fn arm(&mut self, out: &mut Out) {
         let is_asking = !matches!(self.task, Task::Rest | Task::Holds { .. });
         let waits = is_asking || !self.proposed.is_empty() || !self.unwatched.is_empty();

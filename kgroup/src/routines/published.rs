@@ -1,6 +1,6 @@
 //! Rules that do not hold up: those of the paper to the letter. For tests and comparison only.
 //!
-//! `docs/errata.md` says where each stands and what breaks.
+//! `docs/errata.md` has the place of each rule, and the promise that it breaks.
 
 use crate::message::Claim;
 
@@ -9,15 +9,16 @@ use crate::message::Claim;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Published {
-    /// A lock that was granted counts for whichever run the routine is in (CoMesh, appendix A.2,
-    /// case 4; erratum G5).
+    /// A lock that was granted counts for any run of the routine (CoMesh, appendix A.2, case 4;
+    /// erratum G5).
     AnyInstance,
-    /// A pre-lock that was granted counts for whichever try (CoMesh, section 4.2.2; erratum G6).
+    /// A pre-lock that was granted counts for any try (CoMesh, section 4.2.2; erratum G6).
     AnyAttempt,
-    /// "Releases all locks it acquired": those that the leader knows of (CoMesh, section 4.2.2;
+    /// "Releases all locks it acquired": the locks that the leader knows of (CoMesh, section 4.2.2;
     /// erratum G6).
     ReleasesAcquired,
-    /// The stage is replicated, and not how far the commands are (CoMesh, section 4.2; erratum G7).
+    /// The stage is replicated, but not the progress of the commands (CoMesh, section 4.2; erratum
+    /// G7).
     ProgressInMemory,
     /// A status was seen when it arrived, not when it was replicated, and a new leader asks for none
     /// (CoMesh, section 4.1; erratum G8).
@@ -37,7 +38,7 @@ selvedge_core::published_rules! {
 }
 
 impl Rules {
-    /// Whether an answer about `claim` is one for the present claim of the routine.
+    /// Returns true if an answer about `claim` is about the present claim of the routine.
     pub(super) fn is_of(self, claim: Claim, present: Claim) -> bool {
         let is_instance = self.any_instance() || claim.instance == present.instance;
         let any_attempt = self.any_instance() || self.any_attempt();

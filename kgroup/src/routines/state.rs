@@ -1,4 +1,4 @@
-//! What a routine's group agrees on.
+//! The replicated state of a routine's group.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,27 +12,27 @@ use super::published::Rules;
 use super::{Definition, DefinitionError, End, Report, Retrigger, StepOutcome};
 use crate::{Status, TriggerId, message::Claim};
 
-/// How many triggers a group remembers. One that is asked again after so many others starts another
-/// run.
+/// The number of triggers that a group remembers. A trigger that is repeated after this number of
+/// other triggers starts another run.
 pub const TRIGGERS_MAX: usize = 64;
 
-/// Where a routine stands (section 4.2).
+/// The stage of a routine (section 4.2).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stage {
     /// It waits for a trigger.
     NotTriggered,
     /// It gets its devices.
     AcquiringLocks {
-        /// Which try: from 1.
+        /// The number of the try, from 1.
         attempt: u32,
     },
     /// All its devices are held by this try.
     Executing {
         /// The try that got them.
         attempt: u32,
-        /// What was done for the steps before the present one.
+        /// The outcomes of the steps before the present one.
         outcomes: Vec<StepOutcome>,
-        /// The condition of the present step holds: it is done, whoever leads.
+        /// The condition of the present step holds: it is done, whichever node leads.
         is_cleared: bool,
     },
     /// It gives its devices back.
@@ -42,14 +42,14 @@ pub enum Stage {
     },
 }
 
-/// A change of a routine's state. All but triggers and observations name the run, and what of it they
-/// are about: one that comes late or twice changes nothing.
+/// A change of a routine's state. All but triggers and observations name the run and the part of it
+/// that they change, so a late or repeated update changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Update {
-    /// A device of the clause is like this.
+    /// The status of a device of the clause.
     Observed {
-        /// Which device.
+        /// The device.
         device: NodeId,
         /// Its status: nothing changes unless its version is higher than the last one.
         status: Status,
@@ -60,23 +60,23 @@ pub enum Update {
     Locked {
         /// The number of the run.
         instance: u64,
-        /// Which try.
+        /// The number of the try.
         attempt: u32,
     },
     /// This try gives up: another one follows.
     Retry {
         /// The number of the run.
         instance: u64,
-        /// Which try.
+        /// The number of the try.
         attempt: u32,
     },
     /// A device cannot be had: the run ends before it begins.
     NoDevice {
         /// The number of the run.
         instance: u64,
-        /// Which try.
+        /// The number of the try.
         attempt: u32,
-        /// Which device.
+        /// The device.
         device: NodeId,
     },
     /// The condition of this step holds, so it will be done.
@@ -92,9 +92,9 @@ pub enum Update {
         instance: u64,
         /// The index of the step, from 0.
         step: u16,
-        /// Whether it was cleared: one that was is not passed over any more.
+        /// True if the step was cleared: a cleared step is not passed over any more.
         is_cleared: bool,
-        /// What was done.
+        /// The outcome.
         outcome: StepOutcome,
     },
     /// All devices are given back.
@@ -114,7 +114,7 @@ pub enum Update {
     },
 }
 
-/// What a trigger led to.
+/// The effect of a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Taken {
     /// This run: it begins, or has not got its devices yet.
@@ -124,27 +124,27 @@ pub enum Taken {
     },
     /// A run that follows the present one.
     Queued,
-    /// Nothing: it runs, and its policy is to ignore it.
+    /// No run: the routine runs already, and its policy is to ignore the trigger.
     Ignored,
 }
 
-/// What an update came to.
+/// The outcome of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Decided {
-    /// Nothing: it came late, or twice, or is of no concern.
+    /// Nothing changed: the update was late, repeated, or irrelevant.
     Nothing,
     /// A device was observed.
     Observed {
-        /// Which device.
+        /// The device.
         device: NodeId,
-        /// What it led to, if the clause became true.
+        /// The effect, if the clause became true.
         taken: Option<Taken>,
     },
     /// A trigger was taken.
     Triggered {
-        /// Which trigger.
+        /// The trigger.
         id: TriggerId,
-        /// What it led to; nothing if it was known.
+        /// The effect; `None` if the trigger was known.
         taken: Option<Taken>,
     },
     /// Another try begins.
@@ -185,7 +185,7 @@ pub struct RoutineState {
     is_queued: bool,
     /// The devices of the clause, in the order of their ids.
     observed: Vec<Observed>,
-    /// Whether the clause is known to be true.
+    /// True if the clause is known to be true.
     is_true: bool,
     /// The last triggers, the oldest first.
     triggers: Vec<TriggerId>,
@@ -198,7 +198,7 @@ impl RoutineState {
     /// A routine that waits for its first trigger.
     ///
     /// # Errors
-    /// Why a group cannot run it.
+    /// The reason why a group cannot run it.
     pub fn new(definition: Definition) -> Result<Self, DefinitionError> {
         definition.check()?;
         let observe = |device| Observed {
@@ -227,7 +227,7 @@ impl RoutineState {
         self
     }
 
-    /// What it runs.
+    /// The definition that it runs.
     #[must_use]
     pub const fn definition(&self) -> &Definition {
         &self.definition
@@ -239,31 +239,31 @@ impl RoutineState {
         self.instance
     }
 
-    /// Where it stands.
+    /// The stage of the present run.
     #[must_use]
     pub const fn stage(&self) -> &Stage {
         &self.stage
     }
 
-    /// Whether another run follows the present one.
+    /// Returns true if another run follows the present one.
     #[must_use]
     pub const fn is_queued(&self) -> bool {
         self.is_queued
     }
 
-    /// What became of the last run whose steps are over.
+    /// The report of the last run whose steps are over.
     #[must_use]
     pub const fn report(&self) -> Option<&Report> {
         self.report.as_ref()
     }
 
-    /// Whether a trigger was taken, as far as that is remembered.
+    /// Returns true if a trigger was taken, as far as that is remembered.
     #[must_use]
     pub fn has(&self, trigger: TriggerId) -> bool {
         self.triggers.contains(&trigger)
     }
 
-    /// What was observed last of a device of the clause.
+    /// The last observed status of a device of the clause.
     #[must_use]
     pub fn observed(&self, device: NodeId) -> Option<&Status> {
         let at = self.place(device)?;
@@ -303,12 +303,12 @@ impl RoutineState {
         self.held
     }
 
-    /// Whether the present step is cut short: another run is to begin.
+    /// Returns true if the present step is cut short: another run is about to begin.
     pub(super) fn is_cut(&self) -> bool {
         self.is_queued && self.definition.retrigger == Retrigger::Restart
     }
 
-    /// Whether an update changes anything.
+    /// Returns true if an update changes anything.
     pub(super) fn is_due(&self, update: &Update) -> bool {
         match *update {
             Update::Observed { device, ref status } => {
