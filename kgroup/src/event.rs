@@ -31,7 +31,7 @@ pub enum Command {
     },
     /// The outcome of a command to a device.
     Acted {
-        /// As in [`devices::Event::Act`].
+        /// The name of the command, as in [`devices::Event::Act`].
         ticket: Ticket,
         /// The outcome.
         outcome: Outcome,

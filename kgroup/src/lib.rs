@@ -160,7 +160,7 @@
 //!
 //! # Cost
 //!
-//! | what | costs |
+//! | item | cost |
 //! |---|---|
 //! | groups, and their decisions | see [`selvedge_groups`] |
 //! | a lock, a release, a command, a status to a routine | a message and its answer, and a decision of the cluster's group |
@@ -169,7 +169,7 @@
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | contents |
 //! |---|---|
 //! | `arbitrary` | arbitrary values for fuzzing |
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |

@@ -56,7 +56,7 @@ impl Kgroup {
     /// A node of a site. Its first input should be [`Command::Epoch`].
     ///
     /// # Errors
-    /// Settings that cannot work, among them too low a limit of groups for those that the node founds,
+    /// Settings that cannot work, among them a limit of groups below the number that the node founds,
     /// or a node that the site does not name.
     pub fn new(
         me: Member,
@@ -114,7 +114,7 @@ impl Kgroup {
         self.leading.keys().copied()
     }
 
-    /// One step of the groups. Their events are kept for [`settle`](Self::settle).
+    /// Carries out a step of the groups. Their events are kept for [`settle`](Self::settle).
     fn ask_groups(
         &mut self,
         input: Input<Inner>,
@@ -214,7 +214,7 @@ impl Kgroup {
         }
     }
 
-    /// An answer has come to this node.
+    /// An answer has arrived at this node.
     fn on_told(&mut self, of: GroupId, answer: &Answer, cx: &mut Context<'_, Self>) {
         match answer {
             Answer::Store(answer) => {

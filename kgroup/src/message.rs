@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Update;
 
-/// One try of one run of a routine at its locks. Of two claims of a routine the later one counts: a
+/// A try of a run of a routine at its locks. Of two claims of a routine the later one counts: a
 /// routine tries again after the try before is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -235,7 +235,7 @@ pub enum Answer {
 }
 
 impl Request {
-    /// The routine whose leader asks, where a routine's leader does.
+    /// The routine that asks, if a routine's leader asks.
     pub(crate) const fn routine(&self) -> Option<GroupId> {
         match self {
             Self::Lock { claim, .. }
@@ -273,7 +273,7 @@ pub enum Parcel {
     Request(Request),
     /// An answer, or a message that a leader sends unasked.
     Answer {
-        /// The group whose leader sends it.
+        /// The group of that leader.
         of: GroupId,
         /// The answer.
         answer: Answer,

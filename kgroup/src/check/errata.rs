@@ -1,4 +1,4 @@
-//! Where the paper's rules break, and ours do not.
+//! Rules of the paper that break a promise, beside the rules of this crate that hold.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     cases().into_iter().flat_map(Case::pair).collect()
 }
 
-/// One that is triggered twice, and another one.
+/// A routine that is triggered twice, and another routine.
 const AGAIN: &[Plan] = &[
     Plan {
         triggers: 2,
@@ -28,14 +28,14 @@ const AGAIN: &[Plan] = &[
 const BOTH: &[Plan] = &[Plan::of(&[0, 1]), Plan::of(&[1])];
 const ALONE: &[Plan] = &[Plan::of(&[0, 1])];
 
-/// How the paper has it with tries, at routines and devices.
+/// The paper's rules for tries, at routines and devices.
 const TRIES: &[Rule] = &[
     Rule::Routine(Published::AnyAttempt),
     Rule::Routine(Published::ReleasesAcquired),
     Rule::Device(OfDevices::Unlabelled),
 ];
 
-/// One that is triggered by a device, and commands another one.
+/// A routine that is triggered by a device, and commands another one.
 const SENSES: &[Plan] = &[Plan {
     clause: Some(0),
     triggers: 0,

@@ -1,4 +1,4 @@
-//! A group that is ideal, and the two nodes that may lead it.
+//! An ideal group, and the two nodes that may lead it.
 
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ type Update<L> = <<L as Leads>::State as State>::Update;
 type Outcome<L> = <<L as Leads>::State as State>::Outcome;
 type Out<L> = Effects<Update<L>, <L as Leads>::Timer, <L as Leads>::Event>;
 
-/// What leads a group.
+/// The leader of a group of some kind.
 pub(super) trait Leads: Clone + Eq + Hash + Debug {
     type State: State;
     type Timer: Copy + Ord + Hash + Debug;
@@ -69,12 +69,12 @@ impl Leads for DeviceLeader {
     }
 }
 
-/// A node that leads a group, or did and does not know better.
+/// A node that leads a group, or that led it and has not learned that its lead has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seat<L: Leads> {
     pub(super) leader: L,
-    /// The state as it was when another node began to lead. Nothing is applied here any more, and
-    /// nothing that is proposed here counts.
+    /// The state at the moment when another node began to lead. Nothing is applied here any more,
+    /// and proposals from here do not count.
     pub(super) former: Option<L::State>,
     pub(super) timers: BTreeSet<L::Timer>,
 }
@@ -83,7 +83,7 @@ pub(super) struct Seat<L: Leads> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Group<L: Leads> {
     pub(super) state: L::State,
-    /// Proposed, and not applied yet.
+    /// Updates that are proposed, and not applied yet.
     pub(super) pending: VecDeque<Update<L>>,
     pub(super) seats: [Option<Seat<L>>; 2],
     pub(super) present: usize,
@@ -99,7 +99,7 @@ impl<L: Leads> Group<L> {
         }
     }
 
-    /// The next node begins to lead. What the one before proposed may still be applied.
+    /// The next node begins to lead. Proposals of the node before may still be applied.
     pub(super) fn sit(&mut self, leader: L, keeps_pending: bool) -> Out<L> {
         let state = self.state.clone();
         if let Some(former) = self.seats.get_mut(self.present).and_then(Option::as_mut) {
@@ -121,7 +121,7 @@ impl<L: Leads> Group<L> {
         self.step(present, L::leads)
     }
 
-    /// A node does something. What is left of its effects is returned.
+    /// A node does something. The rest of its effects is returned.
     pub(super) fn step(
         &mut self,
         seat: usize,
@@ -135,7 +135,7 @@ impl<L: Leads> Group<L> {
         let Seat { leader, former, .. } = node;
         call(leader, former.as_ref().unwrap_or(&self.state), &mut effects);
         let mut left = Vec::new();
-        // What is read is told behind the other effects; that may lead to more.
+        // Results of reads are delivered behind the other effects; that may lead to more.
         let mut at = 0;
         while let Some(effect) = effects.get(at).cloned() {
             at += 1;
@@ -173,7 +173,7 @@ impl<L: Leads> Group<L> {
         self.step(seat, |leader, state, out| leader.tick(state, timer, out))
     }
 
-    /// The next update is applied, and the present leader knows.
+    /// The next update is applied, and the present leader learns of it.
     pub(super) fn apply(&mut self) -> Out<L> {
         let Some(update) = self.pending.pop_front() else {
             return Vec::new();
@@ -185,7 +185,7 @@ impl<L: Leads> Group<L> {
         })
     }
 
-    /// Whether the node in this seat takes itself for the leader.
+    /// Returns true if the node in this seat believes to lead.
     pub(super) fn is_seated(&self, seat: usize) -> bool {
         self.seats.get(seat).is_some_and(Option::is_some)
     }

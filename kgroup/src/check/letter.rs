@@ -1,4 +1,4 @@
-//! What is on its way between groups.
+//! Messages on their way between groups.
 
 use alloc::format;
 use core::fmt;
@@ -8,12 +8,12 @@ use selvedge_groups::GroupId;
 
 use crate::{Answer, Request, TriggerId};
 
-/// To whom.
+/// The receiver of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum To {
-    /// To a node that takes itself for the leader of this group.
+    /// A node that believes to lead this group.
     Group(GroupId),
-    /// To this node, if it takes itself for the leader of its group.
+    /// This node, if it believes to lead its group.
     Node(Member),
 }
 

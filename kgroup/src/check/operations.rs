@@ -1,26 +1,27 @@
-//! Lists of operations on a small site, with a watch on what routines, devices and a map come to.
+//! Lists of operations on a small site, with a watch on the results at routines, devices and a map.
 //!
-//! Bytes become operations, and choices; so a fuzzer steers both, and a property test draws both. Each
-//! of three to five nodes runs the whole machine, [`Kgroup`]; around them are devices, and hosts that
-//! do what leaders tell them, at once or late. After every step the promises are compared with what
-//! all nodes together did:
+//! Bytes become operations, and choices; so a fuzzer steers both, and a property test draws both.
+//! Each of three to five nodes runs the whole machine, [`Kgroup`]; around them are devices, and
+//! hosts that carry out the commands of leaders, at once or late. After every step the promises are
+//! compared with the actions of all nodes together:
 //!
 //! - a group has one state at each version, and one configuration of each number;
 //! - a routine that executes holds all its devices, and a device does nothing for a claim while
-//!   another one has it (theorem 3), as long as hosts and messages are within `act_timeout`;
-//! - a command that is to be given once is given once; a report says what devices did; a trigger
-//!   starts one run;
-//! - a change of the map is done once and as it is answered, and what is read is no older than the
-//!   question;
+//!   another claim holds it (theorem 3), as long as hosts and messages are within `act_timeout`;
+//! - a command with delivery once at most is given once; a report has the outcomes at the devices;
+//!   a trigger starts one run;
+//! - a change of the map is done once and has the outcome that was answered, and an answer to a
+//!   read is no older than the question;
 //! - memory stays within the settings, and frames within their length.
 //!
-//! When the bytes run out, faults are over: then each group has one leader, all that was asked is
-//! answered, all devices are free and known, each routine runs once more, and then nodes are silent.
+//! When the bytes run out, faults are over: then each group has one leader, all requests are
+//! answered, all devices are free and known, each routine runs once more, and then nodes are
+//! silent.
 //!
-//! What that rests on is kept: a node loses its memory only while a quorum of the others has its own,
-//! in each group; where hosts store, it may lose power at any time. Careless runs do not keep it: there
-//! groups may stand still, and what they decided holds. In hostile runs messages come that no node
-//! sent: then only limits are promised.
+//! The assumptions of that are kept: a node loses its memory only while a quorum of the others has
+//! its own, in each group; where hosts store, it may lose power at any time. Careless runs do not
+//! keep them: there groups may stand still, and their decisions hold. In hostile runs messages come
+//! that no node sent: then only limits are promised.
 
 mod asked;
 mod asks;
@@ -49,11 +50,11 @@ pub use self::summary::Summary;
 use self::watcher::Watcher;
 use crate::{Command, Kgroup};
 
-/// At most so many messages are in flight; older ones are lost.
+/// The largest number of messages in flight; older ones are lost.
 const IN_FLIGHT: usize = 256;
 const ROUND: Span = Span::millis(50);
 
-/// A mesh, and what watches it.
+/// A mesh, and the watch over it.
 struct World {
     mesh: Mesh<Kgroup>,
     watch: Watcher,
@@ -110,7 +111,7 @@ impl World {
             .map_err(|broken| format!("after the last fault: {broken}"))
     }
 
-    /// All nodes know each other, and the map is founded while its founders know that they are.
+    /// All nodes learn of each other, and the map is founded while its founders know that they are.
     fn begin(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         for at in 0..self.mesh.seats().len() {
             self.play(Operation::Command(at, Command::Epoch(1)), bytes)?;
@@ -136,7 +137,7 @@ impl World {
         self.rounds_with(count, true, choices)
     }
 
-    /// So many rounds, in which hosts see to commands as well, or to pings alone.
+    /// Runs a number of rounds, in which hosts carry out commands as well, or pings alone.
     fn rounds_with<C: Choose>(
         &mut self,
         count: u64,
@@ -153,7 +154,7 @@ impl World {
 
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = usize::from(bytes.take());
-        // Three bits say which node, five say what.
+        // Three bits choose the node, five the operation.
         let seat = (byte >> 5) % self.mesh.seats().len();
         let operation = match byte & 31 {
             24..=27 | 31 if self.watch.settings.is_hostile => return self.forge(seat, bytes),
@@ -192,7 +193,7 @@ impl World {
         }
     }
 
-    /// Which message; it takes a byte where there is one.
+    /// The message that the next byte chooses; it takes a byte if a message is in flight.
     fn pick(&self, bytes: &mut Bytes<'_>) -> usize {
         match self.mesh.in_flight().len() {
             0 => 0,
@@ -200,13 +201,13 @@ impl World {
         }
     }
 
-    /// Whether a node hears its application.
+    /// Returns true if a node takes commands of its application.
     fn listens(&self, at: usize) -> bool {
         let seat = self.mesh.seat(at);
         seat.is_some_and(|it| it.is_up() && !it.is_paused())
     }
 
-    /// Asks a node that listens: whether it took it.
+    /// Gives a command to a node that takes commands. Returns true if the node took it.
     fn command<C: Choose>(
         &mut self,
         at: usize,

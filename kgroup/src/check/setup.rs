@@ -1,4 +1,4 @@
-//! What is checked: routines, devices, what happens to them, and what may go wrong.
+//! The subject of a check: routines, devices, changes of them, and faults.
 
 use alloc::string::String;
 
@@ -22,13 +22,13 @@ pub struct Plan {
     pub condition: Option<(usize, u64, i32)>,
     /// It is triggered when this device is in state 7.
     pub clause: Option<u64>,
-    /// How often it is triggered by hand.
+    /// The number of times that it is triggered by hand.
     pub triggers: u8,
     /// See [`Definition::retrigger`].
     pub retrigger: Retrigger,
     /// See [`Definition::deliveries`].
     pub delivery: Delivery,
-    /// Whether its steps hold their devices for a time.
+    /// True if its steps hold their devices for a time.
     pub holds: bool,
 }
 
@@ -41,13 +41,13 @@ pub enum Who {
     Cluster(usize),
 }
 
-/// How messages fare.
+/// The faults of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Network {
-    /// Each one may arrive at any time, also again and again, or never. Nothing is sent again.
+    /// Each message may arrive at any time, also again and again, or never. Nothing is sent again.
     Remembers,
-    /// Each one arrives once, or is lost: so many. What is not answered is asked again when nothing is
-    /// on its way.
+    /// Each message arrives once, or is lost, up to this number of losses. A request without an
+    /// answer is repeated when nothing is on its way.
     Loses(u8),
 }
 
@@ -64,35 +64,35 @@ pub enum Promise {
     Ends,
 }
 
-/// What is checked.
+/// The subject of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The routines.
     pub routines: &'static [Plan],
-    /// How they get their devices.
+    /// The way in which they get their devices.
     pub locking: Locking,
-    /// How many devices there are, from 0.
+    /// The number of devices, which are numbered from 0.
     pub devices: u64,
-    /// Whether one cluster has all devices, instead of one for each.
+    /// True if one cluster has all devices, instead of one for each.
     pub one_cluster: bool,
     /// The device that is brought into state 7 by hand, once.
     pub changes: Option<u64>,
     /// The groups of which a leader may be replaced, each once.
     pub may_change: &'static [Who],
-    /// How many leaders are replaced in all.
+    /// The number of leaders that are replaced in all.
     pub takeovers: u8,
-    /// Whether time passes between a proposal and its decision: another leader may begin meanwhile,
+    /// True if time passes between a proposal and its decision: another leader may begin meanwhile,
     /// and then it may be decided later, or never.
     pub delays: bool,
-    /// How messages fare.
+    /// The faults of the network.
     pub network: Network,
-    /// From which try on the routine with the lower number tries first.
+    /// The number of the try from which on the routine with the lower number tries first.
     pub attempts: u32,
-    /// Whether leaders may wait in vain for commands.
+    /// True if the timeouts of commands may expire at leaders.
     pub timeouts: bool,
-    /// Rules that differ from ours.
+    /// Rules that differ from the rules of this crate.
     pub rules: &'static [Rule],
-    /// The only promise to look at; all of them, if none is named.
+    /// The only promise to check; all of them, if none is named.
     pub only: Option<Promise>,
 }
 
@@ -111,8 +111,8 @@ impl Plan {
         }
     }
 
-    /// Whether the condition of a step asks for another state than the routine itself brought the
-    /// device into.
+    /// Returns true if the condition of a step asks for another state than the routine itself
+    /// brought the device into.
     pub(super) fn passes_over(&self, number: usize, step: usize) -> bool {
         let Some((_, device, value)) = self.condition.filter(|it| it.0 == step) else {
             return false;
@@ -149,7 +149,8 @@ impl Plan {
 }
 
 impl Setup {
-    /// These routines and so many devices, each in a cluster of its own. No leader is replaced.
+    /// These routines and this number of devices, each in a cluster of its own. No leader is
+    /// replaced.
     #[must_use]
     pub const fn of(devices: u64, routines: &'static [Plan]) -> Self {
         Self {
@@ -179,7 +180,7 @@ impl Setup {
         }
     }
 
-    /// What is to be checked.
+    /// The model of this setup.
     #[must_use]
     pub fn model(self) -> Model<World> {
         let model = Model::new(alloc::vec![World::new(self)], |_| Member::new(1, 0))

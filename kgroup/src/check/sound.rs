@@ -1,4 +1,4 @@
-//! What must hold.
+//! Scenarios in which the rules of this crate hold.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -121,8 +121,8 @@ const CONDITION: &[Plan] = &[Plan {
     ..Plan::of(&[0, 1])
 }];
 
-/// As before; another one brings device 0 into state 11, and its second step is passed over, for it asks
-/// for state 1.
+/// The same with another routine that brings device 0 into state 11, and has its second step passed
+/// over, for that asks for state 1.
 const CONDITIONS: &[Plan] = &[
     Plan {
         condition: Some((1, 0, 1)),

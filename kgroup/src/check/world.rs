@@ -1,4 +1,4 @@
-//! Groups and devices, and all that can happen to them next.
+//! Groups and devices, and their possible next actions.
 
 mod possible;
 mod steps;
@@ -19,32 +19,33 @@ use crate::devices::{self, DeviceLeader, Devices, Limits, Ticket};
 use crate::routines::{RoutineLeader, RoutineState, RoutineTimer, Stage};
 use crate::{Claim, Outcome, Request, TriggerId};
 
-/// Groups of routines have numbers from here on; those of clusters from 0.
+/// Groups of routines have numbers from here on; clusters have numbers from 0.
 const ROUTINES: u64 = 100;
 
 /// The application that triggers.
 const APPLICATION: Member = Member::new(u64::MAX, 0);
 
-/// A device as it is.
+/// The true state of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Thing {
     pub(super) value: Option<State>,
-    /// What it was told and has not done, and the seat that told it.
+    /// The commands that it received and has not done, and the seat that gave each.
     told: BTreeSet<(Ticket, State, usize)>,
 }
 
-/// What was seen of the runs.
+/// Violations that were seen, and the last decided steps.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(super) struct Watch {
     /// A device was given a command of a routine that did not execute.
     pub(super) strays: bool,
-    /// A step was decided again, or one was left out.
+    /// A step was decided again, or left out.
     pub(super) repeats: bool,
-    /// For each routine: the run and the step whose command was decided last, and under which number.
+    /// For each routine: the run and the step of the command that was decided last, and the
+    /// command's number.
     steps: Vec<Option<(u64, u64, u64)>>,
 }
 
-/// Groups, devices, and what is on its way between them.
+/// Groups, devices, and the messages on their way between them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub(super) setup: Untracked<Setup>,
@@ -52,17 +53,17 @@ pub struct World {
     pub(super) clusters: Vec<Group<DeviceLeader>>,
     pub(super) letters: BTreeSet<Letter>,
     pub(super) things: Vec<Thing>,
-    /// How many leaders may be replaced, and how many letters lost.
+    /// The number of leaders that may be replaced, and of letters that may be lost.
     takeovers: u8,
     drops: u8,
-    /// The device that is to change.
+    /// The device that will change.
     changes: Option<u64>,
     pub(super) watch: Watch,
-    /// What happened last.
+    /// The last action.
     pub(super) last: Untracked<Option<(Action, Option<Letter>)>>,
 }
 
-/// What can happen next. Letters and commands stand by their place.
+/// The possible next actions. Letters and commands are named by their place.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Arrives { letter: usize, seat: usize },
@@ -141,7 +142,7 @@ impl World {
         self.arm(cx);
     }
 
-    /// Whether all that was asked for is done, and nothing is held.
+    /// Returns true if all requests are done, and no device is held.
     pub(super) fn is_over(&self) -> bool {
         let setup = &self.setup;
         let has_run = |(group, plan): (&Group<RoutineLeader>, &super::Plan)| {
@@ -158,7 +159,7 @@ impl World {
         })
     }
 
-    /// Who holds a device, as its group has decided.
+    /// The claim that holds a device, by the decision of its group.
     pub(super) fn holder(&self, device: NodeId) -> Option<Claim> {
         let cluster = self.cluster_of(device)?;
         self.clusters.get(cluster)?.state.holder(device)
@@ -275,7 +276,7 @@ impl World {
         self.forget();
     }
 
-    /// The application triggers until it is told that the routine's group has decided.
+    /// The application triggers until it learns that the routine's group has decided.
     fn forget(&mut self) {
         let routines = &self.routines;
         self.letters.retain(|it| match (it.trigger(), it.to) {
@@ -287,7 +288,7 @@ impl World {
         });
     }
 
-    /// Without delays, what is proposed is decided at once.
+    /// Without delays, each proposal is decided at once.
     fn settle(&mut self) {
         if self.setup.delays {
             return;

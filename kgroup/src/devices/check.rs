@@ -1,10 +1,10 @@
 //! The promises of a cluster as properties, and the scenarios that check them.
 //!
-//! A group is an ideal register here: it decides on one proposal after another, and its leader learns
-//! of that later. The leader may be replaced at any moment; the one before it may go on to hear
-//! requests, to answer from its old state and to propose. The network reorders, and loses and doubles
-//! within bounds. Routines are scripts whose own leaders do not fail. Where the paper's rule breaks a
-//! promise, the scenario comes twice under one name.
+//! A group is an ideal register here: it decides on one proposal after another, and its leader
+//! learns of that later. The leader may be replaced at any moment; the one before it may go on to
+//! receive requests, to answer from its old state and to propose. The network reorders, and loses
+//! and doubles within bounds. Routines are scripts with leaders that do not fail. Where the paper's
+//! rule breaks a promise, the scenario comes twice under one name.
 //!
 //! Timeouts are longer than any delivery and any decision.
 
@@ -36,19 +36,20 @@ const SOON: Span = Span::millis(1);
 
 type Mesh = State<Party>;
 
-/// A cluster of devices 1 to n, routines, and what may go wrong.
+/// A cluster of devices 1 to n, routines, and the faults.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     devices: u64,
     /// Node 1 is the first.
     routines: &'static [Play],
-    /// How often each is triggered.
+    /// The number of times that each is triggered.
     runs: &'static [usize],
-    /// What befalls the cluster, in order.
+    /// The events at the cluster, in order.
     befalls: &'static [Fate],
-    /// Whether time passes between a proposal, the decision, and the leader that learns of it.
+    /// True if time passes between a proposal, the decision, and the moment when the leader learns
+    /// of it.
     lags: bool,
-    /// Whether two nodes lead in turn.
+    /// True if two nodes lead in turn.
     returns: bool,
     bounds: Bounds,
     rules: &'static [Published],
@@ -56,7 +57,7 @@ struct Setup {
     sees: &'static [Sight],
 }
 
-/// What befalls the cluster, at any moment.
+/// An event at the cluster, at any moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Another leader takes over.
@@ -65,12 +66,13 @@ enum Fate {
     Report(i32),
 }
 
-/// What is checked.
+/// A promise, as a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
     /// Theorem 3.
     Exclusion,
-    /// What theorem 3 rests on: a routine that executes holds its devices in the decided state.
+    /// The condition on which theorem 3 rests: a routine that executes holds its devices in the
+    /// decided state.
     Held,
     /// Theorem 5, for one cluster.
     Progress,
@@ -78,12 +80,13 @@ enum Promise {
     Seen,
     /// A command that may be given once is given once, and none that has ended.
     Once,
-    /// A command is given for a claim that holds the device, and no host has one while another claim
-    /// does.
+    /// A command is given for a claim that holds the device, and no host has one while another
+    /// claim does.
     ActsForHolder,
 }
 
-/// What must happen in some run, so that a scenario in which nothing happens does not pass.
+/// An event that must happen in some run, so that a scenario in which nothing happens does not
+/// pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sight {
     /// A routine executes.
@@ -139,7 +142,8 @@ const LOCKS: Setup = Setup {
     sees: &[Sight::Executes],
 };
 
-/// What is checked: first ours, which must hold, then what must break.
+/// All scenarios: first the rules of this crate, which must hold, then published rules, which must
+/// break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
@@ -330,8 +334,8 @@ fn is_seen(mesh: &Mesh, sight: Sight) -> bool {
     }
 }
 
-/// The promises of clocks: what is asked again was lost, and what a host has yet to carry out is not
-/// overdue.
+/// The promises of clocks: only a lost request is repeated, and a command that a host has yet to
+/// carry out is not overdue.
 fn may_tick(mesh: &Mesh, _: usize, timer: Tick) -> bool {
     let cluster = cluster(mesh);
     let is_quiet = || !mesh.is_busy() && cluster.is_some_and(Cluster::is_settled);

@@ -191,7 +191,7 @@ impl DeviceLeader {
         self.on_applied(state, &verdict, out);
     }
 
-    /// No question waits, so their numbers may start from the beginning: for checks, whose number
+    /// No question waits, so their numbers may start from the beginning: for checks; their number
     /// of states is bounded then.
     #[cfg(feature = "check")]
     pub(crate) fn forget_questions(&mut self) {

@@ -10,7 +10,7 @@ pub enum Published {
     /// A claim is known by its routine alone, and a device forgets it when it is released (CoMesh,
     /// section 4.2; erratum G5).
     Unnumbered,
-    /// The tries of a run are not told apart, and a device forgets a try when it is released (CoMesh,
+    /// The tries of a run are not distinguished, and a device forgets a try when it is released (CoMesh,
     /// section 4.2.2; erratum G6).
     Unlabelled,
     /// A routine receives a device's status once, from the leader that took the report (CoMesh,

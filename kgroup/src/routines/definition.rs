@@ -25,7 +25,7 @@ pub const CLAUSE_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Locking {
-    /// One after the other, in the order of their ids; it waits its turn at each. Two runs never
+    /// Locks one device after the other, in the order of their ids; it waits its turn at each. Two runs never
     /// wait for each other.
     #[default]
     Sequential,
@@ -42,7 +42,7 @@ pub enum Retrigger {
     /// Nothing.
     #[default]
     Ignore,
-    /// One more run follows this one, however many triggers there are.
+    /// Adds a run after this one, however many triggers there are.
     QueueOnce,
     /// The command under way is waited for, not the time for which it holds its device; the others
     /// are left out, the devices are given back, and a run begins. A run that has not got its devices

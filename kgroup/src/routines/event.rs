@@ -34,7 +34,7 @@ pub enum RoutineEvent {
     },
     /// Its steps are over.
     Reports(Report),
-    /// No group looks after this device of the clause, or the one that should does not know it.
+    /// No group looks after this device of the clause, or the responsible group does not know it.
     NoDevice {
         /// The device.
         device: NodeId,

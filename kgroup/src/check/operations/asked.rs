@@ -1,4 +1,4 @@
-//! What applications asked of the map and of routines, and were answered.
+//! Requests of applications to the map and to routines, and their answers.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -16,21 +16,21 @@ use crate::TriggerId;
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     Change(Operation),
-    /// With the version of the map when it was asked.
+    /// A read, with the version of the map when it was asked.
     Get(Key, u64),
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
-    /// By seat and ticket.
+    /// Questions without an answer, by seat and ticket.
     pub(super) waiting: BTreeMap<(usize, u64), Question>,
     pub(super) watches: BTreeSet<(usize, Key)>,
     watched: BTreeMap<(usize, Key), Option<u64>>,
     pub(super) triggers: BTreeSet<(GroupId, TriggerId)>,
     pub(super) runs: BTreeSet<(usize, GroupId, TriggerId)>,
-    /// All changes, by what they put; each puts its own ticket.
+    /// All changes, by the value that they put; each puts its own ticket.
     pub(super) puts: BTreeMap<Vec<u8>, Operation>,
-    /// Those that were refused: what they put is never seen.
+    /// The values of refused changes: they are never seen.
     refused: BTreeSet<Vec<u8>>,
     pub(super) tickets: u64,
     pub(super) stored: u64,
@@ -38,7 +38,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// A node has lost what it asked.
+    /// A node has lost its requests.
     pub(super) fn forget(&mut self, at: usize) {
         self.waiting.retain(|it, _| it.0 != at);
         self.watched.retain(|it, _| it.0 != at);
@@ -46,7 +46,7 @@ impl Asked {
         self.runs.retain(|it| it.0 != at);
     }
 
-    /// A node watches, from now on: what it was told before is told anew.
+    /// A node watches, from now on: it receives the present entry again.
     pub(super) fn watch(&mut self, at: usize, key: &str) {
         self.watches.insert((at, key.into()));
         self.watched.remove(&(at, key.into()));
@@ -127,10 +127,10 @@ impl Asked {
                 }
                 let is_certain = matches!(operation.expected, Expected::Version(_));
                 if operation.value.is_none() && !is_certain {
-                    return Ok(()); // Perhaps nothing was there, and the version is an older one.
+                    return Ok(()); // The map may have had no such entry, and the version is an older one.
                 }
                 let Some(before) = map.at(version.saturating_sub(1), key) else {
-                    return Ok(()); // Nobody was seen there.
+                    return Ok(()); // No node was seen at that version.
                 };
                 match is_as_expected(operation.expected, before.map(|it| it.version)) {
                     true => Ok(()),
@@ -161,7 +161,7 @@ impl Asked {
         }
     }
 
-    /// What a node is told last of what it watches.
+    /// The first request without an answer, or the first watch without the latest version of its entry.
     pub(super) fn what_is_missing(&self, map: &MapHistory) -> Option<String> {
         if let Some(question) = self.waiting.first_key_value() {
             return Some(format!("nobody answers {question:?}"));
@@ -177,7 +177,7 @@ impl Asked {
     }
 }
 
-/// What a change puts.
+/// The value that a change puts.
 pub(super) fn value_of(operation: &Operation) -> Option<Vec<u8>> {
     let value = operation.value.as_ref()?;
     Some(value.iter().copied().collect())

@@ -1,4 +1,4 @@
-//! What applications ask.
+//! Requests of applications.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use super::World;
 use super::asked::{Question, value_of};
 use crate::{Command, TriggerId};
 
-/// So many runs are asked for by name; a group remembers as many.
+/// The number of runs that are asked for by name; a group remembers as many.
 const TRIGGERS: u64 = crate::routines::TRIGGERS_MAX as u64;
 
 impl World {
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// Each change puts what no other one puts, or takes an entry away.
+    /// Each change puts a value of its own, or takes an entry away.
     pub(super) fn change<C: Choose>(
         &mut self,
         seat: usize,

@@ -1,4 +1,4 @@
-//! Faults are over.
+//! The end of a run, when faults are over.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,11 +13,11 @@ use super::{ROUND, World};
 use crate::routines::Stage;
 use crate::{Command, Held, Kgroup};
 
-/// In such a time all comes well.
+/// The time in which all promises of progress are kept.
 const PATIENCE: Span = Span::secs(240);
 
 impl World {
-    /// All nodes and devices are here and hear of each other, and messages arrive in time.
+    /// All nodes and devices run and reach each other, and messages arrive in time.
     pub(super) fn end(&mut self) -> Result<(), String> {
         let mut rng = Xorshift(0x5e1f_ed6e);
         self.watch.home.heal();
@@ -80,7 +80,7 @@ impl World {
         }
     }
 
-    /// Where nothing is watched and nothing happens, nothing is sent, sooner or later.
+    /// While nothing is watched and nothing happens, nodes fall silent in the end.
     fn check_quiet(&mut self, rng: &mut Xorshift) -> Result<(), String> {
         for (seat, key) in core::mem::take(&mut self.watch.asked.watches) {
             self.command_map(seat, StoreCommand::Unwatch(key), rng)?;
@@ -96,7 +96,7 @@ impl World {
         Err(format!("idle nodes send {sent}: {}", self.sketches()))
     }
 
-    /// What nodes send in so many rounds, for a report.
+    /// The messages that nodes send in a number of rounds, for a report.
     fn sent_in(&mut self, rounds: u64, rng: &mut Xorshift) -> Result<String, String> {
         let mut sent = String::new();
         for _ in 0..rounds {
@@ -153,7 +153,7 @@ impl World {
             Some(Held::Routine(routine)) if *routine.stage() != Stage::NotTriggered => {
                 Some(format!("it is {:?}", routine.stage()))
             }
-            // It is told the latest status of what it watches (erratum G8).
+            // It has the latest status of each device that it watches (erratum G8).
             Some(Held::Routine(routine)) => {
                 let watches = routine.definition().watches();
                 watches.into_iter().find_map(|device| {
@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// So many rounds pass between two looks.
+/// The number of rounds between two looks.
 const ROUNDS: u64 = 20;
 
 /// A generator (G. Marsaglia, "Xorshift RNGs", 2003): the bytes have run out, and nodes that back off

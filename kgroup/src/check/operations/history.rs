@@ -1,4 +1,4 @@
-//! What a map was at each of its versions.
+//! A map at each of its versions.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -8,11 +8,11 @@ use selvedge_groups::store::{Bytes, Entry, Key, Store};
 
 use super::asked::Asked;
 
-/// What a map was at each of its versions that a node was seen at. A step may take a node over several.
+/// A map at each version at which a node was seen. A step may take a node over several.
 #[derive(Clone, Debug)]
 pub(super) struct MapHistory {
     versions: BTreeMap<u64, BTreeMap<Key, Entry>>,
-    /// By what was put, at which version.
+    /// The version at which each value was put.
     puts: BTreeMap<Bytes, u64>,
 }
 
@@ -52,17 +52,17 @@ impl MapHistory {
         self.versions.last_key_value().map_or(0, |it| *it.0)
     }
 
-    /// Whether this was ever put.
+    /// Returns true if this value was ever put.
     pub(super) fn has(&self, value: &Bytes) -> bool {
         self.puts.contains_key(value)
     }
 
-    /// What an entry is.
+    /// The present entry of a key.
     pub(super) fn present(&self, key: &str) -> Option<&Entry> {
         self.versions.last_key_value()?.1.get(key)
     }
 
-    /// What an entry was at a version, if that was seen.
+    /// The entry of a key at a version, if that version was seen.
     pub(super) fn at(&self, version: u64, key: &str) -> Option<Option<&Entry>> {
         match version {
             0 => Some(None),
@@ -70,8 +70,8 @@ impl MapHistory {
         }
     }
 
-    /// Whether the entry was this at that version or later; nothing where the version at which it
-    /// was is one that nobody was seen at.
+    /// Returns true if the key had this entry at that version or later; `None` if it may have had
+    /// it at a version at which no node was seen.
     pub(super) fn was(&self, key: &str, entry: Option<&Entry>, since: u64) -> Option<bool> {
         let mut has_gap = false;
         for version in since..=self.latest() {
@@ -81,7 +81,7 @@ impl MapHistory {
                 None => has_gap = true,
             }
         }
-        // An entry has the version that put it: what is older was over.
+        // An entry has the version that put it: an older entry had ended.
         let is_old = entry.is_some_and(|it| it.version <= since);
         (is_old || !has_gap).then_some(false)
     }

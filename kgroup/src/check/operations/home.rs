@@ -1,4 +1,4 @@
-//! Devices, and what the hosts of leaders are about to ask them.
+//! Devices, and the tasks of leaders' hosts.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,14 +14,14 @@ pub(super) struct Device {
     pub(super) is_up: bool,
 }
 
-/// What a host is to do.
+/// A task of a host.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    /// At which seat, and in which life of it.
+    /// The seat, and its life.
     pub(super) at: usize,
     pub(super) me: Member,
     pub(super) given: Time,
-    /// Whether the leader gave it in time.
+    /// True if the leader gave it in time.
     pub(super) is_in_time: bool,
     pub(super) what: What,
 }
@@ -32,14 +32,15 @@ pub(super) enum What {
     Act(Ticket, State),
 }
 
-/// So many tasks wait; the oldest ones are forgotten.
+/// The number of tasks that wait; the oldest ones are forgotten.
 const TASKS: usize = 64;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Home {
     pub(super) devices: BTreeMap<NodeId, Device>,
     pub(super) tasks: Vec<Task>,
-    /// How often each command came to a host, and how often its device did it, or failed.
+    /// For each command, the number of times that a host got it, and that its device did it, or
+    /// failed.
     pub(super) given: BTreeMap<Ticket, u64>,
     pub(super) done: BTreeMap<Ticket, u64>,
     pub(super) failed: BTreeMap<Ticket, u64>,
@@ -85,7 +86,7 @@ impl Home {
         });
     }
 
-    /// The device does a command, if it is there.
+    /// The device does a command, if it runs.
     pub(super) fn act(&mut self, ticket: Ticket, value: &State, succeeds: bool) -> bool {
         let device = self.devices.get_mut(&ticket.device);
         let Some(device) = device.filter(|it| it.is_up) else {

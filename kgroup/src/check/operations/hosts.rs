@@ -1,4 +1,4 @@
-//! What hosts do, and what becomes of devices.
+//! Actions of hosts, and changes of devices.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,11 +12,11 @@ use super::home::{Task, What};
 use super::settings::{ACT_TIMEOUT, state};
 use crate::{Command, Outcome};
 
-/// A host that does what it is told, and says so.
+/// A host that carries out its task, and reports it.
 const GOOD: u8 = 0;
 
 impl World {
-    /// A host sees to one of its tasks: what becomes of it is in a byte.
+    /// A host handles one of its tasks: a byte chooses the outcome.
     pub(super) fn host_one(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let at = bytes.pick(self.watch.home.tasks.len());
         let how = bytes.take();
@@ -33,14 +33,14 @@ impl World {
         self.host(task, how, bytes)
     }
 
-    /// All hosts that are awake see to their tasks, or to pings alone, and all goes well.
+    /// All hosts that are awake handle their tasks, or pings alone, and all of it succeeds.
     pub(super) fn host_all<C: Choose>(
         &mut self,
         acts: bool,
         choices: &mut C,
     ) -> Result<(), String> {
         let mut waiting = Vec::new();
-        // What a host reports may give it the next task.
+        // A host's report may give it the next task.
         while let Some(task) = self.watch.home.tasks.pop() {
             let is_ping = matches!(task.what, What::Ping(_));
             match self.listens(task.at) && (acts || is_ping) {
@@ -91,7 +91,7 @@ impl World {
         }
     }
 
-    /// Somebody changes a device, or it stops, or is there again.
+    /// A device is changed by hand, or stops, or starts again.
     pub(super) fn by_hand(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = bytes.take();
         let devices = &mut self.watch.home.devices;

@@ -1,4 +1,4 @@
-//! What a node keeps, and a node in a line.
+//! The memory of a node against its limits, and a node in a line.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::Kgroup;
 
-/// What a node keeps stays within its settings.
+/// Checks that a node's memory stays within its settings.
 pub(super) fn check_limits(it: &Kgroup) -> Result<(), String> {
     let groups = it.groups();
     let config = groups.config();

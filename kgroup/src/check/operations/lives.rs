@@ -1,4 +1,4 @@
-//! How nodes die and come back, and what epoch they are in.
+//! Failures and restarts of nodes, and their epochs.
 
 use alloc::string::String;
 
@@ -30,7 +30,8 @@ impl World {
         Ok(())
     }
 
-    /// All others hear that a node failed, whether it did or not: what it leads others lead soon.
+    /// All others receive a report that a node failed, whether it did or not: its groups get other
+    /// leaders soon.
     pub(super) fn oust(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         for at in 0..self.mesh.seats().len() {
             self.play(Operation::Fail(at, seat), bytes)?;
@@ -66,8 +67,8 @@ impl World {
         self.play(Operation::Announce(seat), choices)
     }
 
-    /// Whether of each group a quorum of the others has its memory, and no others are about to take
-    /// their places: they would be counted on in their former lives.
+    /// Returns true if a quorum of the other members of each group has its memory, and no change of
+    /// members is under way: that change would count on their former lives.
     fn may_forget(&self, seat: usize) -> bool {
         let me = self.mesh.seat(seat).map(Seat::me).unwrap_or_default();
         self.watch.settings.groups().all(|group| {
@@ -86,7 +87,7 @@ impl World {
         })
     }
 
-    /// Whether another configuration of a group is on its way.
+    /// Returns true if another configuration of a group is on its way.
     fn is_changing(&self, group: GroupId) -> bool {
         let mut machines = self.mesh.seats().iter().filter_map(Seat::machine);
         let mut letters = self.mesh.in_flight().iter();
@@ -95,7 +96,7 @@ impl World {
     }
 }
 
-/// Whether a part of a message has a group's next configuration in it.
+/// Returns true if a part of a message has a group's next configuration in it.
 fn carries(item: &Item<Update, Parcel>, group: GroupId) -> bool {
     let Item::Replica { group: of, message } = item else {
         return false;

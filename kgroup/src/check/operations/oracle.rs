@@ -1,4 +1,4 @@
-//! What all groups decided, and whether it is what was promised.
+//! The decisions of all groups, compared with the promises.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -24,7 +24,7 @@ struct Latest {
     held: Held,
 }
 
-/// A command as it was seen last, and since when leaders are to see to it.
+/// A command in its last seen state, and the moment from which leaders should handle it.
 #[derive(Clone, Debug)]
 struct Known {
     act: Act,
@@ -33,7 +33,7 @@ struct Known {
 
 pub(super) struct Oracle {
     site: Arc<Site>,
-    /// What each node was seen to hold last.
+    /// The last seen state of each group at each node.
     seen: BTreeMap<(usize, GroupId), (u64, u64)>,
     history: BTreeMap<(GroupId, u64), Vec<u8>>,
     latest: BTreeMap<GroupId, Latest>,
@@ -61,7 +61,7 @@ impl Oracle {
         }
     }
 
-    /// The latest state that a group was seen in.
+    /// The latest state in which a group was seen.
     pub(super) fn held(&self, group: GroupId) -> Option<&Held> {
         self.latest.get(&group).map(|it| &it.held)
     }
@@ -75,7 +75,7 @@ impl Oracle {
         self.newest.get(&group)
     }
 
-    /// How many runs of a routine were reported.
+    /// The number of reported runs of a routine.
     pub(super) fn runs(&self, routine: GroupId) -> usize {
         self.reports
             .range((routine, 0)..=(routine, u64::MAX))
@@ -184,7 +184,7 @@ impl Oracle {
         Ok(true)
     }
 
-    /// Whether another leader sees to the command now.
+    /// Returns true if another leader handles the command now.
     fn on_act(&mut self, device: NodeId, act: &Act, since: Time) -> Result<bool, String> {
         let number = act.number;
         let ticket = Ticket { device, number };
@@ -206,7 +206,7 @@ impl Oracle {
         Ok(before != act.by)
     }
 
-    /// Theorem 3: what a routine executes with is its own.
+    /// Theorem 3: a routine that executes holds all its devices.
     fn check_locks(&self, summary: &mut Summary) -> Result<(), String> {
         for (&group, latest) in &self.latest {
             let Held::Routine(routine) = &latest.held else {
@@ -236,13 +236,14 @@ impl Oracle {
         }
     }
 
-    /// What is known of a device.
+    /// The known status of a device.
     pub(super) fn status(&self, device: NodeId) -> Option<&Status> {
         self.devices_of(device)?.status(device)
     }
 
-    /// A leader gives its host a command: whether in time. What is given later is what the promise leaves
-    /// out: the leader slept, and another one may have seen to the command.
+    /// A leader gives its host a command: returns true if it is in time. The promise leaves out a
+    /// command that is given later: the leader slept, and another leader may have handled the
+    /// command.
     pub(super) fn on_given(
         &mut self,
         me: Member,
@@ -273,8 +274,8 @@ impl Oracle {
         }
     }
 
-    /// A device does a command that was given and done in time: it belongs to the claim that gives it,
-    /// or to nobody else.
+    /// A device does a command that was given and done in time: the device belongs to the command's
+    /// claim, or to no claim.
     pub(super) fn on_done(&self, ticket: Ticket) -> Result<(), String> {
         let (Some(known), Some(devices)) = (self.acts.get(&ticket), self.devices_of(ticket.device))
         else {
@@ -292,7 +293,7 @@ impl Oracle {
         }
     }
 
-    /// The leader of a routine tells what became of a run.
+    /// The leader of a routine reports the outcome of a run.
     pub(super) fn on_routine(
         &mut self,
         group: GroupId,
@@ -341,7 +342,7 @@ impl Oracle {
         }
         match (outcome, act) {
             (StepOutcome::Done, Some((ticket, act))) => {
-                // Nothing where another command followed in the same step.
+                // Not checked where another command followed in the same step.
                 let is_done = act.outcome.is_none_or(|it| it == Outcome::Done);
                 match is_done && home.done.contains_key(ticket) {
                     true => Ok(()),

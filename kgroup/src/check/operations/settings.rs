@@ -1,4 +1,4 @@
-//! What a run is like.
+//! The settings of a run.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,30 +13,32 @@ use selvedge_sim::Bytes;
 use crate::routines::{Definition, Locking, Retrigger, RoutineConfig};
 use crate::{Config, Delivery, Kgroup, Site, SiteError, devices};
 
-/// For how long a command may act late.
+/// The time by which a command may act late.
 pub(super) const ACT_TIMEOUT: Span = Span::secs(3);
 
-/// A node that hears lies takes part in so many groups: those that there are, and one more.
+/// The number of groups of a node that receives forged messages: all groups of the site, and one
+/// more.
 const FEW_GROUPS: u16 = 8;
 
-/// What devices can be.
+/// The states of devices.
 const STATES: [&str; 3] = ["on", "off", "dim"];
 
-/// What a run is like.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) nodes: usize,
     pub(super) site: Arc<Site>,
     pub(super) map: GroupId,
-    /// Whether messages come that no node sent: then only limits are promised.
+    /// True if messages come that no node sent: then only limits are promised.
     pub(super) is_hostile: bool,
-    /// Whether nodes lose their memory while too few others have theirs: then groups may stand still.
+    /// True if nodes lose their memory while too few others have theirs: then groups may stand
+    /// still.
     pub(super) is_careless: bool,
-    /// Whether hosts store facts: then all nodes may stop.
+    /// True if hosts store facts: then all nodes may stop.
     pub(super) is_durable: bool,
-    /// Whether hosts do at once what leaders tell them.
+    /// True if hosts carry out the commands of leaders at once.
     pub(super) is_prompt: bool,
-    /// What else differs from run to run, and from node to node.
+    /// All other differences from run to run, and from node to node.
     variant: usize,
 }
 
@@ -169,7 +171,8 @@ fn definition(devices: u64, bytes: &mut Bytes<'_>) -> Definition {
     let mut deliveries = Vec::new();
     for _ in 0..=(byte & 3).min(2) {
         let like = bytes.take();
-        // Nothing commands the first one: a clause that a run makes true, and false, has no end.
+        // No routine commands the first device: a clause that a run makes true, and false, has no
+        // end.
         let commanded = device(1 + u64::from(like) % (devices - 1).max(1));
         let mut step = Step::new(commanded, state(like >> 2));
         if like & 16 == 16 {

@@ -1,6 +1,6 @@
-//! What a run counts.
+//! The counts of a run.
 
-/// What is counted.
+/// The counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -16,24 +16,24 @@ pub struct Summary {
     pub done: u64,
     /// Commands that leaders gave late, when another one had followed: they slept. Seldom.
     pub stale: u64,
-    /// Leaders that saw to a command which another leader may have given.
+    /// Leaders that handled a command which another leader may have given.
     pub taken_over: u64,
     /// Changes of the map that were answered as done.
     pub stored: u64,
     /// Questions to the map that were answered.
     pub found: u64,
-    /// Configurations that a member was seen in first.
+    /// Configurations in which a member was seen first.
     pub configured: u64,
     /// Lives that began after a crash.
     pub restarts: u64,
     /// Messages that no node sent.
     pub hostile: u64,
-    /// Runs in which all came well when the faults were over.
+    /// Runs in which all promises of progress were kept when the faults were over.
     pub healed: u64,
 }
 
 impl Summary {
-    /// What was counted, by name, but for what seldom happens.
+    /// The counts, by name, except those of seldom events.
     #[must_use]
     pub const fn counts(&self) -> [(&'static str, u64); 12] {
         [

@@ -1,4 +1,4 @@
-//! What all nodes together did, and whether it is what was promised.
+//! The actions of all nodes together, compared with the promises.
 
 use alloc::format;
 use alloc::string::String;
@@ -20,7 +20,7 @@ use super::settings::Settings;
 use super::summary::Summary;
 use crate::{Event, Held, Kgroup, LeaderEvent, devices};
 
-/// More facts than so many are replaced by what they come to.
+/// The number of facts above which they are replaced by fewer ones.
 const MANY: usize = 64;
 
 pub(super) struct Watcher {
@@ -29,7 +29,7 @@ pub(super) struct Watcher {
     pub(super) asked: Asked,
     pub(super) home: Home,
     pub(super) summary: Summary,
-    /// What the host of each seat has stored.
+    /// The facts that the host of each seat has stored.
     stored: Vec<Vec<Fact<Held>>>,
     /// The time of the mesh: each life of a node has a clock of its own.
     pub(super) now: Time,
@@ -89,14 +89,14 @@ impl Watcher {
         for fact in facts.iter() {
             machine.fold(fact).ok()?;
         }
-        // A host stores the whole now and then in place of all facts.
+        // A host at times replaces all facts by the whole state.
         if facts.len() > MANY {
             *facts = machine.groups().stored().collect();
         }
         Some(machine)
     }
 
-    /// Hosts do what they are told, whatever it comes from.
+    /// Hosts take the tasks of leaders.
     fn take_tasks(&mut self, step: &Step<'_, Kgroup>) {
         for effect in step.effects {
             if let Effect::Event(Event::Leader { event, .. }) = effect

@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The possible next actions.
 
 use alloc::vec::Vec;
 
@@ -84,7 +84,7 @@ impl World {
         is_quiet(&self.setup) && self.is_settled()
     }
 
-    /// Whether all that was proposed is decided, and hosts have done all that they were told.
+    /// Returns true if all proposals are decided, and hosts have carried out all commands.
     pub(super) fn is_settled(&self) -> bool {
         let decided = self.routines.iter().all(|it| it.pending.is_empty())
             && self.clusters.iter().all(|it| it.pending.is_empty());
@@ -108,8 +108,8 @@ impl World {
         }
     }
 
-    /// Two routines may hold each other up for ever, so from some try on they take turns: one that waits
-    /// for the other one's end, and the other one for its being out of the way.
+    /// Two routines may hold each other up for ever, so from some try on they take turns: one waits
+    /// until the other has ended, or until the other waits and holds no device.
     pub(super) fn may_try(&self, number: usize) -> bool {
         let Some(group) = self.routines.get(number) else {
             return false;
@@ -141,8 +141,8 @@ impl World {
             })
     }
 
-    /// By a late try former leaders of clusters know that they are that: they could say that a device is
-    /// held for ever.
+    /// A late try shows former leaders of clusters that they lead no longer: else they could answer
+    /// for ever that a device is held.
     pub(super) fn retire(&mut self, number: usize) {
         if !self.waits(number) {
             return;
@@ -169,7 +169,7 @@ impl World {
         })
     }
 
-    /// Whether a device is held by some try of this routine.
+    /// Returns true if a device is held by some try of this routine.
     pub(super) fn has_any(&self, number: usize) -> bool {
         let mut devices = (0..self.setup.devices).map(NodeId);
         devices.any(|it| {
@@ -197,8 +197,8 @@ impl World {
         })
     }
 
-    /// Devices that are in another state than their groups know; the ones that are told something
-    /// report when they have done it.
+    /// Devices in another state than their groups know; devices with a command report when they
+    /// have done it.
     fn reports(&self) -> Vec<Action> {
         let is_news = |device: &u64| {
             let thing = usize::try_from(*device)
@@ -214,7 +214,7 @@ impl World {
         watched.filter(is_news).map(Action::Reports).collect()
     }
 
-    /// Whether a letter may arrive at the node in this seat of its group.
+    /// Returns true if a letter may arrive at the node in this seat of its group.
     pub(super) fn is_for(&self, to: To, seat: usize) -> bool {
         let group = match to {
             To::Group(group) => group,

@@ -1,4 +1,4 @@
-//! What groups do, and what comes of it.
+//! Actions of groups, and their effects.
 
 use selvedge_core::NodeId;
 use selvedge_groups::GroupId;
@@ -58,7 +58,7 @@ impl World {
                 let seat = usize::from(group.seats.first().is_some_and(Option::is_some));
                 let me = member(GroupId(number as u64), seat);
                 let config = devices::Config::new();
-                // What was lost is told again at each tick, so that ticks are not counted.
+                // Lost messages are repeated at each tick, so that ticks are not counted.
                 let config = config.with_resend_most(config.resend);
                 let leader = DeviceLeader::new(me, config, &group.state);
                 self.with_cluster(number, seat, |group| group.sit(leader, keeps_pending));
@@ -133,7 +133,8 @@ impl World {
             return;
         };
         let effects = call(group);
-        // What the present leader reads it was told at once, and what a former one reads never.
+        // The present leader has got its answers to reads at once, and a former one never gets
+        // them.
         for node in group.seats.iter_mut().flatten() {
             node.leader.forget_questions();
         }
@@ -146,7 +147,7 @@ impl World {
         }
     }
 
-    /// A device is told to do something.
+    /// A device gets a command.
     pub(super) fn given(&mut self, cluster: usize, seat: usize, ticket: Ticket, value: State) {
         let act = self
             .clusters
@@ -168,7 +169,7 @@ impl World {
         };
         let step = step % crate::routines::STEPS_MAX as u64;
         let executing = self.executes(routine);
-        // Under published rules some of it is 0.
+        // Under published rules parts of a claim are 0.
         let is_executing = executing.is_some_and(|it| {
             let is_instance = claim.instance == 0 || claim.instance == it.instance;
             is_instance && (claim.attempt == 0 || claim.attempt == it.attempt)
@@ -198,7 +199,7 @@ impl World {
                 body: Body::Asks { from, request },
             },
             Effect::Tell { to, answer } if to == APPLICATION => {
-                // The application that triggers hears it.
+                // The application that triggers receives it.
                 debug_assert!(matches!(answer, crate::Answer::Triggered(_)));
                 return;
             }

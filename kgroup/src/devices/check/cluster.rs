@@ -1,5 +1,5 @@
-//! A cluster's group as an ideal register: it decides what its leaders propose, one after another. A
-//! leader learns of each decision later, and may be replaced at any moment.
+//! A cluster's group as an ideal register: it decides the proposals of its leaders, one after
+//! another. A leader learns of each decision later, and may be replaced at any moment.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -22,17 +22,17 @@ type Out = Effects<Update, Timer, Event>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct View {
     state: Devices,
-    /// How many decisions of the log it has.
+    /// The number of decisions of the log that it has.
     learned: usize,
     leader: DeviceLeader,
 }
 
-/// How a group behaves.
+/// The behaviour of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ways {
     /// A proposal is decided, and learned of, later.
     pub(super) lags: bool,
-    /// Two nodes lead in turn, and one that leads again has missed what was decided between.
+    /// Two nodes lead in turn, and a node that leads again has missed the decisions between.
     pub(super) returns: bool,
 }
 
@@ -45,11 +45,11 @@ pub(super) struct Order {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cluster {
-    /// How often another leader took over.
+    /// The number of times that another leader took over.
     pub(super) term: u64,
-    /// What hosts have yet to carry out.
+    /// The commands that hosts have yet to carry out.
     pub(super) orders: Vec<Order>,
-    /// Whether a command was given that had ended.
+    /// True if a command was given that had ended.
     pub(super) gives_ended: bool,
     /// True if a command was given for a claim that did not hold the device.
     pub(super) gives_for_none: bool,
@@ -59,9 +59,9 @@ pub(super) struct Cluster {
     present: View,
     /// The leader before it does not know that it leads no longer.
     stale: Option<View>,
-    /// What is proposed, and may be decided.
+    /// The proposals, which may be decided.
     proposed: VecDeque<Update>,
-    /// What is decided, as far back as a leader may have missed it.
+    /// The decisions, as far back as a leader may have missed them.
     log: VecDeque<Update>,
 }
 
@@ -115,7 +115,7 @@ impl Cluster {
         text
     }
 
-    /// Whether nothing waits to be decided or learned.
+    /// Returns true if nothing waits to be decided or learned.
     pub(super) fn is_settled(&self) -> bool {
         self.proposed.is_empty() && self.unlearned() == 0
     }
@@ -128,8 +128,8 @@ impl Cluster {
         self.carry_out(out, cx);
     }
 
-    /// Another node leads. It may have to learn of some decisions, and what its predecessor proposed
-    /// may be lost from some point on.
+    /// Another node leads. It may have to learn of some decisions, and the proposals of its
+    /// predecessor may be lost from some point on.
     pub(super) fn take_over(&mut self, cx: &mut Context<'_, Party>) {
         self.term += 1;
         let former = self.stale.take().filter(|_| self.ways.returns);
@@ -156,13 +156,13 @@ impl Cluster {
         };
         let mut former = core::mem::replace(&mut self.present, successor);
         if !self.ways.returns {
-            former.learned = 0; // It does not matter.
+            former.learned = 0; // The value does not matter.
         }
         self.stale = Some(former);
         self.begin(cx);
     }
 
-    /// How many decisions the present leader has not learned of.
+    /// The number of decisions of which the present leader has not learned.
     fn unlearned(&self) -> usize {
         self.log.len() - self.present.learned
     }
@@ -213,7 +213,7 @@ impl Cluster {
         cx: &mut Context<'_, Party>,
     ) {
         let mut out = Out::new();
-        // One that leads again hears nothing meanwhile: the log would have no end.
+        // A leader that returns receives nothing meanwhile: the log would have no end.
         let is_heard = self.stale.is_some() && !self.ways.returns;
         let hears = cx.below(if is_heard { 2 } else { 1 });
         let Some(View { leader, state, .. }) = self.stale.as_mut().filter(|_| hears == 1) else {
@@ -222,7 +222,7 @@ impl Cluster {
             return self.carry_out(out, cx);
         };
         leader.on_asked(state, from, request, &mut out);
-        // What it proposes may be decided all the same.
+        // Its proposals may be decided all the same.
         if cx.below(2) == 0 {
             out.retain(|it| !matches!(it, Effect::Propose(_)));
         }
@@ -314,7 +314,7 @@ fn leader(node: u64, state: &Devices) -> DeviceLeader {
     let config = Config::new();
     // A device is held in two parts, so that two leaders may share a hold.
     let config = config.with_resend(config.act_timeout * 8);
-    // What was lost is told again at each tick, so that ticks are not counted.
+    // Lost messages are repeated at each tick, so that ticks are not counted.
     let config = config.with_resend_most(config.resend);
     DeviceLeader::new(Member::new(100 + node, 0), config, state)
 }

@@ -1,4 +1,4 @@
-//! Where the paper's rules break, and ours do not.
+//! Rules of the paper that break a promise, beside the rules of this crate that hold.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -11,16 +11,16 @@ use super::script::Script;
 use crate::devices::Timer;
 use crate::{Answer, Request};
 
-/// What groups send to each other.
+/// The messages between groups.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Parcel {
-    /// To the cluster.
+    /// A request to the cluster.
     Request(Request),
-    /// To a routine.
+    /// An answer to a routine.
     Answer(Answer),
 }
 
-/// What may happen next.
+/// A possible next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tick {
     /// The cluster's group decides on the first proposal.
@@ -29,7 +29,7 @@ pub enum Tick {
     Learn,
     /// The device carries out a command.
     Device,
-    /// The cluster's leader's.
+    /// A timer of the cluster's leader.
     Leader(Timer),
     /// A routine asks again.
     Resend,
@@ -37,7 +37,7 @@ pub enum Tick {
     Finish,
 }
 
-/// What the application does.
+/// An action of the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
     /// A routine is triggered.
@@ -67,7 +67,7 @@ impl Party {
         Self { me, role }
     }
 
-    /// Which node it is.
+    /// The node.
     #[must_use]
     pub const fn me(&self) -> Member {
         self.me

@@ -11,19 +11,19 @@ use super::party::{Parcel, Party, Tick};
 use crate::devices::Published;
 use crate::{Answer, Claim, Delivery, Patience, Request};
 
-/// What a routine does.
+/// The actions of a routine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Play {
     /// The devices that it locks, in order.
     pub(super) devices: &'static [u64],
     pub(super) patience: Patience,
-    /// How often it tries; then its run is over.
+    /// The number of tries; then its run is over.
     pub(super) attempts: u32,
-    /// Whether it has the first device do something.
+    /// The delivery of the command to the first device, if it gives one.
     pub(super) acts: Option<Delivery>,
     /// True if it may release its devices before it receives the outcome of its command.
     pub(super) hurries: bool,
-    /// Whether it watches the first device, and does nothing else.
+    /// True if it watches the first device, and does nothing else.
     pub(super) watches: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Stage {
     Locks(Vec<NodeId>),
     /// It has all its locks. This is EXECUTING.
     Executes,
-    /// These devices did not say yet that they have their locks back.
+    /// These devices have not confirmed yet that they have their locks back.
     Releases {
         left: Vec<NodeId>,
         again: bool,
@@ -46,7 +46,7 @@ pub(super) enum Stage {
 pub(super) struct Script {
     pub(super) claim: Claim,
     pub(super) stage: Stage,
-    /// The latest version of the watched device that it was told of.
+    /// The latest version of the watched device that it has received.
     pub(super) seen: Option<u64>,
     play: Play,
     rules: &'static [Published],
@@ -67,7 +67,7 @@ impl Script {
         }
     }
 
-    /// Whether it works with its devices now, this one among them.
+    /// Returns true if it works with its devices now, this one among them.
     pub(super) fn executes_with(&self, device: NodeId) -> bool {
         self.stage == Stage::Executes && self.devices().any(|it| it == device)
     }
@@ -202,7 +202,7 @@ impl Script {
         self.ask(cx);
     }
 
-    /// Asks for all that it waits for.
+    /// Repeats all requests that have no answer.
     fn ask(&self, cx: &mut Context<'_, Party>) {
         let claim = self.claim;
         let mut all = Vec::new();
@@ -249,7 +249,7 @@ impl Script {
         cx.arm(Tick::Resend, super::SOON);
     }
 
-    /// Whether an answer is about what it does now, as far as the rules tell.
+    /// Returns true if an answer is about its present claim, as far as the rules can distinguish.
     fn is_mine(&self, claim: Claim) -> bool {
         let is_known = |rule| self.rules.contains(&rule);
         if is_known(Published::Unnumbered) {

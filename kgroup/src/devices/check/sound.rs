@@ -1,4 +1,4 @@
-//! Where our rules hold.
+//! Scenarios in which the rules of this crate hold.
 
 use alloc::vec;
 use alloc::vec::Vec;
