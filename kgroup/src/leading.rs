@@ -170,7 +170,7 @@ fn on_devices(
         LeaderInput::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
         LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
-        LeaderInput::Applied(_) | LeaderInput::Told(..) | LeaderInput::Tick(_) => {} // An input of a leader of another kind.
+        LeaderInput::Applied(_) | LeaderInput::Told(..) | LeaderInput::Tick(_) => {} // For another kind.
     }
     Ok(())
 }
@@ -191,7 +191,7 @@ fn on_routine(
         | LeaderInput::Readable(_)
         | LeaderInput::Tick(_)
         | LeaderInput::Reported(..)
-        | LeaderInput::Acted(..) => {} // An input of a leader of another kind.
+        | LeaderInput::Acted(..) => {} // For another kind.
     }
 }
 
@@ -214,6 +214,6 @@ fn on_map(
         | LeaderInput::Told(..)
         | LeaderInput::Tick(_)
         | LeaderInput::Reported(..)
-        | LeaderInput::Acted(..) => {} // An input of a leader of another kind.
+        | LeaderInput::Acted(..) => {} // For another kind.
     }
 }

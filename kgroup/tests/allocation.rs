@@ -1,4 +1,4 @@
-//! A quiet building allocates nothing: pings, answers that are no news, and what becomes of both.
+//! A quiet building allocates nothing: pings, answers that are no news, and their effects.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +27,7 @@ use counting::{ByHand, Host, allocations};
 
 type Message = <Kgroup as Machine>::Message;
 
-/// Nodes of which the first one that stands leads each group.
+/// Nodes: the first node that stands leads each group.
 struct Building {
     nodes: Vec<ByHand<Kgroup>>,
     rng: ChaCha8Rng,
@@ -99,8 +99,8 @@ impl Building {
         }
     }
 
-    /// All leaders of clusters ping, all devices answer "on". How often steps allocated, and how many
-    /// answers came.
+    /// All leaders of clusters ping, all devices answer "on". Returns the number of allocations in
+    /// steps, and the number of answers.
     fn ping(&mut self) -> (u64, usize) {
         let mut allocated = 0;
         for at in 0..self.nodes.len() {

@@ -60,7 +60,9 @@ pub enum Timer {
 #[non_exhaustive]
 pub enum Refused {
     /// The cluster has no such device.
-    #[error("device {0:?} is not in this cluster: report to the leader of the device's own cluster")]
+    #[error(
+        "device {0:?} is not in this cluster: report to the leader of the device's own cluster"
+    )]
     NoDevice(NodeId),
     /// A reported state is longer than [`Limits::word`](super::Limits::word).
     #[error("a state of {found} bytes is reported: shorten it to {limit}, or raise Limits::word")]

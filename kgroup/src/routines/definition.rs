@@ -25,8 +25,8 @@ pub const CLAUSE_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Locking {
-    /// Locks one device after the other, in the order of their ids; it waits its turn at each. Two runs never
-    /// wait for each other.
+    /// Locks one device after the other, in the order of their ids; it waits its turn at each. Two
+    /// runs never wait for each other.
     #[default]
     Sequential,
     /// All at once. If one is held by another run, it gives all of them back and tries again after
@@ -232,7 +232,9 @@ pub enum DefinitionError {
         found: usize,
     },
     /// The routine has too many devices.
-    #[error("the routine locks and watches {found} devices, the limit is {DEVICES_MAX}: remove some")]
+    #[error(
+        "the routine locks and watches {found} devices, the limit is {DEVICES_MAX}: remove some"
+    )]
     Devices {
         /// The number of devices.
         found: usize,
@@ -270,9 +272,7 @@ pub enum DefinitionError {
         step: usize,
     },
     /// Groups undo nothing.
-    #[error(
-        "step {step}, counted from 0, has an undo, which groups do not support: remove it"
-    )]
+    #[error("step {step}, counted from 0, has an undo, which groups do not support: remove it")]
     Undo {
         /// The index of the step, from 0.
         step: usize,

@@ -1,4 +1,4 @@
-//! A building: nodes on a network, devices that do what they are told, and who may be wrong.
+//! A building: nodes on a network, devices that carry out commands, and faults.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use selvedge_kgroup::{
 use selvedge_routine::{Routine, State, Step};
 use selvedge_sim::network::{Link, Network, Topology};
 
-/// How long a device takes to answer, and to do something.
+/// The time that a device takes to answer, and to do something.
 const DEVICE: Span = Span::millis(3);
 
-/// What a command to a device was for.
+/// The purpose of a command to a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) at: Time,
@@ -31,9 +31,9 @@ pub(crate) struct Building {
     pub(crate) site: Arc<Site>,
     config: Config,
     members: Vec<Member>,
-    /// What devices are, and whether they answer.
+    /// The state of each device, and whether it answers.
     pub(crate) devices: BTreeMap<NodeId, (State, bool)>,
-    /// What devices have said and not been heard yet.
+    /// The reports of devices that have not been received yet.
     answers: BTreeMap<(Time, u64), (usize, Command)>,
     asked: u64,
     /// The time that a device takes for a command.
@@ -57,7 +57,7 @@ pub(crate) fn switching(devices: &[u64], value: &str) -> Definition {
 }
 
 impl Building {
-    /// So many nodes and devices in a row, one metre apart.
+    /// Nodes and devices in these numbers in a row, one metre apart.
     pub(crate) fn new(
         seed: u64,
         nodes: u64,
@@ -126,7 +126,7 @@ impl Building {
         }
     }
 
-    /// A node stops, and the others are told.
+    /// A node stops, and the others learn of it.
     pub(crate) fn kill(&mut self, at: usize) {
         self.net.crash(at).unwrap();
         let gone = self.members[at];
@@ -137,7 +137,7 @@ impl Building {
         }
     }
 
-    /// A node begins again, without its memory, and the others are told.
+    /// A node begins again, without its memory, and the others learn of it.
     pub(crate) fn revive(&mut self, at: usize) {
         let Member { id, incarnation } = self.members[at];
         let me = Member::new(id.0, incarnation.0 + 1);
@@ -153,7 +153,7 @@ impl Building {
         }
     }
 
-    /// A node begins again, without its memory, and nobody is told.
+    /// A node begins again, without its memory, and no node learns of it.
     pub(crate) fn begin_again_unnoticed(&mut self, at: usize) {
         self.net.crash(at).unwrap();
         let Member { id, incarnation } = self.members[at];
@@ -164,7 +164,7 @@ impl Building {
         self.meet(at);
     }
 
-    /// A message comes to a node.
+    /// A message arrives at a node.
     pub(crate) fn deliver(&mut self, from: Member, to: usize, item: Item<Update, Parcel>) {
         let plan = self.site.plan().unwrap().digest();
         let items = [item].into_iter().collect();
@@ -179,7 +179,7 @@ impl Building {
         self.members[at]
     }
 
-    /// All nodes lose power at once, and begin again from the facts that `stored` says of each.
+    /// All nodes lose power at once, and begin again from the facts that `stored` returns for each.
     pub(crate) fn black_out(&mut self, stored: impl Fn(&Self, usize) -> Vec<Fact<Held>>) {
         let nodes = 0..self.members.len();
         for at in nodes.clone() {

@@ -1,4 +1,4 @@
-//! What a leader does with a cluster: a group that decides at once.
+//! A leader's part in a cluster: a group that decides at once.
 
 mod claims;
 mod commands;
@@ -28,13 +28,13 @@ const THERE: Member = Member::new(22, 0);
 
 type Out = Effects<Update, Timer, Event>;
 
-/// A leader, and a group that decides what it proposes when it is told to.
+/// A leader, and a group that decides the leader's proposals on request.
 struct Bench {
     state: Devices,
     leader: DeviceLeader,
     proposed: Vec<Update>,
     effects: Out,
-    /// For how long the timer of a command was armed last.
+    /// The time for which the timer of a command was armed last.
     armed: Span,
 }
 
@@ -55,7 +55,7 @@ impl Bench {
         bench
     }
 
-    /// Another node leads, and what was proposed is lost.
+    /// Another node leads, and the proposals are lost.
     fn succeeded(self, by: u64) -> Self {
         Self::led(self.state, by, Config::new())
     }
@@ -79,7 +79,7 @@ impl Bench {
         result
     }
 
-    /// The group decides on all that is proposed.
+    /// The group decides on all proposals.
     fn decide(&mut self) {
         while !self.proposed.is_empty() {
             let update = self.proposed.remove(0);
@@ -108,7 +108,7 @@ impl Bench {
         core::mem::take(&mut self.effects)
     }
 
-    /// What is told to a node that asks, and pushed to others.
+    /// Messages to a node that asks, and to others.
     fn ask(&mut self, request: Request) -> Out {
         self.ask_from(HERE, request)
     }
@@ -138,7 +138,7 @@ impl Bench {
         core::mem::take(&mut self.effects)
     }
 
-    /// The device is held until its command is settled: for how long.
+    /// The time for which the device is held until its command is settled.
     fn hold(&mut self) -> Span {
         let mut held = Span::ZERO;
         while self.state.act(LAMP).is_some_and(|it| !it.is_settled) {

@@ -20,14 +20,14 @@ use selvedge_routine::State;
 const DEVICES: u64 = 2;
 const ROUTINES: u64 = 5;
 
-/// What a device's history says, apart from what the state says.
+/// The history of a device, apart from its state.
 #[derive(Default)]
 struct Past {
-    /// Of each routine, the highest claim that was released.
+    /// The highest released claim of each routine.
     released: BTreeMap<GroupId, Claim>,
-    /// Of each routine, the highest claim that took the lock or a place in the queue.
+    /// The highest claim of each routine that took the lock or a place in the queue.
     taken: BTreeMap<GroupId, Claim>,
-    /// Claims that wait, in the order in which they were told so.
+    /// Claims that wait, in the order in which they were answered so.
     waits: Vec<Claim>,
     holder: Option<Claim>,
     /// The command that is not settled.
@@ -35,7 +35,7 @@ struct Past {
     given: u64,
     /// All routines that took anything, or were released while there was room.
     known: BTreeSet<GroupId>,
-    /// The leader that sees to the command that is not settled, and in which turn.
+    /// The leader that handles the command that is not settled, and its turn.
     by: Option<(Member, u32)>,
     /// Its outcome is known.
     has_ended: bool,
@@ -47,12 +47,12 @@ impl Past {
         is_released || self.taken.get(&claim.routine) > Some(&claim)
     }
 
-    /// A claim ends: what holds or waits of its routine, up to it.
+    /// A claim ends: the claims of its routine that hold or wait, up to it.
     fn end(&mut self, routine: GroupId, is_up_to: impl Fn(Claim) -> bool) {
         let is_it = |it: &Claim| it.routine == routine && is_up_to(*it);
         self.waits.retain(|it| !is_it(it));
         self.holder = self.holder.filter(|it| !is_it(it));
-        // A command whose claim has ended is not given again.
+        // A command of a claim that has ended is not given again.
         self.has_ended |= self.holder.is_none();
     }
 
@@ -156,7 +156,7 @@ impl Past {
         let is_known = self.known.contains(&claim.routine);
         let is_one_too_many = !is_known && self.known.len() >= limits.routines.into();
         assert!(!is_one_too_many || decision == Decision::Full(claim) || self.holder.is_some());
-        // The routine asks anew: what it had is over.
+        // The routine asks again: its earlier claims are over.
         let had_earlier = self
             .holder
             .iter()
@@ -198,7 +198,7 @@ impl Past {
         granted
     }
 
-    /// Whether the state says the same, and keeps its limits.
+    /// Returns true if the state agrees, and keeps its limits.
     fn check(&self, state: &Devices, device: NodeId) {
         let limits = state.limits();
         assert_eq!(state.holder(device), self.holder);
@@ -272,7 +272,7 @@ impl History {
         }
         let device = NodeId(self.rng.below(DEVICES));
         let holder = self.state.holder(device);
-        // Half of what holds goes on in order.
+        // Half of the claims that hold go on in order.
         let holder = holder.filter(|_| self.rng.below(2) == 0);
         let claim = self.claim();
         let act = self.state.act(device).cloned();
@@ -399,7 +399,7 @@ impl History {
             assert_eq!(self.state.holder(device), None);
             assert_eq!(self.state.queue(device).count(), 0);
         }
-        // Whatever comes late stays outside.
+        // A late update has no effect.
         for update in self.sent.clone() {
             if !matches!(update, Update::Release { .. }) {
                 self.step(update, seen);
@@ -410,7 +410,7 @@ impl History {
     }
 }
 
-/// A status changes by its version, and only by what is observed or done.
+/// A status changes by its version, and only after an observation or a command that was done.
 fn check_status(before: &Devices, after: &Devices, verdict: &Verdict) {
     let was = before.status(verdict.device).unwrap();
     let is = after.status(verdict.device).unwrap();

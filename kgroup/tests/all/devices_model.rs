@@ -1,5 +1,5 @@
-//! Runs the quick scenarios of `check` under our rules: every promise, explored to the end, with
-//! exact counts. Then every published rule: each breaks in so many steps.
+//! Runs the quick scenarios of `check` under the rules of this crate: every promise, explored to
+//! the end, with exact counts. Then every published rule: each breaks in an exact number of steps.
 
 use selvedge_kgroup::devices::check::scenarios;
 use selvedge_sim::check::{verify_ours, verify_published};

@@ -1,4 +1,4 @@
-//! Nodes that store: what a power cut leaves of a building.
+//! Nodes that store: a building after a power cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn put(house: &mut Building, at: usize, ticket: u64, expected: Expected) {
     house.net.command(at, command).unwrap();
 }
 
-/// What became of a change.
+/// The outcome of a change.
 fn changed(house: &Building, of: u64) -> Option<Stored> {
     let mut changes = house.events.iter().filter_map(|(_, _, event)| match event {
         Event::Map {
@@ -56,13 +56,13 @@ fn once() -> Definition {
     switching(&[1, 2, 3, 4], "on").with_deliveries([Delivery::AtMostOnce; 4])
 }
 
-/// What a node's storage holds.
+/// The storage of a node.
 fn image(house: &Building, at: usize) -> Vec<Fact<Held>> {
     house.net.machine(at).unwrap().groups().stored().collect()
 }
 
-/// The facts that a node carried out behind their storing, in all of its lives: those before a base of
-/// their group are dropped, as a host may.
+/// The facts that a node carried out behind their storing, in all of its lives: facts before a base
+/// of their group are dropped, as a host may.
 fn log(house: &Building, at: usize) -> Vec<Fact<Held>> {
     let mut groups: BTreeMap<Option<GroupId>, Vec<Fact<Held>>> = BTreeMap::new();
     for (_, node, event) in &house.events {
@@ -79,7 +79,7 @@ fn log(house: &Building, at: usize) -> Vec<Fact<Held>> {
     groups.into_values().flatten().collect()
 }
 
-/// Each moment of a run is one at which the power may fail, in all nodes at once, and again.
+/// The power may fail at each moment of a run, in all nodes at once, and again.
 #[test]
 fn a_building_that_loses_power_goes_on_from_its_facts() {
     let mut in_between = 0;
@@ -175,7 +175,7 @@ fn groups_that_move_between_two_losses_of_power_keep_what_they_hold() {
     assert!(former.sum::<usize>() > 9);
 }
 
-/// Of each group the highest configuration in which a node may have voted.
+/// For each group, the highest configuration in which a node may have voted.
 fn marks_of(node: &Kgroup) -> Vec<(GroupId, u64)> {
     let groups = node.groups();
     let mark = |fact: Fact<Held>| {
@@ -202,7 +202,8 @@ fn node(me: Member, generation: u32) -> Kgroup {
     Kgroup::new(me, Config::new(), site(generation), Begin::First).unwrap()
 }
 
-/// What three nodes store in two seconds, on a network that loses nothing, and takes no time.
+/// The facts that three nodes store in two seconds, on a network that loses nothing, and takes no
+/// time.
 fn facts_of_three() -> Vec<Vec<Fact<Held>>> {
     let members = [1, 2, 3].map(|id| Member::new(id, 1));
     let mut drivers = members.map(|me| Driver::new(node(me, 0)));

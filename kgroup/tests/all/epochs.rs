@@ -9,7 +9,7 @@ use selvedge_sim::network::Link;
 use crate::building::{Building, device, switching};
 
 /// Runs a routine while epochs begin, the first one just after its first command was given. Returns
-/// how long it took until its device was free again.
+/// the time until its device was free again.
 fn run(seed: u64, epoch: Span, takes: Span, routine: Definition) -> (Span, Building) {
     // Groups change at the beginning of an epoch at once.
     let groups = groups::Config::new().with_stagger(Span::ZERO);

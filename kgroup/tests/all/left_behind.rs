@@ -64,7 +64,7 @@ fn a_node_that_is_down_is_named_in_no_epoch_although_all_lists_have_it() {
     assert!(was_asked > 0, "some would have been named");
 }
 
-/// The others have not heard of its present life, and name that one.
+/// The others have not learned of its present life, and name the former one.
 #[test]
 fn a_node_is_named_in_the_life_that_answers() {
     let mut named = 0;
@@ -120,7 +120,8 @@ fn an_answer_to_a_former_life_is_none_to_the_present_one() {
     house.revive(4);
     let before = house.events.len();
     house.net.command(4, change(2)).unwrap();
-    // The first change of this life has the number that the former life's had, whose answer is late.
+    // The first change of this life has the same number as a change of the former life, which gets
+    // a late answer.
     let answer = StoreAnswer::Changed {
         number: 1,
         stored: Stored::Done { version: 1 },
@@ -153,7 +154,10 @@ fn a_leader_that_was_cut_off_gives_up_when_an_epoch_begins() {
     house.run(Span::secs(20));
     house.net.heal();
     house.run(Span::secs(20));
-    assert!(house.leader(CLUSTER).contains(&old), "nothing tells it");
+    assert!(
+        house.leader(CLUSTER).contains(&old),
+        "no message reaches it"
+    );
     house.net.partition(&[[old].as_slice(), &others]).unwrap();
     house.net.command(old, Command::Epoch(2)).unwrap();
     house.run(Span::secs(5));
@@ -170,7 +174,7 @@ fn a_leader_that_was_cut_off_gives_up_when_an_epoch_begins() {
     );
 }
 
-/// Its peers know nothing any more; founders were told where the group is.
+/// Its peers have lost their memory; founders got the group's place.
 #[test]
 fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
     let mut house = house(3, 9);
@@ -214,7 +218,7 @@ fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
     );
 }
 
-/// The leader's last message comes after the news that it failed, and nobody asks for anything.
+/// The leader's last message comes after the news that it failed, and no node asks for anything.
 #[test]
 fn a_leader_that_is_dead_is_not_followed_for_ever() {
     let mut house = house(3, 5);

@@ -1,6 +1,6 @@
-//! Runs the quick scenarios of `check` that are about routines, under our rules: every promise, explored
-//! to the end, with exact counts. Then every published rule: each breaks in so many steps. The deep
-//! ones are for `selvedge check --deep`.
+//! Runs the quick scenarios of `check` with routines, under the rules of this crate: every promise,
+//! explored to the end, with exact counts. Then every published rule: each breaks in an exact
+//! number of steps. The deep ones are for `selvedge check --deep`.
 
 use selvedge_kgroup::check::{routines, scenarios};
 use selvedge_sim::check::{verify_ours, verify_published};

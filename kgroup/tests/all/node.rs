@@ -1,4 +1,4 @@
-//! What a node does for the leaders of its groups.
+//! A node's part for the leaders of its groups.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::building::{device, switching};
 
 const ME: Member = Member::new(1, 0);
 
-/// The first of so many nodes, with these devices, each in a cluster of its own.
+/// The first of a number of nodes, with these devices, each in a cluster of its own.
 fn node(nodes: u64, failures: u8, devices: u64) -> Kgroup {
     let place = Place([0; 3]);
     let nodes = (1..=nodes).map(|id| Node::new(id, place));
@@ -31,7 +31,8 @@ fn node(nodes: u64, failures: u8, devices: u64) -> Kgroup {
     Kgroup::new(ME, Config::new(), Arc::new(site), Begin::First).unwrap()
 }
 
-/// Of two optimistic routines the second one finds the device taken, and tries again after a time by chance.
+/// The second of two optimistic routines finds the device taken, and tries again after a random
+/// time.
 #[test]
 fn a_time_by_chance_lies_between_the_time_and_twice_the_time() {
     let mut seen = BTreeSet::new();
@@ -51,7 +52,7 @@ fn a_time_by_chance_lies_between_the_time_and_twice_the_time() {
     assert_eq!(seen.len(), 9);
 }
 
-/// One node, by hand. The others are silent.
+/// A node, by hand. The others are silent.
 struct Alone {
     driver: Driver<Kgroup>,
     rng: ChaCha8Rng,
@@ -72,7 +73,7 @@ impl Alone {
         }
     }
 
-    /// One of three.
+    /// A node of three.
     fn new() -> Self {
         Self::of(node(3, 1, 0), 1)
     }
@@ -128,7 +129,7 @@ impl Alone {
         }
     }
 
-    /// The nodes that were asked for a run of any routine since this was called last.
+    /// The nodes that were asked for a run of any routine since the last call.
     fn asked(&mut self) -> BTreeSet<u64> {
         let is_ask = |it: &Item<Update, Parcel>| {
             let trigger = |it: &Parcel| matches!(it, Parcel::Request(Request::Trigger(_)));

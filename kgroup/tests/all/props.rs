@@ -6,7 +6,7 @@ use selvedge_kgroup::check::operations::{Summary, run};
 use selvedge_sim::histories;
 use selvedge_sim::histories::seeds;
 
-/// So many are run where nobody asks for others.
+/// The number of cases, unless the environment sets another one.
 const LISTS: u64 = 250;
 
 fn list(seed: u64) -> Vec<u8> {
@@ -29,15 +29,17 @@ fn random_lists_keep_every_promise() {
     }
 }
 
-/// What random ones broke once.
+/// Random lists that once broke a promise.
 #[test]
 fn lists_that_broke_hold() {
-    // A leader went on from what it had stored, and took the answer to its former life for one to its own.
+    // A leader went on from its stored facts, and took the answer to its former life for one to its
+    // own.
     let answer: &[u8] = &[247, 223, 0, 0, 0, 0, 0, 0, 0, 25, 7, 19];
-    // A group of one had decided a command, and its leader went on from what it had stored: it gave the
-    // command that it was to give once a second time.
+    // A group of one had decided a command, and its leader went on from its stored facts: it gave
+    // the command a second time, though the delivery was once at most.
     let again: &[u8] = &[0, 202, 0, 0, 173, 0, 17, 0, 12, 27, 25];
-    // Two nodes said that they were here, and had stored nothing of the group when they lost power.
+    // Two nodes reported to others that they run, and had stored nothing of the group when they
+    // lost power.
     let named: &[u8] = &[
         23, 195, 0, 9, 0, 0, 30, 242, 9, 0, 0, 13, 0, 12, 11, 0, 0, 127, 14, 13, 5, 5, 25, 0, 153,
     ];

@@ -1,4 +1,4 @@
-//! A leader, by hand. What holds in every order is seen to in `check`.
+//! A leader, by hand. Properties of every order are checked in `check`.
 
 mod late;
 mod locks;
@@ -23,7 +23,7 @@ type Out = Effects<Update, RoutineTimer, RoutineEvent>;
 const ROUTINE: GroupId = GroupId(100);
 const ASKER: Member = Member::new(9, 0);
 
-/// A group that decides at once, its leader, and what that wished.
+/// A group that decides at once, its leader, and the leader's effects.
 struct Bench {
     state: RoutineState,
     leader: RoutineLeader,
@@ -96,7 +96,7 @@ impl Bench {
         self.step(|leader, state, out| leader.on_tick(state, timer, out));
     }
 
-    /// A command holds its device until its step is over: for how long.
+    /// The time for which a command holds its device until its step is over.
     fn hold(&mut self) -> Span {
         let mut held = Span::ZERO;
         while let Some(&next) = self.armed.get(&RoutineTimer::Hold) {
@@ -121,7 +121,7 @@ impl Bench {
         );
     }
 
-    /// Grants all that is asked for, until nothing is.
+    /// Grants all requests, until the leader makes none.
     fn grant_all(&mut self) {
         loop {
             let asked = core::mem::take(&mut self.asked);
@@ -158,7 +158,7 @@ impl Bench {
         self.hear(device, answer);
     }
 
-    /// What was asked since this was asked last: the device and what of it.
+    /// The requests since the last call: the device and the kind.
     fn asked(&mut self) -> Vec<(&'static str, u64)> {
         let asked = core::mem::take(&mut self.asked).into_iter();
         asked.map(|it| named(&it)).collect()
@@ -298,7 +298,7 @@ fn a_device_without_a_group_ends_the_run_and_holds_nothing_up() {
     let claim = bench.claim();
     bench.released(1, claim);
     assert_eq!(*bench.state.stage(), Stage::NotTriggered);
-    // One whose group does not know it.
+    // A device that is unknown to its group.
     let mut bench = Bench::new(routine(vec![set(1), set(2)]));
     bench.trigger(1);
     bench.grant(1);
@@ -346,7 +346,7 @@ fn a_status_is_seen_when_it_is_decided_and_a_leader_that_rests_is_silent() {
     bench.tick(RoutineTimer::Resend);
     assert_eq!(bench.asked(), []);
     assert!(bench.armed.is_empty(), "it rests");
-    // A late one is answered with what is known.
+    // A late request is answered from the known state.
     bench.hear(2, shown(2, "on"));
     assert_eq!(core::mem::take(&mut bench.asked), [seen(3)]);
     assert_eq!(bench.state.instance(), 0);

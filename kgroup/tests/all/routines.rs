@@ -242,7 +242,7 @@ fn a_trigger_starts_one_run() {
     let id = TriggerId(1);
     assert_eq!(again, Decided::Triggered { id, taken: None });
     assert!(!state.is_queued());
-    // After so many others it is forgotten.
+    // After this number of other triggers it is forgotten.
     for id in 0..=TRIGGERS_MAX as u64 {
         state.apply(&trigger(100 + id));
     }
@@ -251,8 +251,8 @@ fn a_trigger_starts_one_run() {
     assert_eq!(state.apply(&trigger(1)), Decided::Triggered { id, taken });
 }
 
-/// What the second of two triggers does when the first run is at each of its stages, and which runs
-/// there are in the end.
+/// The effect of the second of two triggers at each stage of the first run, and the runs in the
+/// end.
 #[test]
 fn each_policy_says_what_a_trigger_does_while_it_runs() {
     let lengths = [
@@ -429,7 +429,7 @@ fn updates() -> impl Strategy<Value = Update> {
     ]
 }
 
-/// Where a state is: it never goes back.
+/// The progress of a state: it never goes back.
 fn progress(state: &RoutineState) -> (u64, u8, u32, usize, bool) {
     let (stage, attempt, over, is_cleared) = match state.stage() {
         Stage::AcquiringLocks { attempt } => (0, *attempt, 0, false),
@@ -445,8 +445,8 @@ fn progress(state: &RoutineState) -> (u64, u8, u32, usize, bool) {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: what came is never undone, what comes twice changes nothing
-    /// the second time, and each run that is over was reported in full.
+    /// Updates in any order: a change is never undone, a repeated update changes nothing, and each
+    /// run that is over was reported in full.
     #[test]
     fn updates_that_are_late_or_doubled_change_nothing(
         updates in vec(updates(), 0..80),
@@ -480,7 +480,7 @@ proptest! {
                 prop_assert_eq!(report.instance, state.instance());
                 prop_assert_eq!(report.steps.len(), 3);
             }
-            // All that ever came, again: nothing.
+            // All earlier updates, again: none changes anything.
             let mut again = state.clone();
             for update in &taken {
                 again.apply(update);
@@ -489,7 +489,7 @@ proptest! {
         }
     }
 
-    /// Whatever else comes between: a run whose updates come in their order ends as they say.
+    /// A run with updates in their order ends as they state, with any other updates between.
     #[test]
     fn a_run_ends_as_its_steps_did(noise in vec((0..7_usize, 0..7_usize), 0..20), outcome in outcomes()) {
         let mut state = state(Retrigger::Ignore);

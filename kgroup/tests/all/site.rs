@@ -1,4 +1,4 @@
-//! What all nodes are given alike, and what a node takes from its application.
+//! The configuration that is equal on all nodes, and commands of a node's application.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ fn ids_of_groups_say_what_they_hold_and_are_short() {
     assert_eq!(all.len(), 3_000);
 }
 
-/// Words of eight bytes, each of which counts.
+/// States of eight bytes, each of which counts.
 #[test]
 fn each_byte_of_a_routine_counts_in_the_digest() {
     let value = "a".repeat(24);

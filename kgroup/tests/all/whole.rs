@@ -1,4 +1,4 @@
-//! All of it together: nodes that come and go, devices, routines and maps.
+//! Whole nodes: nodes that come and go, devices, routines and maps.
 
 use selvedge_core::{NodeId, Sha256Sortition, Span};
 use selvedge_groups as groups;
@@ -312,7 +312,7 @@ fn a_change_is_done_or_refused_however_long_it_is() {
     assert!(is_done, "{longest} bytes are taken, and never decided");
 }
 
-/// An epoch's changes are spread over ten seconds; members that are gone are replaced before.
+/// An epoch's changes are spread over ten seconds; members that have failed are replaced before.
 #[test]
 fn members_that_are_gone_wait_for_no_epoch() {
     let mut replaced = 0;

@@ -1,4 +1,4 @@
-//! What is sent: its bytes, its length, and what becomes of what no correct node sends.
+//! Messages: their bytes, their length, and the handling of messages that no correct node sends.
 
 use std::sync::Arc;
 
@@ -78,7 +78,8 @@ fn items() -> Vec<Item<Update, Parcel>> {
     ]
 }
 
-/// A frame that changes is refused by nodes of before: note it in the changelog, under Wire.
+/// A frame that changes is refused by nodes of earlier versions: note it in the changelog, under
+/// Wire.
 #[test]
 fn the_bytes_of_a_message_stay_the_same() {
     let message = Sent {
@@ -320,7 +321,7 @@ fn the_digest_tells_sites_apart() {
     assert_eq!(digests.len(), sites.len());
 }
 
-/// Whatever bytes come, as far as they are a message: no panic, and memory stays small.
+/// Any bytes, as far as they are a message: no panic, and memory stays small.
 #[test]
 fn garbage_changes_little() {
     let me = Member::new(1, 0);

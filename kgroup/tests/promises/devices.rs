@@ -1,4 +1,4 @@
-//! Devices, and how hosts reach them: each writes down what it was given, and when.
+//! Devices, and their connection to hosts: each device records its commands, and their times.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use selvedge_sim::histories::{History, Real, What};
 
 use crate::world::{Own, World};
 
-/// The longest time for which a command may act late, as the site's nodes are told.
+/// The longest time for which a command may act late, from the configuration of the site's nodes.
 pub(crate) const ACT_TIMEOUT: Real = 3_000_000;
 
 /// A host carries no command out later: its clock may be fast.
@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    /// A device becomes something else, and says so to a node or two.
+    /// A device changes its state, and reports it to a node or two.
     pub(crate) fn turn(&mut self, device: NodeId, value: State) {
         self.say(|| format!("{device:?} is {value}"));
         self.devices.all.get_mut(&device).unwrap().value = Some(value.clone());

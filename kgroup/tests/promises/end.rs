@@ -1,4 +1,4 @@
-//! Faults end: what was asked is answered, each group has one leader, and then nodes are silent.
+//! Faults end: requests are answered, each group has one leader, and then nodes are silent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::world::World;
 const SECOND: u64 = 1_000_000;
 
 impl World {
-    /// All faults end: all are up that ever will be, and know it.
+    /// All faults end: all nodes that will ever run do run, and know it.
     pub(crate) fn heal(&mut self) {
         self.calm();
         self.weather.delay = self.weather.delay.min(20_000);
         self.devices.are_well();
         self.wake_all();
-        // What is late has come.
+        // All late messages have arrived.
         self.run_for(30 * SECOND);
         self.tell_all();
         self.epoch += 1;
@@ -34,7 +34,7 @@ impl World {
         self.tell_all();
     }
 
-    /// Membership tells each node of all others.
+    /// Membership reports each node to all others.
     fn tell_all(&mut self) {
         for id in self.ids() {
             for other in self.ids() {
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// What comes when no fault happens any more.
+    /// The promises of progress, when no fault happens any more.
     pub(crate) fn ends_well(&mut self) {
         self.run_for(120 * SECOND);
         for id in self.ids() {
@@ -89,7 +89,7 @@ impl World {
         self.nodes.values().all(|it| !it.never)
     }
 
-    /// Where nothing is asked, watches are renewed every eight ticks, and answered by nobody.
+    /// Without requests, watches are renewed every eight ticks, and get no answers.
     fn little_is_sent(&mut self) {
         let before = self.sent;
         self.run_for(30 * SECOND);
@@ -97,7 +97,8 @@ impl World {
         if !self.is_whole() {
             return;
         }
-        // What is asked of a group more than twice at once goes to all nodes, as what is not answered.
+        // A third request to a group while two are open goes to all nodes, as does a request
+        // without an answer.
         let all = 2 * self.nodes.len() as u64;
         let renewals = self.nodes.values().map(|node| {
             let mut watches = BTreeMap::new();
@@ -127,7 +128,8 @@ impl World {
         }
     }
 
-    /// How often groups changed their members, as nodes in their present lives count.
+    /// The number of times that groups changed their members, by the counters of nodes in their
+    /// present lives.
     pub(crate) fn moved(&self) -> u64 {
         let counters = self.machines().map(|it| it.groups().counters());
         counters.map(|it| it.changes).sum()
@@ -228,11 +230,11 @@ impl World {
         }
     }
 
-    /// Each routine runs by hand and by its clause, when nothing stands in its way.
+    /// Each routine runs by hand and by its clause, when nothing prevents it.
     fn routines_run(&mut self) {
         let devices: Vec<NodeId> = self.devices.all.keys().copied().collect();
         for &device in &devices {
-            self.turn(device, "0".into()); // No command ends what a hand made, and so makes a clause true.
+            self.turn(device, "0".into()); // No command ends a state that a hand made, and so makes a clause true.
         }
         self.run_for(20 * SECOND);
         for routine in self.routines() {
@@ -275,7 +277,7 @@ impl World {
         self.run_for(20 * SECOND);
     }
 
-    /// Nodes that forgot are named anew: others may forget now.
+    /// Removes nodes from `spent` that vote again, or are members no more: others may forget now.
     fn forget_what_was_spent(&mut self) {
         let never = self.nodes.values().filter(|it| it.never);
         let mut old: BTreeSet<u64> = never.map(|it| it.id).collect();

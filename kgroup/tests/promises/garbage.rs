@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// A member of the site asks for very many groups, says where they are, and asks much of maps.
+    /// A member of the site asks for very many groups, names their places, and asks much of maps.
     fn flood(&mut self, to: u64) {
         let from = self.a_node();
         let Some(from) = self.me(from) else {

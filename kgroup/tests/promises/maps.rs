@@ -1,4 +1,4 @@
-//! What nodes ask of maps.
+//! Requests of nodes to maps.
 
 use selvedge_core::{Input, Member};
 use selvedge_groups::{
@@ -13,7 +13,7 @@ use crate::world::World;
 
 const KEYS: [&str; 3] = ["a", "b", "c"];
 
-/// Each value that is ever written is another one.
+/// A value that is written once only.
 pub(crate) fn value(op: u64, pad: usize) -> Bytes {
     let tail = std::iter::repeat_n(op as u8, pad);
     (op as u32).to_le_bytes().into_iter().chain(tail).collect()
@@ -189,7 +189,7 @@ impl World {
         }
     }
 
-    /// What each node that watches was told last is what there is.
+    /// Checks the last event of each watch against the map.
     pub(crate) fn watches_are_up_to_date(&self) {
         for node in self.nodes.values() {
             let Some(host) = &node.host else { continue };
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    /// The version of an entry, at the leader; 0 for none.
+    /// The version of an entry, at the leader; 0 if the map has no entry.
     fn content(&self, map: GroupId, key: &str) -> u64 {
         let store = self.store(map).expect("a map that is asked for");
         store.get(key).map_or(0, |it| it.version)

@@ -1,4 +1,4 @@
-//! What goes from node to node.
+//! Messages from node to node.
 
 use selvedge_core::{Input, Member, wire};
 use selvedge_kgroup::Message;

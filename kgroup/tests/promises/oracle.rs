@@ -1,4 +1,4 @@
-//! What maps have to obey: changes and reads as clients see them, each between its beginning and its
+//! The rules of maps: changes and reads as clients see them, each between its beginning and its
 //! end, are explained by one order of changes.
 
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug)]
 struct Done {
     key: String,
-    /// It removed the entry; nothing where nobody knows.
+    /// True if it removed the entry; `None` if that is unknown.
     removes: Option<bool>,
     first: u64,
     last: u64,
@@ -70,7 +70,7 @@ pub(crate) struct Maps {
     time: u64,
     next: u64,
     pub(crate) asked: BTreeMap<u64, Asked>,
-    /// What watches told: map, key, entry, when.
+    /// The events of watches: map, key, entry, time.
     watched: Vec<(GroupId, String, Shown, u64)>,
     last: BTreeMap<(GroupId, String), u64>,
     pub(crate) changed: u64,
@@ -94,7 +94,7 @@ impl Maps {
         self.watched.len() as u64
     }
 
-    /// The version that was last heard of an entry.
+    /// The last received version of an entry.
     pub(crate) fn last(&self, map: GroupId, key: &str) -> Option<u64> {
         self.last.get(&(map, key.to_owned())).copied()
     }
@@ -104,7 +104,7 @@ impl Maps {
         if self.is_off {
             return;
         }
-        let asked = self.asked.get_mut(&op).expect("nobody asked this");
+        let asked = self.asked.get_mut(&op).expect("no node asked this");
         assert_eq!((asked.by, asked.map), (me, map), "another one asked {op}");
         assert!(
             asked.end.is_none(),
@@ -137,7 +137,7 @@ impl Maps {
         self.watched.push((map, key.to_owned(), entry, now));
     }
 
-    /// What one life was asked, and has not answered.
+    /// The requests of one life that have no answer.
     pub(crate) fn open(&self, of: Member) -> Vec<&Asked> {
         self.asked
             .values()
@@ -145,7 +145,8 @@ impl Maps {
             .collect()
     }
 
-    /// Checks one map. `version` is how many changes the map itself counts, if that is known.
+    /// Checks one map. `version` is the number of changes that the map itself counts, if that is
+    /// known.
     pub(crate) fn check(&self, map: GroupId, version: Option<u64>) {
         if self.is_off {
             return;
@@ -210,7 +211,7 @@ impl Maps {
         let unknown = top - versions.len() as u64;
         assert!(
             unknown <= open,
-            "{map:?}: {unknown} changes of {top} are of nobody, {open} are open"
+            "{map:?}: {unknown} changes of {top} are of no node, {open} are open"
         );
     }
 
@@ -220,14 +221,14 @@ impl Maps {
             .filter(move |it| it.1.map == map && matches!(it.1.what, What::Change { .. }))
     }
 
-    /// All that was seen of a map, and which change was seen at which version.
+    /// All that was seen of a map, and the change that was seen at each version.
     fn seen(&self, map: GroupId) -> (Vec<Seen>, BTreeMap<u64, u64>) {
         let (mut seen, mut written) = (Vec::new(), BTreeMap::new());
         let mut take = |key: &str, entry: Option<(u64, u64)>, from, to| {
             if let Some((version, op)) = entry {
                 let at = *written.entry(op).or_insert(version);
                 assert_eq!(at, version, "change {op} is done twice");
-                match &self.asked.get(&op).expect("nobody wrote this").what {
+                match &self.asked.get(&op).expect("no node wrote this").what {
                     What::Change { key: of, puts, .. } => {
                         assert!(of == key && *puts, "{op} is no change of {key}");
                     }
@@ -305,7 +306,7 @@ impl Maps {
         while let Some(&(version, ..)) = removals.first() {
             let end = removals.partition_point(|it| it.0 == version);
             let mut here: Vec<_> = removals.drain(..end).collect();
-            // Of some at one version, one at most found an entry, and removed it.
+            // Of several changes at one version, one at most found an entry, and removed it.
             here.sort_by_cached_key(|it| self.rank(map, it.1, &it.2, &done, version, written));
             let taken = version == 0 || done.contains_key(&version);
             for (nth, (_, op, change)) in here.into_iter().enumerate() {
@@ -330,7 +331,7 @@ impl Maps {
         (done, by_op, idle)
     }
 
-    /// How surely a removal found an entry: 0 if it did, 4 if it did not.
+    /// A rank of how surely a removal found an entry: 0 if it did, 4 if it did not.
     fn rank(
         &self,
         map: GroupId,
@@ -352,7 +353,7 @@ impl Maps {
         match expected {
             Expected::Version(_) => 0,
             Expected::Absent => 4,
-            // A removal, or a change, of which nobody heard may have been done.
+            // A removal, or a change, without a known outcome may have been done.
             Expected::Any if there && !open(false) => 1,
             Expected::Any if there => 2,
             Expected::Any if open(true) => 3,
@@ -395,7 +396,7 @@ impl Maps {
                 }
                 Expected::Version(it) => {
                     before.is_some_and(|before| before.0 == it && before.1.removes != Some(true))
-                        // Nobody saw it: a change whose outcome is not known made it.
+                        // No client saw it: a change with an unknown outcome made it.
                         || !done.contains_key(it) && before.is_none_or(|before| before.0 < it)
                 }
             };
@@ -406,7 +407,7 @@ impl Maps {
         }
     }
 
-    /// Whether a change of which nobody knows what became may have put an entry there, or removed it.
+    /// Returns true if a change with an unknown outcome may have put an entry there, or removed it.
     fn is_open(
         &self,
         map: GroupId,
@@ -447,7 +448,7 @@ impl Maps {
     }
 }
 
-/// Which version a change made, and when it was done at the latest.
+/// The version that a change made, and the latest time at which it was done.
 fn landed(op: u64, it: &Asked, shown: Option<u64>) -> Option<(u64, u64)> {
     match it.end {
         Some((end, Outcome::Changed(Stored::Done { version }))) => {
@@ -456,13 +457,17 @@ fn landed(op: u64, it: &Asked, shown: Option<u64>) -> Option<(u64, u64)> {
         }
         Some((_, Outcome::Changed(Stored::Over))) | None => Some((shown?, u64::MAX)),
         Some((_, outcome)) => {
-            assert!(shown.is_none(), "{op} is done, and said to be {outcome:?}");
+            assert!(
+                shown.is_none(),
+                "{op} is done, and its outcome is {outcome:?}"
+            );
             None
         }
     }
 }
 
-/// What was seen, and nobody says to have done: a change that is open put it there.
+/// Entries that were seen, but that no change is known to have written: an open change put them
+/// there.
 fn stand_for_open(done: &mut BTreeMap<u64, Done>, seen: &[Seen]) {
     for it in seen {
         let Some(version) = it.entry else { continue };
@@ -475,7 +480,7 @@ fn stand_for_open(done: &mut BTreeMap<u64, Done>, seen: &[Seen]) {
     }
 }
 
-/// What was seen says when changes were done at the latest, and the next ones at the earliest.
+/// Bounds from the observations: the latest time of each change, and the earliest of the next ones.
 fn bound(done: &mut BTreeMap<u64, Done>, seen: &[Seen]) {
     for it in seen {
         let Some(version) = it.entry else { continue };

@@ -1,4 +1,4 @@
-//! What routines have to obey, by what devices saw and what groups say.
+//! The rules of routines, from the records of devices and the reports of groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,15 +39,15 @@ pub(crate) struct Runs {
     arrivals: Vec<Arrival>,
     outcomes: BTreeMap<(Run, u16), StepOutcome>,
     reports: BTreeMap<Run, Report>,
-    /// What is asked of a node, in its present life or its next one.
+    /// The requests to a node, in its present life or its next one.
     pub(crate) asked: BTreeSet<(u64, GroupId, TriggerId)>,
     told: BTreeSet<(Member, GroupId, TriggerId)>,
     pub(crate) ids: BTreeMap<GroupId, u64>,
-    /// How many runs there are at least, for what was asked.
+    /// The least number of runs for the requests.
     least: BTreeMap<GroupId, u64>,
     pub(crate) instances: BTreeMap<GroupId, u64>,
     pub(crate) is_off: bool,
-    /// Messages come later than devices may act: one may act for a claim of before.
+    /// Messages come later than devices may act: a device may act for an earlier claim.
     pub(crate) is_late: bool,
     /// Commands that a host reported as failed.
     pub(crate) failed: BTreeSet<Ticket>,
@@ -62,7 +62,7 @@ impl Runs {
         self.reports.len() as u64
     }
 
-    /// A wish for a run that there was not yet.
+    /// The name of a run that no node has asked for yet.
     pub(crate) fn next_id(&self, routine: GroupId) -> u64 {
         self.ids.get(&routine).copied().unwrap_or(0) + 1
     }
@@ -89,7 +89,7 @@ impl Runs {
         }
     }
 
-    /// A device gets a command: nothing of a claim from which it was passed on.
+    /// A device gets a command: none of a claim from which it was passed on.
     pub(crate) fn arrives(&mut self, ticket: Ticket, did: bool) {
         if self.is_off {
             return;
@@ -114,8 +114,11 @@ impl Runs {
             return;
         }
         let was = self.asked.remove(&(me.id.0, routine, id));
-        assert!(was, "{me:?} {id:?}: nobody asked, or it is told twice");
-        assert!(self.told.insert((me, routine, id)), "it is told twice");
+        assert!(
+            was,
+            "{me:?} {id:?}: no node asked, or the answer came twice"
+        );
+        assert!(self.told.insert((me, routine, id)), "the answer came twice");
     }
 
     pub(crate) fn said(&mut self, group: GroupId, event: RoutineEvent) {
@@ -149,7 +152,7 @@ impl Runs {
             StepOutcome::Done => {
                 let did = |it: &Arrival| Some(&it.ticket) == ticket && it.did;
                 let done = self.arrivals.iter().any(did);
-                assert!(done, "{run:?} {step} is said to be done");
+                assert!(done, "{run:?} {step} is reported as done");
             }
             StepOutcome::Skipped | StepOutcome::NotReached => {
                 assert_eq!(ticket, None, "{run:?} {step} is {outcome:?}");
@@ -157,7 +160,10 @@ impl Runs {
             StepOutcome::Failed => {
                 // A device that is down is given nothing.
                 let fits = |it| self.failed.contains(it) || !self.given.contains_key(it);
-                assert!(ticket.is_none_or(fits), "{run:?} {step} is said to fail");
+                assert!(
+                    ticket.is_none_or(fits),
+                    "{run:?} {step} is reported as failed"
+                );
             }
             StepOutcome::Unknown => {}
         }
@@ -180,7 +186,7 @@ impl Runs {
         *most = state.instance().max(*most);
     }
 
-    /// A trigger is asked for while its routine stands here, as far as anybody knows.
+    /// A trigger is asked for while its routine is in this state, as far as any node knows.
     fn expects(&mut self, group: GroupId, state: Option<&RoutineState>) {
         use selvedge_kgroup::routines::Retrigger;
         let Some(state) = state else { return };
@@ -195,7 +201,7 @@ impl Runs {
         *least = runs.max(*least);
     }
 
-    /// When all is over: runs of routines that share a device come one after another.
+    /// Checks the history of a run that has ended: runs of routines that share a device come one after another.
     pub(crate) fn check(&self, site: &Site) {
         if self.is_off || self.is_late {
             return;
@@ -204,7 +210,7 @@ impl Runs {
         let mut done = BTreeSet::new();
         for (at, it) in self.arrivals.iter().enumerate() {
             let run = (it.named.claim.routine, it.named.claim.instance);
-            // A command of which nothing was heard may be done later.
+            // A command without an answer may be done later.
             if self.outcomes.get(&(run, it.named.step)) == Some(&StepOutcome::Unknown) {
                 continue;
             }
@@ -228,7 +234,7 @@ impl Runs {
         }
     }
 
-    /// When faults are over: what was asked ran, each wish once at most.
+    /// Checks counts when faults are over: each request led to a run, and each name to one at most.
     pub(crate) fn check_counts(&self, site: &Site) {
         if self.is_off {
             return;
@@ -253,7 +259,7 @@ impl Runs {
 }
 
 impl World {
-    /// For which claim a command is given, as its leader knows.
+    /// The claim for which a command is given, as far as its leader knows.
     pub(crate) fn claim(&self, id: u64, effect: &Effect<Kgroup>) -> Option<(Ticket, Named)> {
         let Effect::Event(Event::Leader { group, event }) = effect else {
             return None;
@@ -288,10 +294,10 @@ impl World {
         Some((*ticket, named))
     }
 
-    /// Writes down what the node knows of routines.
+    /// Records the states of routines at the node.
     pub(crate) fn stages(&mut self, id: u64) {
         let groups: Vec<GroupId> = self.routines();
-        // What rests on facts that are not stored yet may not be so.
+        // A state that rests on facts that are not stored yet may be lost.
         let host = self.hosts.nodes[&id].host.as_ref();
         let Some(host) = host.filter(|it| it.barrier.unstored() == 0) else {
             return;
@@ -334,7 +340,7 @@ impl World {
         let group = groups[self.below(groups.len() as u64) as usize];
         let number = self.runs.ids.get(&group).copied().unwrap_or(0);
         if number >= 60 {
-            return; // A group remembers so many.
+            return; // The number of triggers that a group remembers.
         }
         let again = number > 0 && self.percent(20);
         let number = if again {
@@ -381,7 +387,7 @@ impl World {
         self.run(id);
     }
 
-    /// A new life asks again for what the one before had asked.
+    /// A new life repeats the requests of the life before.
     pub(crate) fn ask_again(&mut self, id: u64) {
         let asked: Vec<_> = self
             .runs

@@ -54,7 +54,7 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
         let definition = definition(rng, devices);
         site = site.with_routine(definition).unwrap();
     }
-    // What a map needs for an entry's name and value comes on top of the least.
+    // The room that a map needs for an entry's name and value comes on top of the least.
     let frame = match kind {
         Kind::Limits => rng.pick(&[145, 160]),
         _ => rng.pick(&[190, 190, 300, 1_400, 1_400]),
@@ -124,7 +124,7 @@ fn definition(rng: &mut Choices, devices: u64) -> Definition {
     it
 }
 
-/// The settings of a node. A round trip takes so many microseconds.
+/// The settings of a node. A round trip takes this number of microseconds.
 pub(crate) fn config(rng: &mut Choices, kind: Kind, round_trip: u64) -> Config {
     let least = round_trip * 11 / 10_000;
     let mut it = Config::new();

@@ -33,7 +33,7 @@ pub(crate) struct States {
     /// A host of a group of one may lose a part of a step in which several groups decided, and then know
     /// an older state of one than of another.
     pub(crate) forgets_parts: bool,
-    /// At how many moments a routine executed.
+    /// The number of moments at which a routine executed.
     pub(crate) executing: u64,
 }
 
@@ -108,7 +108,7 @@ impl States {
 }
 
 impl World {
-    /// Lists the groups that a step changed, for when its facts are stored.
+    /// Lists the groups that a step changed, for the moment when its facts are stored.
     pub(crate) fn observe(&mut self, step: &Step<'_, Self>) -> Vec<Vec<Observed>> {
         if self.liars {
             return Vec::new();

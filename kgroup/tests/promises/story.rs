@@ -26,7 +26,7 @@ selvedge_sim::counts! {
         reports,
         triggers,
         restarts,
-        /// Phases after which all had to be well.
+        /// Phases after which all promises of progress had to be kept.
         alive,
         /// Phases with epochs that are shorter than timeouts.
         hurried,
@@ -134,7 +134,7 @@ fn begin(kind: Kind, mut choices: Choices) -> World {
     world
 }
 
-/// Some nodes have room for no group but those that they found.
+/// Gives some nodes room for no group but the groups that they found.
 fn least_room(world: &mut World) {
     for id in world.ids() {
         if world.percent(50) {
@@ -163,7 +163,7 @@ fn a_device(world: &mut World) -> Option<NodeId> {
     world.pick(&ids)
 }
 
-/// Something that a host or its user does.
+/// An action of a host or its user.
 fn ask(world: &mut World) {
     let id = world.a_node();
     match world.below(10) {
@@ -317,7 +317,7 @@ pub(crate) fn tell(kind: Kind, choices: Choices, all: &mut Totals) {
         let weather = world.weather.clone();
         phase(&mut world, kind);
         if kind == Kind::Liars {
-            break; // Nothing is promised of what comes after.
+            break; // No promise covers the events after this.
         }
         world.heal();
         if kind == Kind::Buildings && world.percent(40) {

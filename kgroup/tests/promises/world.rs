@@ -1,4 +1,4 @@
-//! The building: its nodes, and what they are asked.
+//! The building: its nodes, and requests to them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Deref, DerefMut};
@@ -47,12 +47,12 @@ pub(crate) struct Known {
     /// The entries that it watches.
     pub(crate) watches: BTreeSet<(GroupId, String)>,
     pub(crate) shown: BTreeMap<(GroupId, String), u64>,
-    /// For which claims commands are that wait for facts.
+    /// The claims of commands that wait for facts.
     named: VecDeque<(Ticket, Named)>,
     pub(crate) places: Places,
 }
 
-/// Facts in place of all of one group so far, or of all groups.
+/// Facts that replace all earlier facts of one group, or of all groups.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(crate) group: Option<Option<GroupId>>,
@@ -67,14 +67,14 @@ pub(crate) struct World {
     pub(crate) devices: Devices,
     pub(crate) runs: Runs,
     pub(crate) states: States,
-    /// Nodes that forgot, or never were here, since all were well.
+    /// Nodes that forgot, or never ran, since the last time without faults.
     pub(crate) spent: BTreeSet<u64>,
     pub(crate) epoch: u64,
     /// Messages of any age come again.
     pub(crate) echoes: bool,
     pub(crate) liars: bool,
     pub(crate) last_sent: Real,
-    /// So many steps were taken at this moment.
+    /// The number of steps that were taken at this moment.
     steps: (Real, u64),
     pub(crate) lies: u64,
     pub(crate) refused: u64,
@@ -226,7 +226,7 @@ impl World {
         }
     }
 
-    /// A storm in no time has no end.
+    /// Counts steps: a storm in no time has no end.
     fn count_step(&mut self) {
         let now = self.now;
         if self.steps.0 != now {
@@ -242,13 +242,13 @@ impl World {
         &mut node.host.as_mut().unwrap().own
     }
 
-    /// Returns true if the host asks at once what it asks.
+    /// Returns true if the node takes an input at once.
     pub(crate) fn is_awake(&self, id: u64) -> bool {
         let host = self.nodes[&id].host.as_ref();
         self.is_running(id) && host.is_some_and(|it| it.inbox.is_empty())
     }
 
-    /// All groups that there are: the site's, and the maps that are asked for.
+    /// All groups: the site's, and the maps that are asked for.
     pub(crate) fn groups(&self) -> Vec<GroupId> {
         let maps = self.maps.iter().copied();
         self.site.groups().chain(maps).collect()
@@ -269,7 +269,7 @@ impl World {
         self.ids().into_iter().filter(leads).collect()
     }
 
-    /// A command that may be refused: the host says what it knows.
+    /// A command that may be refused: the host acts on its own knowledge.
     pub(crate) fn command(&mut self, id: u64, command: Command) {
         self.input(id, Input::Command(command));
     }
@@ -298,7 +298,7 @@ impl World {
             },
         };
         let group = (!whole).then_some(Some(group));
-        // What is new of other groups comes before it.
+        // New facts of other groups come before it.
         let mut new = Vec::new();
         let mark = host.barrier.write(|item| {
             if let Item::Effect(Effect::Event(event), ..) = item {
@@ -349,7 +349,7 @@ impl World {
         }
     }
 
-    /// All stop at once, and keep what they stored.
+    /// All stop at once, and keep their storage.
     pub(crate) fn blackout(&mut self) {
         for id in self.ids() {
             let after = self.below(3_000_000);
@@ -391,7 +391,7 @@ impl World {
     }
 }
 
-/// Drops what a later fact stands for.
+/// Drops facts that a later fact replaces.
 fn compact(facts: &mut Vec<Fact<Held>>) {
     let mut covered = BTreeSet::new();
     let mut kept = Vec::new();

@@ -61,7 +61,7 @@ impl Asked {
         match self.runs.remove(&(at, routine, id)) {
             true => Ok(()),
             false => Err(format!(
-                "{at} is told of {id:?} of {routine:?}, and asked for none"
+                "{at} is notified of {id:?} of {routine:?}, and asked for none"
             )),
         }
     }
@@ -76,14 +76,14 @@ impl Asked {
             StoreEvent::Changed { ticket, stored } => {
                 let question = self.waiting.remove(&(at, *ticket));
                 let Some(Question::Change(operation)) = question else {
-                    return Err(format!("{at} is told of {ticket}: {question:?}"));
+                    return Err(format!("{at} is notified of {ticket}: {question:?}"));
                 };
                 self.on_changed(&operation, *stored, map)
             }
             StoreEvent::Found { ticket, entry } => {
                 let question = self.waiting.remove(&(at, *ticket));
                 let Some(Question::Get(key, since)) = question else {
-                    return Err(format!("{at} is told of {ticket}: {question:?}"));
+                    return Err(format!("{at} is notified of {ticket}: {question:?}"));
                 };
                 self.found += 1;
                 match map.was(&key, entry.as_ref(), since) {
@@ -99,13 +99,11 @@ impl Asked {
                 let before = self.watched.insert((at, key.clone()), version);
                 let is_back = before.flatten() > version && version.is_some();
                 match is_back {
-                    true => Err(format!(
-                        "{at} watches {key}, and is told of {version:?} late"
-                    )),
+                    true => Err(format!("{at} watches {key}, and receives {version:?} late")),
                     false => Ok(()),
                 }
             }
-            other => Err(format!("{at} is told what is not known: {other:?}")),
+            other => Err(format!("{at} receives an unknown event: {other:?}")),
         }
     }
 
@@ -127,7 +125,7 @@ impl Asked {
                 }
                 let is_certain = matches!(operation.expected, Expected::Version(_));
                 if operation.value.is_none() && !is_certain {
-                    return Ok(()); // The map may have had no such entry, and the version is an older one.
+                    return Ok(()); // Perhaps no entry: then the version is older.
                 }
                 let Some(before) = map.at(version.saturating_sub(1), key) else {
                     return Ok(()); // No node was seen at that version.
@@ -164,15 +162,16 @@ impl Asked {
     /// The first request without an answer, or the first watch without the latest version of its entry.
     pub(super) fn what_is_missing(&self, map: &MapHistory) -> Option<String> {
         if let Some(question) = self.waiting.first_key_value() {
-            return Some(format!("nobody answers {question:?}"));
+            return Some(format!("no node answers {question:?}"));
         }
         if let Some(run) = self.runs.first() {
-            return Some(format!("nobody answers {run:?}"));
+            return Some(format!("no node answers {run:?}"));
         }
         self.watches.iter().find_map(|it| {
             let present = map.present(&it.1).map(|it| it.version);
             let watched = self.watched.get(it);
-            (watched != Some(&present)).then(|| format!("{it:?} is {present:?}, told {watched:?}"))
+            (watched != Some(&present))
+                .then(|| format!("{it:?} is {present:?}, received {watched:?}"))
         })
     }
 }

@@ -164,7 +164,7 @@ impl World {
                 })
             }
             Some(Held::Map(_)) => None,
-            None => Some("nobody holds it".into()),
+            None => Some("no node holds it".into()),
         }
     }
 }

@@ -94,7 +94,7 @@ impl World {
                 });
             }
             (Who::Cluster(_), Body::Answers { .. }) => {
-                debug_assert!(false, "clusters ask nobody");
+                debug_assert!(false, "clusters ask no other group");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Commands, and what becomes of them.
+//! Commands, and their outcomes.
 
 use super::*;
 
@@ -25,7 +25,7 @@ fn a_command_is_decided_then_given_and_its_end_is_told() {
     assert_eq!(bench.acted(1, Outcome::Failed), []);
     assert_eq!(bench.ask(order.clone()), [done]);
     assert_eq!(bench.ask(second), [gives(2), armed_act()]);
-    // A late copy of the first does nothing, and is not answered: nobody waits for that.
+    // A late copy of the first does nothing, and is not answered: no node waits for that.
     assert_eq!(bench.ask(order), []);
 }
 
@@ -65,7 +65,7 @@ fn a_command_that_is_overdue_ends_unknown() {
             Effect::Disarm(Timer::Act(LAMP))
         ]
     );
-    // What the host said, and the group did not decide, is proposed again.
+    // The leader proposes an outcome of the host again that the group did not decide.
     bench.ask(act(one, 1, Delivery::AtLeastOnce));
     bench.call(|leader, _, out| {
         let ticket = Ticket {
@@ -192,7 +192,7 @@ fn a_command_whose_claim_was_released_is_given_no_more() {
         assert_eq!(outcome, Some(Outcome::Unknown));
         let mut next = bench.succeeded(12);
         next.decide();
-        assert!(!next.effects.contains(&gives(1)), "for nobody");
+        assert!(!next.effects.contains(&gives(1)), "for no claim");
         assert_eq!(next.state.holder(LAMP), None, "the first host may have it");
         next.hold();
         assert_eq!(next.state.holder(LAMP), Some(two));
@@ -220,7 +220,7 @@ fn what_another_leader_proposed_counts_as_given() {
         assert!(bench.state.act(LAMP).is_some_and(Act::is_under_way));
         bench.hold();
         let outcome = bench.state.act(LAMP).unwrap().outcome;
-        assert_eq!(outcome, Some(Outcome::Unknown), "nobody said more");
+        assert_eq!(outcome, Some(Outcome::Unknown), "no host reported more");
     }
 }
 
@@ -267,10 +267,10 @@ fn what_is_said_of_another_command_does_not_count() {
     bench.ask(act(one, 0, Delivery::AtLeastOnce));
     bench.acted(1, Outcome::Failed);
     bench.ask(act(one, 1, Delivery::AtLeastOnce));
-    // The host repeats itself, and what it says is lost.
+    // The host repeats its report, and the proposal is lost.
     bench.call(|leader, _, out| leader.acted(ticket(1), Outcome::Done, out));
     bench.proposed.clear();
-    // A command that cannot be given leaves the timer of the one that is under way.
+    // A command that cannot be given leaves the timer of the command under way.
     let told = bench.ask(Request::Act {
         device: LAMP,
         claim: one,

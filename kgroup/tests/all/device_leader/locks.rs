@@ -1,4 +1,4 @@
-//! Locks, and what finds no room.
+//! Locks, and claims that find no room.
 
 use super::*;
 
@@ -121,7 +121,7 @@ fn what_finds_no_room_is_refused_and_the_host_hears_of_it() {
             ..
         }]
     ));
-    // Of two that watch, one is told once.
+    // The second routine finds no room to watch, and receives the status once.
     bench.ask(watch(1));
     let told = bench.ask(watch(2));
     assert_eq!(told, [tell(HERE, shown(0, false, None, 2)), full(2)]);

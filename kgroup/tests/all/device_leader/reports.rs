@@ -1,4 +1,4 @@
-//! What devices say.
+//! Reports of devices.
 
 use super::*;
 
@@ -33,14 +33,14 @@ fn a_device_that_does_not_answer_is_down_and_one_that_answers_is_up() {
     assert!(told.contains(&heard));
     assert_eq!(bench.status(LAMP), down);
     assert_eq!(bench.tick(Timer::Unanswered), [], "no ping is overdue");
-    // It answers: up, and the misses count anew.
+    // It answers: up, and the misses count from the beginning.
     bench.report(LAMP, "off");
     assert_eq!(bench.status(LAMP).version, 2);
     assert!(bench.status(LAMP).is_up);
     bench.tick(Timer::Ping);
     bench.tick(Timer::Unanswered);
     assert!(bench.status(LAMP).is_up);
-    // The door went down with it, and keeps what it said last.
+    // The door went down with it, and keeps its last reported state.
     bench.tick(Timer::Ping);
     bench.tick(Timer::Unanswered);
     assert_eq!(
@@ -81,7 +81,7 @@ fn reports_in_close_succession_are_decided_in_order() {
     bench.decide();
     // A button that was pressed and let go is a change each.
     assert_eq!(bench.status(LAMP).version, 3);
-    // What is said again and again takes no room of what is said once.
+    // A repeated report takes no room of other reports.
     for value in [
         ["on", "off"],
         ["off"; 2],
@@ -154,7 +154,7 @@ fn a_report_that_cannot_be_kept_is_refused() {
     let long = Refused::LongWord { found: 4, limit: 3 };
     assert_eq!(refused, [Err(Refused::NoDevice(NOWHERE)), Err(long)]);
     bench.report(LAMP, "dim");
-    // Nor does a device do what is too long.
+    // Nor does a device take a state that is too long.
     let one = claim(1, 1);
     bench.ask(lock(LAMP, one));
     let told = bench.ask(Request::Act {
@@ -166,7 +166,7 @@ fn a_report_that_cannot_be_kept_is_refused() {
     });
     assert_eq!(told, [tell(HERE, acted(one, 0, Outcome::Failed))]);
     assert_eq!(bench.state.act(LAMP), None);
-    // Nor does a group keep it, whoever proposes it.
+    // Nor does a group keep it, from any proposer.
     bench.decide_on(&Update::Observed {
         device: LAMP,
         after: 1,
@@ -184,7 +184,7 @@ fn what_a_device_did_says_how_it_is_until_it_reports_something_else() {
     bench.ask(watch(1));
     bench.ask(lock(LAMP, one));
     bench.ask(act(one, 0, Delivery::AtLeastOnce));
-    // It says how it was, then that it did it, then how it is.
+    // It reports its old state, then that it did the command, then its new state.
     bench.effects.clear();
     bench.call(|leader, state, out| {
         let ticket = Ticket {
@@ -208,7 +208,7 @@ fn what_a_device_did_says_how_it_is_until_it_reports_something_else() {
     assert_eq!(bench.status(LAMP), on);
     let told = shown(3, true, Some("on".into()), 1);
     assert!(bench.effects.contains(&tell(HERE, told)));
-    // What failed says nothing.
+    // A failed command does not change the status.
     bench.report(LAMP, "off");
     bench.ask(act(one, 1, Delivery::AtLeastOnce));
     bench.acted(2, Outcome::Failed);

@@ -1,4 +1,4 @@
-//! Whose turn it is.
+//! Turns of leaders.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_release_takes_nothing_from_other_routines_in_whatever_order_their_ids_are()
     }
 }
 
-/// Whatever else is decided of the device meanwhile.
+/// Any other decisions about the device may come meanwhile.
 #[test]
 fn a_report_is_proposed_once_while_the_status_stays() {
     let mut bench = Bench::new(Limits::new());

@@ -1,4 +1,4 @@
-//! What routines are told, and what they ask.
+//! Status messages to routines, and their requests.
 
 use super::*;
 
@@ -23,19 +23,19 @@ fn a_routine_is_told_of_a_status_until_it_has_seen_it() {
     assert_eq!(bench.tick(Timer::Resend), [again.clone(), resend.clone()]);
     bench.ask(seen(1));
     assert_eq!(bench.tick(Timer::Resend), []);
-    // A new leader tells it once more, for it does not know.
+    // A new leader sends it once more, for it does not know.
     let mut next = bench.succeeded(12);
     assert!(next.effects.contains(&again));
     assert_eq!(next.tick(Timer::Resend), [again, resend]);
 }
 
-/// How many ticks pass before each of so many tellings.
+/// The number of ticks before each of a number of status messages.
 fn ticks_between(bench: &mut Bench, tellings: usize) -> Vec<u64> {
     let mut ticks = Vec::new();
     let mut passed = 0;
     while ticks.len() < tellings {
         passed += 1;
-        assert!(passed < 1_000, "it is told no more: {ticks:?}");
+        assert!(passed < 1_000, "no further message: {ticks:?}");
         let is_told = |it: &Effect<_, _, _>| matches!(it, Effect::Inform { .. });
         if bench.tick(Timer::Resend).iter().any(is_told) {
             ticks.push(core::mem::take(&mut passed));
@@ -53,11 +53,11 @@ fn a_routine_that_never_answers_is_told_less_and_less_often_until_it_is_heard() 
     bench.ask(watch(1));
     bench.report(LAMP, "on");
     assert_eq!(ticks_between(&mut bench, 8), doubling);
-    // A later status is told at once, and then as seldom.
+    // A later status is sent at once, and then as seldom.
     let told = bench.report(LAMP, "off");
     assert!(told.contains(&tell(HERE, shown(2, true, Some("off".into()), 1))));
     assert_eq!(ticks_between(&mut bench, 1), [most]);
-    // It has seen an earlier one, or asks for a device: it is there.
+    // It has seen an earlier one, or asks for a device: so its leader runs.
     let seen = Request::Seen {
         device: LAMP,
         routine: GroupId(1),

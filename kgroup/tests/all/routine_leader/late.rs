@@ -1,9 +1,9 @@
-//! Answers that are late, doubled or of others, and decisions that take a while.
+//! Late, doubled and foreign answers, and decisions that take a while.
 
 use super::*;
 use selvedge_kgroup::Delivery;
 
-/// The most nodes whose questions for runs a leader answers.
+/// The number of nodes with questions for runs that a leader answers at once.
 const ASKERS_MAX: usize = 64;
 
 fn conditional() -> Definition {
@@ -254,7 +254,7 @@ fn an_answer_to_a_command_that_is_over_changes_nothing() {
     bench.trigger(1);
     bench.grant_all();
     bench.acted(1, 0, Outcome::Done);
-    // It was done, and the device is held: what another leader says of the same command is late.
+    // It was done, and the device is held: another leader's outcome of the same command is late.
     bench.acted(1, 0, Outcome::Failed);
     assert_eq!(bench.state.step(), Some(0));
     assert!(bench.armed.contains_key(&RoutineTimer::Hold));

@@ -1,4 +1,4 @@
-//! How a run gets its devices, holds them, and leaves them to the next one.
+//! Devices of a run: how it gets them, holds them, and leaves them to the next one.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn an_optimistic_try_gives_all_back_and_the_next_one_waits() {
                 claim,
             },
         );
-        // Also the one that was not granted, and again until each has answered.
+        // Also the device that was not granted, and again until each has answered.
         for _ in 0..2 {
             assert_eq!(bench.asked(), [("release", 1), ("release", 2)]);
             bench.tick(RoutineTimer::Resend);
@@ -59,7 +59,7 @@ fn an_optimistic_try_gives_all_back_and_the_next_one_waits() {
         assert_eq!(bench.armed.get(&RoutineTimer::Backoff), Some(&wait));
         wait = Span(wait.0 * 2).min(Span::secs(10));
         bench.released(1, claim);
-        // Whichever comes last, the answer or the end of the wait.
+        // Either may come last, the answer or the end of the wait.
         if attempt % 2 == 0 {
             bench.tick(RoutineTimer::Backoff);
             assert_eq!(bench.asked(), []);
