@@ -60,8 +60,8 @@ impl Medium {
     }
 }
 
-/// A database with the numbers from 0 to 9 as facts, the last two stored by the last call: as it is
-/// after a crash, and closed.
+/// A database with the numbers from 0 to 9 as facts, the last two stored by the last call: after a
+/// crash, and after it was closed.
 fn databases() -> Result<[Vec<u8>; 2], StoreError> {
     let medium = Medium::of(&[]);
     let (mut store, _) = Store::on::<Vec<u64>, u64>(medium.clone(), SCHEMA)?;
@@ -88,10 +88,10 @@ impl Whole {
     }
 }
 
-/// Damages a database as `data` says, and opens it.
+/// Damages a database as `data` chooses, and opens it.
 ///
-/// Whatever the damage, the database is refused and stays as it is, or has all facts but those of the
-/// last call at most; nothing panics.
+/// With any damage, the database is refused and stays as it is, or has all facts except at most
+/// those of the last call; nothing panics.
 ///
 /// # Panics
 /// When one of these does not hold.
@@ -99,7 +99,7 @@ pub fn database(data: &[u8]) {
     opened(data);
 }
 
-/// As [`database`]; returns the number of facts, or `None` where it is refused.
+/// Does the same as [`database`]; returns the number of facts, or `None` where it is refused.
 fn opened(data: &[u8]) -> Option<u64> {
     static WHOLE: OnceLock<[Whole; 2]> = OnceLock::new();
     let whole = WHOLE.get_or_init(|| databases().unwrap_or_default().map(Whole::of));

@@ -104,13 +104,13 @@ impl Datagrams for Socket {
     }
 }
 
-/// Gives a node the datagrams in `data`: a byte for the sender, two for the length, and the datagram. With
-/// an odd first byte the mesh is sealed, and most datagrams are sealed by their sender. With one from 128 the
-/// node takes part in k-groups, of which it founds some.
+/// Gives a node the datagrams in `data`: a byte for the sender, two for the length, and the
+/// datagram. With an odd first byte the mesh is sealed, and most datagrams are sealed by their
+/// sender. With a first byte from 128 the node takes part in k-groups, of which it founds some.
 ///
-/// Whatever they are, each is counted, the node lists a bounded number of members at addresses that it can
-/// send to, keeps to its settings in what it sends, and answers its application. And `data` as the metadata
-/// of a member gives addresses that return.
+/// Each datagram is counted, the node lists a bounded number of members at addresses to which it
+/// can send, keeps to its settings when it sends, and answers its application. And `data` as the
+/// metadata of a member gives addresses that return.
 ///
 /// # Panics
 /// When one of these does not hold.

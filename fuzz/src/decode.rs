@@ -1,4 +1,4 @@
-//! Frames as they come from the network: anything at all.
+//! Frames from the network, of any bytes.
 
 use core::fmt::Debug;
 
@@ -25,17 +25,17 @@ const MEMORY_PER_ENTRY: usize = 2 * size_of::<replica::Entry<u16>>();
 /// The same for frames of k-groups.
 const MEMORY_PER_UPDATE: usize = 2 * size_of::<replica::Entry<kgroup::Update>>();
 
-/// The same for frames of PCM. What is behind a pointer is there once besides.
+/// The same for frames of PCM. A value behind a pointer takes its own memory as well.
 const MEMORY_PER_PCM_UPDATE: usize = 2 * size_of::<replica::Entry<pcm::Update>>();
 
 /// Reads `data` as a frame of any protocol.
 ///
-/// Whatever it is, reading it ends without a panic, and never holds more than 24 bytes of memory
-/// for each byte that was read, or in frames of replicated states, k-groups and PCM more than two
-/// entries: items that a frame only claims to hold take none. If it is a frame:
+/// For any bytes, reading ends without a panic, and never holds more than 24 bytes of memory for
+/// each byte that was read, or in frames of replicated states, k-groups and PCM more than two
+/// entries: items that a frame only claims to hold take none. If `data` is a frame:
 /// - writing it again gives a frame that reads as an equal value;
 /// - that frame is no longer than `data`, because it is the shortest form;
-/// - its length is the one that the message predicts.
+/// - its length is as the message predicts.
 ///
 /// # Panics
 /// When one of these does not hold.
@@ -43,7 +43,7 @@ pub fn decode(data: &[u8]) {
     memory(data);
 }
 
-/// As [`decode`]; returns how many bytes of memory reading held at most.
+/// Does the same as [`decode`]; returns the largest amount of memory in bytes that reading held.
 fn memory(data: &[u8]) -> usize {
     let Some((&[version, kind], _)) = data.split_first_chunk::<HEADER_LEN>() else {
         return 0;
@@ -94,7 +94,8 @@ fn check<M: Message + DeserializeOwned + Serialize + Debug + PartialEq>(
     memory
 }
 
-/// The envelope after a header, if there is one, and how many bytes of the frame were read.
+/// The envelope after a header, if the frame has one, and the number of bytes of the frame that
+/// were read.
 fn read<M: DeserializeOwned>(frame: &[u8]) -> (Option<Envelope<M>>, usize) {
     let body = frame.get(HEADER_LEN..).unwrap_or_default();
     let mut reader = postcard::Deserializer::from_bytes(body);
@@ -178,8 +179,8 @@ mod tests {
     /// The longest frame that fits a sealed datagram.
     const LEN: usize = 1_398;
 
-    /// A frame that begins as `frame` does up to `end`, and then claims so many items of a list.
-    /// The items are not there; `filling` is there instead.
+    /// A frame that begins as `frame` does up to `end`, and then claims this number of items of a
+    /// list. The items are missing; `filling` stands in their place.
     fn claiming(frame: &[u8], end: usize, claim: u64, filling: &[u8]) -> Vec<u8> {
         let claim = postcard::to_extend(&claim, frame[..end].to_vec()).unwrap();
         let missing = LEN.saturating_sub(claim.len());

@@ -53,8 +53,8 @@ pub(crate) fn coordination() -> Option<Coordination> {
 /// Reads `data` as the stored facts of a node, restores the node from them, and has it take part: it joins,
 /// other nodes ask, devices answer, and time goes by.
 ///
-/// Whatever they are, they are refused with an error, or the node runs, says that it is here, sends no longer
-/// frames than its budget, and stores what a later life takes; nothing panics.
+/// Any facts are refused with an error, or the node runs, reports that it runs, sends no longer
+/// frames than its budget, and stores facts that a later life takes; nothing panics.
 ///
 /// # Panics
 /// When one of these does not hold.
@@ -65,7 +65,7 @@ pub fn group_facts(data: &[u8]) {
     }
 }
 
-/// A node, and what it did.
+/// A node, and its effects.
 pub(crate) struct Run {
     driver: Driver<Node>,
     rng: ChaCha8Rng,
@@ -94,7 +94,7 @@ impl Run {
         Self::restore(LIVES[0], Vec::new())
     }
 
-    /// The facts that stand for all.
+    /// The facts that replace all earlier ones.
     pub(crate) fn stored(&self) -> Vec<Fact> {
         let node = self.driver.machine().kgroup();
         node.map_or_else(Vec::new, |it| it.groups().stored().collect())
@@ -136,7 +136,7 @@ impl Run {
         let asked = self.inquire();
         assert_eq!(self.here, asked, "it is not here, for a disk");
         let again = Self::restore(LIVES[2], self.stored());
-        assert!(again.is_some(), "it stores what it does not take");
+        assert!(again.is_some(), "it stores facts that it refuses");
         self
     }
 
@@ -144,7 +144,7 @@ impl Run {
         self.input(Input::Command(Command::Groups(command)));
     }
 
-    /// Another node asks for everything.
+    /// Another node sends every kind of request.
     fn ask_all(&mut self, group: GroupId) {
         for asked in requests() {
             let asked = kgroup::Parcel::Request(asked);
@@ -152,7 +152,7 @@ impl Run {
         }
     }
 
-    /// The others ask whether it is here. Returns the number of questions.
+    /// The others ask whether the node runs. Returns the number of questions.
     fn inquire(&mut self) -> u32 {
         self.here = 0;
         for other in 2..=NODES {
@@ -191,7 +191,7 @@ impl Run {
         }
     }
 
-    /// Messages are lost, and devices do what they are asked for.
+    /// Messages are lost, and devices carry out their commands.
     fn on_effects(&mut self, effects: Vec<Effect<Node>>) {
         let mut frame = Vec::new();
         for effect in effects {

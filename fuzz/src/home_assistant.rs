@@ -7,9 +7,9 @@ use crate::home_file_yaml::stays;
 
 /// Reads `data` as scripts or automations.
 ///
-/// Whatever it is, reading it ends without a panic, and what is not understood is told. If all of it
-/// is understood, each routine has a command, and the home is written and read as any
-/// other.
+/// For any bytes, reading ends without a panic, and reports the parts that it does not understand.
+/// If it understands all of them, each routine has a command, and the home is written and read as
+/// any other.
 ///
 /// # Panics
 /// When that does not hold.
@@ -29,7 +29,7 @@ pub fn home_assistant(data: &[u8]) {
             stays(&home);
         }
         Err(missed) => {
-            assert!(!missed.is_empty(), "a refusal says why");
+            assert!(!missed.is_empty(), "a refusal has a reason");
             assert!(missed.iter().all(|it| !it.to_string().is_empty()));
         }
     }

@@ -6,31 +6,28 @@ use crate::home_file_yaml::is_too_large;
 
 /// Reads `data` as a routine file.
 ///
-/// Whatever it is, reading it ends without a panic. If it is a file:
+/// For any bytes, reading ends without a panic. If `data` is a file:
 /// - its written form is read as an equal home, and writing that again gives the same text;
 /// - each of its routines, written as the paper does, is read as that routine.
 ///
 /// # Panics
 /// When one of these does not hold.
-#[allow(
-    clippy::panic,
-    reason = "a target tells of a broken promise by panicking"
-)]
+#[allow(clippy::panic, reason = "a target reports a broken promise by a panic")]
 pub fn home_file(data: &[u8]) {
     let home = match Home::read(data) {
         Ok(home) => home,
         Err(error) => {
-            assert!(!error.to_string().is_empty(), "a refusal says why");
+            assert!(!error.to_string().is_empty(), "an error has a text");
             return;
         }
     };
     let written = match home.write() {
         Ok(written) => written,
         Err(error) if is_too_large(&home, &error) => return,
-        Err(error) => panic!("what was read is not written: {error}"),
+        Err(error) => panic!("a home that was read is not written: {error}"),
     };
     let again = Home::read(written.as_bytes())
-        .unwrap_or_else(|error| panic!("what was written is not read: {error}\n{written}"));
+        .unwrap_or_else(|error| panic!("the written form is not read: {error}\n{written}"));
     assert_eq!(again, home, "written again it reads differently");
     assert_eq!(
         again.write().as_ref(),

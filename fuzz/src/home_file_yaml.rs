@@ -3,9 +3,9 @@
 use selvedge_routine::Catalogue;
 use selvedge_routine::file::{Fault, FileError, Format, Home};
 
-/// Reads `data` as a routine file in YAML, and looks for what is odd in it.
+/// Reads `data` as a routine file in YAML, with all the checks of a reader.
 ///
-/// Whatever it is, reading it ends without a panic. If it is a file, its written form in either
+/// For any bytes, reading ends without a panic. If `data` is a file, its written form in either
 /// format is read as an equal home, and writing that again gives the same text.
 ///
 /// # Panics
@@ -14,31 +14,28 @@ pub fn home_file_yaml(data: &[u8]) {
     let home = match Home::lint(Format::Yaml, data, Catalogue::new()) {
         Ok((home, lints)) => {
             let is_said = |it: &selvedge_routine::file::Lint| !it.to_string().is_empty();
-            assert!(lints.iter().all(is_said), "a lint says what is odd");
+            assert!(lints.iter().all(is_said), "a lint has a text");
             home
         }
         Err(error) => {
-            assert!(!error.to_string().is_empty(), "a refusal says why");
+            assert!(!error.to_string().is_empty(), "an error has a text");
             return;
         }
     };
     stays(&home);
 }
 
-/// Read, written in both formats and read again it is the same.
-#[allow(
-    clippy::panic,
-    reason = "a target tells of a broken promise by panicking"
-)]
+/// Panics unless a home that is written in both formats and read again is the same.
+#[allow(clippy::panic, reason = "a target reports a broken promise by a panic")]
 pub(crate) fn stays(home: &Home) {
     for format in [Format::Json, Format::Yaml] {
         let written = match home.write_as(format) {
             Ok(written) => written,
             Err(error) if is_too_large(home, &error) => continue,
-            Err(error) => panic!("what was read is not written: {error}"),
+            Err(error) => panic!("a home that was read is not written: {error}"),
         };
         let again = Home::read_as(format, written.as_bytes(), Catalogue::new())
-            .unwrap_or_else(|error| panic!("what was written is not read: {error}\n{written}"));
+            .unwrap_or_else(|error| panic!("the written form is not read: {error}\n{written}"));
         assert_eq!(&again, home, "written again it reads differently");
         assert_eq!(
             again.write_as(format).as_ref(),

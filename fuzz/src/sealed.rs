@@ -8,16 +8,16 @@ use selvedge_seal::{Epoch, Keyring, Opener, Sealer};
 /// The kind of the frames.
 const KIND: u8 = 1;
 const SENDERS: u64 = 3;
-/// The opener remembers fewer senders than there are.
+/// The number of senders that the opener remembers: one fewer than all.
 const LIMIT: usize = 2;
 /// Frames of each sender.
 const FRAMES: u8 = 4;
 
-/// Delivers datagrams to an opener, as `data` chooses, four bytes at a time: one that was sealed, one with a
-/// changed byte, one that is cut, or the rest of `data`.
+/// Delivers datagrams to an opener, as `data` chooses, four bytes at a time: a sealed datagram, a
+/// datagram with a changed byte, a cut datagram, or the rest of `data`.
 ///
-/// Nothing panics, and only a datagram that was sealed is opened, as what it was sealed from, by its
-/// sender. It is opened once while the opener remembers its sender.
+/// Nothing panics, and only a sealed datagram is opened, and gives its frame and its sender. It is
+/// opened once while the opener remembers its sender.
 ///
 /// # Panics
 /// When one of these does not hold.
@@ -53,7 +53,8 @@ pub fn sealed(data: &[u8]) {
         let result = opener.open(KIND, &datagram, Time(now), &mut frame);
         assert!(opener.senders() <= LIMIT, "it remembers too many senders");
         if opener.forgotten() != forgotten {
-            opened.fill(false); // The opener says that a forgotten sender is opened again.
+            // By its contract the opener opens frames of a forgotten sender again.
+            opened.fill(false);
         }
         let Ok(by) = result else {
             let was_opened = ever_opened.get(place).is_some_and(|it| *it);
@@ -61,12 +62,12 @@ pub fn sealed(data: &[u8]) {
             assert!(frame.is_empty(), "a frame of a datagram that was refused");
             continue;
         };
-        // Also where `data` is one of them, which a fuzzer finds out.
+        // Also where `data` is a sealed datagram, which a fuzzer finds out.
         let place = sent.iter().position(|it| it.2 == datagram);
         let from = place.and_then(|it| sent.get(it));
         assert!(
             from.is_some_and(|it| (it.0, &it.1) == (by, &frame)),
-            "it opened what was not sealed"
+            "it opened a datagram that was not sealed"
         );
         if let Some(it) = place.and_then(|it| ever_opened.get_mut(it)) {
             *it = true;

@@ -21,7 +21,7 @@ use selvedge_core::Member;
 use crate::datagrams::WITH_GROUPS;
 use crate::group_facts::{coordination, maps};
 
-/// One input of one target's corpus.
+/// An input of a target's corpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seed {
     /// The target that it is for.

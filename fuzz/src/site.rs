@@ -8,9 +8,10 @@ use selvedge_kgroup::Site;
 /// The most nodes, and the most devices: a list may be long, and an input should be short.
 const MOST: usize = 64;
 
-/// Reads `data` as a site: settings, nodes and devices with places, and how many devices share a group.
+/// Reads `data` as a site: settings, nodes and devices with places, and the number of devices that
+/// share a group.
 ///
-/// Whatever they are, the site is refused with an error, or it has a plan, and:
+/// For any bytes, the site is refused with an error, or it has a plan, and:
 /// - each device is in one group of the site;
 /// - a group that can be chosen has 2f + 1 different nodes of the site, and the order of the nodes does not
 ///   change it.

@@ -28,7 +28,7 @@ const NEXT: Member = Member::new(1, 1);
 /// Reads `data` as a stored state and the facts after it, restores a member from them, and lets it take
 /// part.
 ///
-/// Whatever they are, they are refused with an error, or the member runs; nothing panics.
+/// For any bytes, they are refused with an error, or the member runs; nothing panics.
 pub fn stored_facts(data: &[u8]) {
     let Some(member) = restored(data) else {
         return;

@@ -46,7 +46,7 @@ impl Watch<Once> for Nothing {
     }
 }
 
-/// A target like those of this crate.
+/// A target as in this crate.
 fn target(data: &[u8]) {
     let mut mesh = Mesh::new(8);
     mesh.add(Member::new(0, 0), Once::default());

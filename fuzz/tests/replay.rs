@@ -36,7 +36,7 @@ fn targets_hold_on_their_corpora() {
 fn targets_hold_on_made_inputs() {
     each_target(|name, run| {
         let made = match name {
-            // Each one heals a whole building, or all that there is.
+            // Each one heals a whole building, or a whole set of gateways.
             "kgroup_operations" | "pcm_operations" => MADE / 5,
             // Each one opens a database of some megabytes, or starts a node with all its parts.
             "database" | "datagrams" | "group_facts" => MADE / 20,
@@ -114,7 +114,7 @@ fn each_target(test: impl Fn(&str, fn(&[u8])) + Sync) {
     });
 }
 
-/// Runs a target, and on a panic says on which input.
+/// Runs a target, and names the input on a panic.
 fn check(name: &str, run: fn(&[u8]), input: &[u8]) {
     if catch_unwind(|| run(input)).is_err() {
         panic!("{name} breaks it: {input:02x?}");
@@ -151,7 +151,7 @@ fn noise(rng: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
-/// One input of the corpus with one to four bytes changed, taken out or put in, or with the tail of
+/// An input of the corpus with one to four bytes changed, taken out or put in, or with the tail of
 /// another input appended.
 fn mutated(corpus: &[Vec<u8>], rng: &mut ChaCha8Rng) -> Vec<u8> {
     let mut bytes = corpus[below(rng, corpus.len() as u64)].clone();

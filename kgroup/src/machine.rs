@@ -477,5 +477,5 @@ impl Durable for Kgroup {
 /// The number of runs that a node may ask for at once.
 const TRIGGERS: usize = 64;
 
-/// The number of parts of a delay: a random delay is its length and 0 to all of its parts.
+/// The number of parts of a delay; by chance, 0 to all of them are added to it.
 const SLOTS: u64 = 8;

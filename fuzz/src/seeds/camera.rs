@@ -9,8 +9,8 @@ use selvedge_core::wire::{Envelope, VERSION};
 use super::Seed;
 use crate::decode::seal;
 
-/// The first five bytes are settings, seven if the highest bit of the third is set; then come node
-/// and operation in one byte, and what the operation takes. See
+/// Scripted meshes. The first five bytes are settings, seven if the highest bit of the third is
+/// set; then each operation has the node and its number in one byte, and its arguments. See
 /// `selvedge_camera::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     fast_seeds().chain(slow_seeds())
@@ -369,7 +369,7 @@ fn walks(
     .into_iter()
 }
 
-/// One message of every kind, and both forms of optional fields.
+/// A message of every kind, and both forms of optional fields.
 fn messages(member: Member, number: u64) -> Vec<Message> {
     let request = Request {
         number,

@@ -7,10 +7,9 @@ use selvedge_core::{Member, Span};
 use super::Seed;
 use crate::decode::seal;
 
-/// The first seven bytes are settings: how many nodes, c and f, flags, the protocol, times, the
-/// rest, and which nodes are unknown. Then come node and operation in one byte, and what the
-/// operation takes.
-/// See `selvedge_celect::check::operations`.
+/// Scripted elections. The first seven bytes are settings: the number of nodes, c and f, flags, the
+/// protocol, times, the rest, and the unknown nodes. Then each operation has the node and its
+/// number in one byte, and its arguments. See `selvedge_celect::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;
     let all = |times: usize| vec![7; times];
@@ -165,7 +164,7 @@ fn frame(from: Member, message: Message) -> Vec<u8> {
     seal(&Envelope { from, message })
 }
 
-/// One message of each kind, with lists of this length.
+/// A message of each kind, with lists of this length.
 fn messages(
     member: Member,
     number: u64,

@@ -20,7 +20,7 @@ const BOTH: [u8; 9] = [0, 0, 1, 17, 5, 0, 17, 5, 1];
 const BACK: [u8; 9] = [0, 0, 1, 25, 5, 1, 17, 5, 0];
 
 pub(super) fn operation_seeds() -> Vec<Seed> {
-    // What happens, and to which device: see `operate` of the operations.
+    // An event, and its device: see `operate` of the operations.
     let done = |device: u8| vec![4, device];
     let plays: [(&str, Vec<Vec<u8>>); 7] = [
         ("meet", vec![done(0), done(1), done(1), done(0)]),

@@ -1,11 +1,11 @@
-//! Scripted sites: routines, a map, and what goes wrong around them.
+//! Scripted sites: routines, a map, and faults.
 
 use super::Seed;
 
-/// Three bytes are settings: nodes, failures, the leader's place, the length of frames; devices,
-/// clusters, routines, hosts, care or hostility; the nodes' settings. Then come one or two routines: a
-/// byte for all of it, and one for each step. Then come node and operation in one byte, and what the
-/// operation takes. See `selvedge_kgroup::check::operations`.
+/// Scripted sites. Three bytes are settings: nodes, failures, the leader's place, the length of
+/// frames; devices, clusters, routines, hosts, care or hostility; the nodes' settings. Then come
+/// one or two routines: a byte for all of it, and one for each step. Then each operation has the
+/// node and its number in one byte, and its arguments. See `selvedge_kgroup::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;
     let rounds = |count: u8| vec![10, count - 1];
@@ -138,7 +138,8 @@ pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
         ("stored", vec![8, 192 + 16, 0]),
         ("hostile", vec![8, 128 + 16, 0]),
     ];
-    // Of three steps in order and of two at once; the second byte of each is one that is done once.
+    // Three steps under sequential locks, and three under optimistic ones; one step of each is done
+    // at most once.
     let routines = [[2, 0x04, 0x80, 0x05], [32 + 2, 0x88, 0x61, 0x02]];
     settings.into_iter().flat_map(move |(setting, shape)| {
         let begin = [shape, routines.concat()].concat();

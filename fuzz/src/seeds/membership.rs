@@ -9,8 +9,8 @@ use selvedge_membership::{
 use super::Seed;
 use crate::decode::seal;
 
-/// Scripted histories: the first five bytes are settings, then come node, operation and what
-/// the operation takes. See `selvedge_membership::check::operations`.
+/// Scripted histories: the first five bytes are settings, then come node, operation and the
+/// operation's arguments. See `selvedge_membership::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let join = |node: u8, seed: u8| vec![node, 12, seed, 0];
     // Everything in flight arrives; the bytes that follow are choices.
@@ -124,7 +124,7 @@ pub(super) fn frames_from(member: Member) -> impl Iterator<Item = Vec<u8>> {
     bodies.map(move |it| frame(member, it))
 }
 
-/// One body of every kind, and both forms of optional fields.
+/// A body of every kind, and both forms of optional fields.
 fn bodies() -> Vec<Body> {
     let member = Member::new(300, 2);
     vec![
@@ -179,7 +179,7 @@ const fn name(body: &Body) -> &'static str {
     }
 }
 
-/// One of every claim.
+/// A record of every claim.
 fn records() -> Records {
     let claims = [
         Claim::Alive(Metadata(Box::from(*b"kitchen"))),

@@ -1,11 +1,12 @@
-//! Scripted gateways, followers and clients: tasks, and what goes wrong around them.
+//! Scripted gateways, followers and clients: tasks, and faults.
 
 use super::Seed;
 
-/// Six bytes are settings: how many nodes there are and who votes; who lies, and what hosts do at
-/// once; the tables' limits; the gateways' times; the tables' room; the nodes' settings. A seventh says
-/// which followers lie, where any do. Then come operations: a byte, of which three bits are for some of
-/// them, and what the operation takes. See `selvedge_pcm::check::operations`.
+/// Scripted sets of gateways. Six bytes are settings: the number of nodes, and the voters; the
+/// nodes that lie, and the prompt hosts; the tables' limits; the gateways' times; the tables' room;
+/// the nodes' settings. A seventh byte chooses the followers that lie, where any do. Then come
+/// operations: a byte, of which three bits are for some of them, and the operation's arguments. See
+/// `selvedge_pcm::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let op = |bits: u8, op: u8| bits << 5 | op;
     let rounds = |bits: u8| vec![op(bits, 12)];

@@ -7,9 +7,9 @@ use selvedge_replica::{Body, Configuration, Entry, Message, Proposal, SnapshotId
 use super::Seed;
 use crate::decode::seal;
 
-/// The first two bytes are settings: nodes, members, storage, changes, window; the rest. Then come
-/// node and operation in one byte, and what the operation takes.
-/// See `selvedge_replica::check::operations`.
+/// Scripted groups. The first two bytes are settings: nodes, members, storage, changes, window; the
+/// rest. Then each operation has the node and its number in one byte, and its arguments. See
+/// `selvedge_replica::check::operations`.
 pub(super) fn operation_seeds() -> impl Iterator<Item = Seed> {
     let op = |node: u8, op: u8| node << 5 | op;
     let all = |times: usize| vec![8; times];

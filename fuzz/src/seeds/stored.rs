@@ -64,8 +64,8 @@ fn seed(target: &'static str, name: &str, bytes: Vec<u8>) -> Seed {
     }
 }
 
-/// Returns the base and the facts of a member alone in its group, which proposes, changes its configuration, and
-/// proposes again.
+/// Returns the base and the facts of a member alone in its group, which proposes, changes its
+/// configuration, and proposes again.
 fn stored() -> Option<(Stored<Sum>, Vec<Fact<Sum>>)> {
     let first = Configuration::of([FIRST]);
     let machine = Replica::new(FIRST, Config::new(), first.clone(), Sum(0)).ok()?;
