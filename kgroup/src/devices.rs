@@ -17,10 +17,10 @@
 //!
 //! - That a command is done exactly once: see [`Delivery`]. A device that remembers the highest
 //!   [`Ticket`] that it took, and passes over it and lower ones, does each command once at most.
-//! - That a device with a leader replaced during a command soon gets its next holder: that takes
-//!   twice [`Config::act_timeout`] from the last decision to give the command, of which there are
-//!   three at most. The routine receives the outcome of the command before that, as soon as it is
-//!   decided.
+//! - That a device soon gets its next holder after its leader was replaced during a command: that
+//!   takes twice [`Config::act_timeout`] from the last decision to give the command, of which there
+//!   are three at most. The routine receives the outcome of the command before that, as soon as it
+//!   is decided.
 //! - The above where messages are later than [`Config::act_timeout`]: a leader that was cut off may
 //!   learn then that its command was decided, and give it after another leader has passed the
 //!   device on. A device that remembers tickets ignores such a command after the next holder's

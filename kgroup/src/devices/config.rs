@@ -76,8 +76,8 @@ pub struct Config {
     /// The wait for a routine to confirm a status, and for the group to decide on a report, before
     /// it is sent again: above zero. Default 500 ms.
     pub resend: Span,
-    /// The longest time between two transmissions of a status. The time doubles from `resend` on
-    /// while the routine does not confirm: from `resend`. Default 30 s.
+    /// The longest time between two transmissions of a status: from `resend`. The time doubles from
+    /// `resend` on while the routine does not confirm. Default 30 s.
     pub resend_most: Span,
     /// The time that a device may take for a command: above zero. It should cover the longest time
     /// for which a command may act late, in a queue or a stack that retries: the device is passed

@@ -80,8 +80,8 @@ impl RoutineLeader {
         }
     }
 
-    /// All devices are given back, also those without a known grant: a request for one may still be
-    /// under way (erratum G6).
+    /// Returns true if a device has to be given back, which is so also without a known grant: a
+    /// request for it may still be under way (erratum G6).
     fn is_given_back(&self, device: NodeId) -> bool {
         let is_needed = !self.rules.releases_acquired() || self.acquired.contains(&device);
         is_needed && self.has_group(device)
