@@ -1,0 +1,174 @@
+//! The application's end of a host.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use selvedge_core::shared::{self, Closed, Service, Subscriber};
+use selvedge_core::{Delta, Machine};
+use tokio::sync::watch;
+
+use crate::traffic::Counters;
+use crate::{RunError, Traffic};
+
+/// What goes between handles and the task.
+pub(crate) struct Hosting<M>(core::marker::PhantomData<fn() -> M>);
+
+impl<M: Machine> Service for Hosting<M> {
+    type Command = Command<M>;
+    type Answer = ();
+    type Event = M::Event;
+    type Reject = M::Reject;
+}
+
+/// What a handle asks.
+#[derive(Debug)]
+pub(crate) enum Command<M: Machine> {
+    Machine(M::Command),
+    Learn(Delta),
+    Leave(M::Command),
+    Stop,
+}
+
+/// How the host ended; nothing while it runs.
+pub(crate) type End = Option<Result<(), RunError>>;
+
+/// Why a command of a machine `M` was not carried out.
+pub type Error<M> = shared::Error<<M as Machine>::Reject>;
+
+/// A running host, to clone into every thread and task that needs it. `S` is what
+/// [`Setup::view`](crate::Setup::view) publishes.
+///
+/// Each wait is a future that runs on any executor; in a thread, pass it to
+/// [`block_on`](crate::block_on). A dropped future waits no more; a command that the host has taken
+/// is carried out.
+///
+/// When the last handle is dropped the host stops, as in a crash. Subscribers do not keep it
+/// running.
+pub struct Handle<M: Machine, S = ()> {
+    pub(crate) shared: shared::Handle<Hosting<M>, S>,
+    pub(crate) address: SocketAddr,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) end: watch::Receiver<End>,
+}
+
+impl<M: Machine, S> Handle<M, S> {
+    /// The address at which it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its counters. They outlive the host.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.counters.read()
+    }
+
+    /// Gives the machine a command. It returns when the machine has taken the command, its facts
+    /// are stored and its effects are carried out.
+    ///
+    /// # Errors
+    /// When the machine refuses the command, or the host has ended.
+    pub async fn submit(&self, command: M::Command) -> Result<(), Error<M>> {
+        self.shared.submit(Command::Machine(command)).await
+    }
+
+    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile. Not in a task of a
+    /// runtime that runs the host: it would wait for itself.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn blocking_submit(&self, command: M::Command) -> Result<(), Error<M>> {
+        self.shared.blocking_submit(Command::Machine(command))
+    }
+
+    /// Gives the machine a change of membership, from a membership service of the application.
+    ///
+    /// # Errors
+    /// When the machine refuses the change, or the host has ended.
+    pub async fn learn(&self, delta: Delta) -> Result<(), Error<M>> {
+        self.shared.submit(Command::Learn(delta)).await
+    }
+
+    /// What the host published last. It never changes; a reader that saw an event or got an outcome
+    /// reads a snapshot that reflects it.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<S> {
+        self.shared.snapshot()
+    }
+
+    /// Waits for a snapshot that `is_wanted` accepts, the present one included. A snapshot that is
+    /// replaced before the caller looks is missed.
+    ///
+    /// # Errors
+    /// When the host has ended, and `is_wanted` does not accept its last snapshot.
+    pub async fn wait_for(&self, is_wanted: impl FnMut(&S) -> bool) -> Result<Arc<S>, Closed> {
+        self.shared.wait_for(is_wanted).await
+    }
+
+    /// Reads the events of the machine from now on. A reader that falls behind by more than
+    /// [`Setup::limits`](crate::Setup::limits) learns the number of events that it missed.
+    #[must_use]
+    pub fn events(&self) -> Subscriber<M::Event> {
+        self.shared.subscribe()
+    }
+
+    /// Reads the events from the oldest that is kept: right after the start, all of them.
+    #[must_use]
+    pub fn events_from_oldest(&self) -> Subscriber<M::Event> {
+        self.shared.subscribe_from_oldest()
+    }
+
+    /// Gives the machine its last command, and ends the host: when the effects of the command are
+    /// carried out, or after the event that [`Setup::ends_with`](crate::Setup::ends_with) accepts.
+    /// The port is free when this returns.
+    ///
+    /// # Errors
+    /// When the machine refuses the command, and then the host goes on; or the host ended otherwise
+    /// meanwhile.
+    pub async fn leave(&self, command: M::Command) -> Result<(), Error<M>> {
+        self.shared.submit(Command::Leave(command)).await
+    }
+
+    /// Ends the host without a message to other nodes, as in a crash. The port is free when this
+    /// returns, and the folder of a durable machine is.
+    ///
+    /// # Errors
+    /// When the host had failed before.
+    pub async fn stop(&self) -> Result<(), RunError> {
+        // A host that has ended answers nothing, and `ended` knows why.
+        drop(self.shared.submit(Command::Stop).await);
+        self.ended().await
+    }
+
+    /// Waits until the host has ended: it has left, was stopped, or failed.
+    ///
+    /// # Errors
+    /// When it failed, for instance because a fact cannot be stored.
+    pub async fn ended(&self) -> Result<(), RunError> {
+        let mut end = self.end.clone();
+        match end.wait_for(Option::is_some).await {
+            Ok(ended) => ended.clone().unwrap_or(Ok(())),
+            Err(_) => Err(RunError::Aborted),
+        }
+    }
+}
+
+impl<M: Machine, S> Clone for Handle<M, S> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            address: self.address,
+            counters: Arc::clone(&self.counters),
+            end: self.end.clone(),
+        }
+    }
+}
+
+impl<M: Machine, S> core::fmt::Debug for Handle<M, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Handle")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
