@@ -103,7 +103,7 @@ async fn sealed_forgeries_replays_and_floods_are_counted() {
         vec![SEALED; 1_401],
         // A key proves who sent it, and this one is not node 3.
         seal(&frame(me(3), &Message::Added(5))),
-        seal(b"no frame"),
+        seal(&[VERSION, KIND]),
         // Above the rate.
         seal(&frame(me(2), &Message::Added(5))),
     ];

@@ -1,0 +1,91 @@
+//! A counter that three nodes hold together, with storage: it survives `kill -9` of any node at any
+//! time, and of all at once.
+//!
+//! Type it into three terminals, with `--first` only at the first start of each node:
+//!
+//! ```text
+//! cargo run --release -p selvedge-examples --example counter -- 1 counter1 --first
+//! cargo run --release -p selvedge-examples --example counter -- 2 counter2 --first
+//! cargo run --release -p selvedge-examples --example counter -- 3 counter3 --first
+//! ```
+//!
+//! Each line is a number to add. All nodes print the count after each addition, which needs two of
+//! them. A second start in a folder that was lost would break promises, so it is refused.
+
+use core::error::Error;
+use core::net::SocketAddr;
+use std::path::Path;
+
+use selvedge_core::durable::Durable;
+use selvedge_core::{Member, NodeId};
+use selvedge_host::{Host, Setup};
+use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, State, Stored};
+use selvedge_store::{Beginning, Memory, Schema};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, BufReader, stdin};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Counter(u64);
+
+impl State for Counter {
+    type Update = u64;
+    type Outcome = u64;
+
+    fn apply(&mut self, number: &u64) -> u64 {
+        self.0 = self.0.saturating_add(*number);
+        self.0
+    }
+}
+
+const SCHEMA: Schema = Schema {
+    file: "counter.redb",
+    base: "selvedge example counter: base",
+    facts: "selvedge example counter: facts",
+    format: 1,
+    limit: 1_000,
+};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (id, folder, memory) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [id, folder] => (NodeId(id.parse()?), folder, Memory::Kept),
+        [id, folder, "--first"] => (NodeId(id.parse()?), folder, Memory::None),
+        _ => return Err("give ID FOLDER, and --first at the first start".into()),
+    };
+    let members = [1, 2, 3].map(|id| Member::new(id, 0));
+    let address = |id: NodeId| SocketAddr::from(([127, 0, 0, 1], 7_000 + id.0 as u16));
+    let (store, beginning) =
+        memory.open::<Stored<Counter>, Fact<Counter>>(Path::new(folder), SCHEMA, id)?;
+    let replica = match beginning {
+        Beginning::First(me) | Beginning::Lost(me) => {
+            let first = Configuration::of(members);
+            Replica::new(me, Config::new(), first, Counter::default())?
+        }
+        Beginning::Later(me, found) => {
+            let mut replica = Replica::restore(me, Config::new(), found.base)?;
+            for fact in &found.facts {
+                (replica.fold(fact)).map_err(|damage| format!("{damage:?}"))?;
+            }
+            replica
+        }
+    };
+    let setup = Setup::new(replica.me(), address(id))
+        .peers(members.map(|member| (member.id, address(member.id))));
+    let base = |replica: &Replica<Counter>| (replica.me(), replica.stored());
+    let node = Host::start_durable(replica, setup, store, base).await?;
+
+    let (mut events, mut lines) = (node.events(), BufReader::new(stdin()).lines());
+    loop {
+        tokio::select! {
+            line = lines.next_line() => match line?.as_deref().map(str::parse) {
+                Some(Ok(number)) => node.submit(Command::Propose(number)).await?,
+                Some(Err(error)) => println!("type a number: {error}"),
+                None => return Ok(node.ended().await?),
+            },
+            event = events.recv() => if let Event::Applied { by, outcome, .. } = event? {
+                println!("{outcome}, by node {}", by.id);
+            },
+        }
+    }
+}
