@@ -1,6 +1,4 @@
-//! A counter that three nodes hold together, with storage: it survives `kill -9` of any node at any
-//! time, and of all at once.
-//!
+//! A counter that three nodes hold together. It survives `kill -9` of any node, and of all at once.
 //! Type it into three terminals, with `--first` only at the first start of each node:
 //!
 //! ```text
@@ -9,15 +7,13 @@
 //! cargo run --release -p selvedge-examples --example counter -- 3 counter3 --first
 //! ```
 //!
-//! Each line is a number to add. All nodes print the count after each addition, which needs two of
-//! them. A second start in a folder that was lost would break promises, so it is refused.
+//! Each line is a number to add. All nodes print the count after each addition; two of them decide.
 
 use core::error::Error;
 use core::net::SocketAddr;
-use std::path::Path;
 
 use selvedge_core::durable::Durable;
-use selvedge_core::{Member, NodeId};
+use selvedge_core::{Member, NodeId, Span};
 use selvedge_host::{Host, Setup};
 use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, State, Stored};
 use selvedge_store::{Beginning, Memory, Schema};
@@ -48,15 +44,15 @@ const SCHEMA: Schema = Schema {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let (id, folder, memory) = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [id, folder] => (NodeId(id.parse()?), folder, Memory::Kept),
-        [id, folder, "--first"] => (NodeId(id.parse()?), folder, Memory::None),
-        _ => return Err("give ID FOLDER, and --first at the first start".into()),
+    let [id, folder, first @ ..] = &args[..] else {
+        return Err("give ID FOLDER, and --first at the first start of this node".into());
     };
+    let memory = first.first().map_or(Memory::Kept, |_| Memory::None);
+    let id = NodeId(id.parse()?);
     let members = [1, 2, 3].map(|id| Member::new(id, 0));
     let address = |id: NodeId| SocketAddr::from(([127, 0, 0, 1], 7_000 + id.0 as u16));
-    let (store, beginning) =
-        memory.open::<Stored<Counter>, Fact<Counter>>(Path::new(folder), SCHEMA, id)?;
+    let opened = memory.open::<Stored<Counter>, Fact<Counter>>(folder.as_ref(), SCHEMA, id);
+    let (store, beginning) = opened?;
     let replica = match beginning {
         Beginning::First(me) | Beginning::Lost(me) => {
             let first = Configuration::of(members);
@@ -64,13 +60,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         Beginning::Later(me, found) => {
             let mut replica = Replica::restore(me, Config::new(), found.base)?;
-            for fact in &found.facts {
-                (replica.fold(fact)).map_err(|damage| format!("{damage:?}"))?;
-            }
+            found.facts.iter().try_for_each(|fact| replica.fold(fact))?;
             replica
         }
     };
     let setup = Setup::new(replica.me(), address(id))
+        .heartbeat(Span::millis(100))
         .peers(members.map(|member| (member.id, address(member.id))));
     let base = |replica: &Replica<Counter>| (replica.me(), replica.stored());
     let node = Host::start_durable(replica, setup, store, base).await?;

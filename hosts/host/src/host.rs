@@ -13,6 +13,7 @@ use selvedge_seal::{Epoch, OVERHEAD};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::beats::Beats;
 use crate::keep::{Keep, Volatile};
 use crate::peers::Peers;
 use crate::sealing::Sealing;
@@ -154,11 +155,13 @@ fn in_thread<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
 }
 
 /// A handle and its task, which does not run yet.
+type Prepared<M, S, K> = (Handle<M, S>, Task<M, S, K>);
+
 fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
     machine: M,
     setup: Setup<M, S>,
     mut keep: K,
-) -> Result<(Handle<M, S>, Task<M, S, K>), HostError> {
+) -> Result<Prepared<M, S, K>, HostError> {
     let (me, budget) = (setup.me, setup.frame_budget);
     let overhead = setup.seal.as_ref().map_or(0, |_| OVERHEAD);
     let least = HEADER_LEN + MEMBER_MAX_LEN + overhead;
@@ -193,6 +196,7 @@ fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
         socket,
         peers,
         sealing,
+        beats: setup.heartbeat.map(Beats::new),
         budget,
         frame_budget: budget - overhead,
         me: me.id,

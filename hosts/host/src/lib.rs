@@ -94,9 +94,10 @@
 //!
 //! # What it does not do
 //!
-//! It detects no failures: a machine that needs changes of membership gets them by [`Handle::learn`], or
-//! is composed with `selvedge-membership` into one machine. It looks up no names, and announces no
-//! addresses. `selvedge-udp` is the host for a node of a mesh, which does all three.
+//! It looks up no names and announces no addresses, and it detects failures among its fixed peers alone
+//! ([`Setup::heartbeat`]). A machine for nodes that come and go gets changes of membership by
+//! [`Handle::learn`], or is composed with `selvedge-membership` into one machine. `selvedge-udp` is the
+//! host for a node of a mesh, which does all three.
 //!
 //! # How it works
 //!
@@ -117,6 +118,7 @@
     reason = "hosts have the standard library"
 )]
 
+mod beats;
 mod error;
 mod handle;
 mod host;
@@ -169,3 +171,8 @@ impl<M> Hosted for M where
         + 'static
 {
 }
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -51,6 +51,14 @@ impl Peers {
         self.listed.values().chain(self.learned.values()).copied()
     }
 
+    pub(crate) fn is_listed(&self, id: NodeId) -> bool {
+        self.listed.contains_key(&id)
+    }
+
+    pub(crate) fn listed(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.listed.values().copied()
+    }
+
     /// Returns true if a datagram of `id` from `source` is delivered. A key proves who sent it; in
     /// the clear, the address of a listed peer is the only evidence.
     pub(crate) fn accepts(&self, id: NodeId, source: SocketAddr, is_sealed: bool) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 
-use selvedge_core::{Machine, Member, NodeId, shared};
+use selvedge_core::{Machine, Member, NodeId, Span, shared};
 use selvedge_seal::Seal;
 
 /// What a host needs to start: the node, where it listens, and what differs from the defaults.
@@ -12,6 +12,7 @@ use selvedge_seal::Seal;
 /// |---|---|---|
 /// | [`peers`](Self::peers) | any number of nodes, each with one address | none |
 /// | [`learn_addresses`](Self::learn_addresses) | number of nodes beside the peers | 0: the host delivers messages of peers alone |
+/// | [`heartbeat`](Self::heartbeat) | from 1 µs | none: the application reports changes of membership |
 /// | [`frame_budget`](Self::frame_budget) | bytes of a datagram, up to 65,507 | 1,400 |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
 /// | [`view`](Self::view) | | `()` |
@@ -24,6 +25,7 @@ pub struct Setup<M: Machine, S = ()> {
     pub(crate) listen: Listen,
     pub(crate) peers: BTreeMap<NodeId, SocketAddr>,
     pub(crate) learned: usize,
+    pub(crate) heartbeat: Option<Span>,
     pub(crate) frame_budget: usize,
     pub(crate) seal: Option<Seal>,
     pub(crate) view: Box<dyn Fn(&M) -> S + Send>,
@@ -69,6 +71,7 @@ impl<M: Machine> Setup<M> {
             listen,
             peers: BTreeMap::new(),
             learned: 0,
+            heartbeat: None,
             frame_budget: 1_400,
             seal: None,
             view: Box::new(|_| ()),
@@ -100,6 +103,17 @@ impl<M: Machine, S> Setup<M, S> {
         self
     }
 
+    /// Sends a heartbeat to each of the [`peers`](Self::peers) once a `period`, and reports to the
+    /// machine what it receives from them: [`Joined`](selvedge_core::Delta::Joined) at the first
+    /// datagram of a life, `Confirmed` for the life before, `Failed` for a peer that was silent for
+    /// five heartbeats of this host, and `Refuted` when such a peer sends again. All nodes have the
+    /// same period. It suits a few fixed nodes; `selvedge-membership` is for many that come and go.
+    #[must_use]
+    pub const fn heartbeat(mut self, period: Span) -> Self {
+        self.heartbeat = Some(period);
+        self
+    }
+
     /// The longest datagram, in bytes. All nodes have the same. Sealed, a frame has
     /// [`OVERHEAD`](selvedge_seal::OVERHEAD) bytes less. A machine that keeps a byte budget of its
     /// own must not exceed the rest: messages that do are dropped
@@ -126,6 +140,7 @@ impl<M: Machine, S> Setup<M, S> {
             listen: self.listen,
             peers: self.peers,
             learned: self.learned,
+            heartbeat: self.heartbeat,
             frame_budget: self.frame_budget,
             seal: self.seal,
             view: Box::new(view),

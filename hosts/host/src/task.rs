@@ -9,12 +9,14 @@ use chacha20::ChaCha12Rng;
 use selvedge::FrameError;
 use selvedge::frame;
 use selvedge_core::shared::{Closed, Port, Reply, Request};
-use selvedge_core::wire::{Message as _, SEALED};
-use selvedge_core::{Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
+use selvedge_core::wire::{self, Message as _, SEALED};
+use selvedge_core::{Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
+use serde::Serialize;
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 
+use crate::beats::{Beats, Here};
 use crate::handle::{Command, End, Hosting};
 use crate::keep::Keep;
 use crate::peers::Peers;
@@ -43,6 +45,7 @@ pub(crate) struct Task<M: Hosted, S, K> {
     pub(crate) socket: UdpSocket,
     pub(crate) peers: Peers,
     pub(crate) sealing: Option<Sealing>,
+    pub(crate) beats: Option<Beats>,
     /// The longest datagram.
     pub(crate) budget: usize,
     /// The longest frame; shorter where it is sealed.
@@ -70,10 +73,17 @@ pub(crate) struct Task<M: Hosted, S, K> {
 pub(crate) struct Round<M: Machine> {
     /// Each effect with the life that the node had after the step.
     effects: Vec<(Member, Effect<M>)>,
-    /// The commands and their outcomes.
-    answers: Vec<(Reply<(), M::Reject>, Result<(), M::Reject>)>,
+    answers: Vec<Answer<M::Reject>>,
     /// The machine took an input.
     has_changed: bool,
+    /// A heartbeat is due.
+    is_beat: bool,
+}
+
+/// The outcome of a command, and the caller that waits for it.
+struct Answer<R> {
+    reply: Reply<(), R>,
+    outcome: Result<(), R>,
 }
 
 impl<M: Machine> Default for Round<M> {
@@ -82,6 +92,7 @@ impl<M: Machine> Default for Round<M> {
             effects: Vec::new(),
             answers: Vec::new(),
             has_changed: false,
+            is_beat: false,
         }
     }
 }
@@ -106,7 +117,9 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
         // One byte more than a frame may have shows that a datagram is too long.
         let mut buffer = vec![0; self.budget.saturating_add(1)];
         while !self.is_over {
-            let deadline = self.driver.deadline().map(|at| self.instant(at));
+            let beat = self.beats.as_ref().map(Beats::next);
+            let deadline = self.driver.deadline().into_iter().chain(beat).min();
+            let deadline = deadline.map(|at| self.instant(at));
             let due = async {
                 match deadline {
                     Some(at) => sleep_until(at).await,
@@ -127,6 +140,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
             self.receive_all(&mut buffer);
             self.answer_all();
             self.expire();
+            self.beat();
             self.settle().await?;
             if self.errors > ERRORS {
                 sleep(PAUSE).await;
@@ -148,15 +162,15 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
                         self.counters.unknown_destination.add(1);
                         continue;
                     };
-                    if self.encode(from, &message) {
-                        self.send(address).await;
+                    if self.encode::<M::Message>(from, &message) {
+                        self.send::<M::Message>(address).await;
                     }
                 }
                 Effect::Multicast { message } => {
                     let addresses: Vec<_> = self.peers.addresses().collect();
-                    if self.encode(from, &message) {
+                    if self.encode::<M::Message>(from, &message) {
                         for address in addresses {
-                            self.send(address).await;
+                            self.send::<M::Message>(address).await;
                         }
                     }
                 }
@@ -167,11 +181,12 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
             }
         }
         self.round.effects = effects;
+        self.send_beat().await;
         if core::mem::take(&mut self.round.has_changed) {
             self.port
                 .publish((self.view)(self.driver.machine()), events);
         }
-        for (reply, outcome) in self.round.answers.drain(..) {
+        for Answer { reply, outcome } in self.round.answers.drain(..) {
             reply.send(outcome);
         }
         self.has_left |= self.last.is_none() && !self.leaving.is_empty();
@@ -205,7 +220,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
                 Ok(())
             }
         };
-        self.round.answers.push((reply, outcome));
+        self.round.answers.push(Answer { reply, outcome });
     }
 
     fn receive_all(&mut self, buffer: &mut [u8]) {
@@ -236,7 +251,14 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
         if bytes.len() > self.budget {
             return counters.oversize.add(1);
         }
-        let (kind, now) = (<MessageOf<M>>::KIND, self.now());
+        // The kind stands in the same place whether the datagram is sealed or not.
+        let is_beat = self.beats.is_some() && bytes.get(1) == Some(&Here::KIND);
+        let kind = if is_beat {
+            Here::KIND
+        } else {
+            <MessageOf<M>>::KIND
+        };
+        let now = self.now();
         let (sealer, bytes) = match &mut self.sealing {
             None => (None, bytes),
             Some(_) if matches!(bytes, [SEALED, other, ..] if *other != kind) => {
@@ -247,20 +269,63 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
                 Err(unopened) => return count(&counters, unopened),
             },
         };
-        let envelope = match frame::decode::<M::Message>(bytes, self.frame_budget) {
-            Ok(envelope) => envelope,
+        let budget = self.frame_budget;
+        let decoded = if is_beat {
+            frame::decode::<Here>(bytes, budget).map(|it| (it.from, None))
+        } else {
+            frame::decode::<M::Message>(bytes, budget).map(|it| (it.from, Some(it.message)))
+        };
+        let (from, message) = match decoded {
+            Ok(decoded) => decoded,
             Err(error) => return count_error(&counters, error),
         };
-        let (from, message) = (envelope.from, envelope.message);
         if from.id == self.me || sealer.is_some_and(|sealer| sealer != from.id) {
             return counters.wrong_sender.add(1);
         }
         if !self.peers.accepts(from.id, source, sealer.is_some()) {
             return counters.unknown_sender.add(1);
         }
+        if self.peers.is_listed(from.id) {
+            let deltas = self.beats.as_mut().map(|it| it.heard(from));
+            self.learn(deltas.into_iter().flatten().flatten());
+        }
+        let Some(message) = message else {
+            return;
+        };
         match self.step(Input::Message { from, message }) {
             Ok(()) => self.peers.learn(from.id, source),
             Err(_) => counters.refused.add(1),
+        }
+    }
+
+    /// Gives the machine changes of membership that the heartbeats show.
+    fn learn(&mut self, deltas: impl IntoIterator<Item = Delta>) {
+        for delta in deltas {
+            if self.step(Input::Membership(delta)).is_err() {
+                self.counters.refused.add(1);
+            }
+        }
+    }
+
+    fn beat(&mut self) {
+        let now = self.now();
+        if let Some(failed) = self.beats.as_mut().and_then(|it| it.beat(now)) {
+            self.learn(failed);
+            self.round.is_beat = true;
+        }
+    }
+
+    /// Sends a heartbeat to each listed peer, if it is due.
+    async fn send_beat(&mut self) {
+        if !core::mem::take(&mut self.round.is_beat) {
+            return;
+        }
+        let from = (self.identity)(self.driver.machine());
+        let addresses: Vec<_> = self.peers.listed().collect();
+        if self.encode(from, &Here) {
+            for address in addresses {
+                self.send::<Here>(address).await;
+            }
         }
     }
 
@@ -301,7 +366,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
     }
 
     /// Writes the frame of a message. Returns false if it is too long.
-    fn encode(&mut self, from: Member, message: &M::Message) -> bool {
+    fn encode<T: wire::Message + Serialize>(&mut self, from: Member, message: &T) -> bool {
         let written = frame::encode(from, message, self.frame_budget, &mut self.frame);
         if written.is_err() {
             self.counters.too_long.add(1);
@@ -310,10 +375,10 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
     }
 
     /// Sends the frame that was written.
-    async fn send(&mut self, address: SocketAddr) {
+    async fn send<T: wire::Message>(&mut self, address: SocketAddr) {
         let datagram = match &mut self.sealing {
             None => self.frame.as_slice(),
-            Some(sealing) => match sealing.seal(<MessageOf<M>>::KIND, &self.frame) {
+            Some(sealing) => match sealing.seal(T::KIND, &self.frame) {
                 Ok(datagram) => datagram,
                 // After 2^64 datagrams: silence is safe, a nonce used twice is not.
                 Err(_exhausted) => return,

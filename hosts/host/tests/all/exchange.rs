@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::num::NonZeroUsize;
 
 use selvedge_core::shared::{self, Limits, RecvError};
-use selvedge_core::{Delta, Member, NodeId};
+use selvedge_core::{Delta, Member, NodeId, Span};
 use selvedge_host::{Host, HostError, Setup, block_on};
 use selvedge_seal::{Key, Keyring, Seal};
 use tokio::time::timeout;
@@ -89,6 +89,39 @@ async fn timers_tick_and_changes_of_membership_reach_the_machine() {
     let failed = Delta::Failed(me(2));
     node.learn(failed).await.unwrap();
     assert_eq!(events.recv().await, Ok(Event::Learned(failed)));
+}
+
+/// The second life of node 2 begins at the same address.
+#[tokio::test]
+async fn heartbeats_report_the_lives_of_peers_and_their_ends() {
+    let (own, peer) = (socket(), socket());
+    let beating = |id: u64, life, socket, other| {
+        let setup = Setup::bound(Member::new(id, life), socket);
+        setup.peers([other]).heartbeat(Span::millis(20))
+    };
+    let (one, two) = ((NodeId(1), own.1), (NodeId(2), peer.1));
+    let node = Host::start(Toy::default(), beating(1, 0, own.0, two))
+        .await
+        .unwrap();
+    let mut events = node.events();
+    let mut learned = async || match timeout(PATIENCE, events.recv()).await.unwrap() {
+        Ok(Event::Learned(delta)) => delta,
+        other => panic!("{other:?}"),
+    };
+    let again = peer.0.try_clone().unwrap();
+    let former = Host::start(Toy::default(), beating(2, 0, peer.0, one))
+        .await
+        .unwrap();
+    assert_eq!(learned().await, Delta::Joined(me(2)));
+    former.stop().await.unwrap();
+    assert_eq!(learned().await, Delta::Failed(me(2)));
+    let later = Member::new(2, 1);
+    let _later = Host::start(Toy::default(), beating(2, 1, again, one))
+        .await
+        .unwrap();
+    assert_eq!(learned().await, Delta::Confirmed(me(2)));
+    assert_eq!(learned().await, Delta::Joined(later));
+    assert_eq!(node.traffic().wrong_kind, 0);
 }
 
 #[tokio::test]
