@@ -11,14 +11,15 @@
 
 use core::error::Error;
 use core::net::SocketAddr;
+use std::io::stdin;
+use std::thread;
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Member, NodeId, Span};
-use selvedge_host::{Host, Setup};
+use selvedge_host::{Host, Setup, block_on};
 use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, State, Stored};
 use selvedge_store::{Beginning, Memory, Schema};
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Counter(u64);
@@ -41,8 +42,7 @@ const SCHEMA: Schema = Schema {
     limit: 1_000,
 };
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [id, folder, first @ ..] = &args[..] else {
         return Err("give ID FOLDER, and --first at the first start of this node".into());
@@ -68,19 +68,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .heartbeat(Span::millis(100))
         .peers(members.map(|member| (member.id, address(member.id))));
     let base = |replica: &Replica<Counter>| (replica.me(), replica.stored());
-    let node = Host::start_durable(replica, setup, store, base).await?;
+    let node = Host::blocking_start_durable(replica, setup, store, base)?;
 
-    let (mut events, mut lines) = (node.events(), BufReader::new(stdin()).lines());
-    loop {
-        tokio::select! {
-            line = lines.next_line() => match line?.as_deref().map(str::parse) {
-                Some(Ok(number)) => node.submit(Command::Propose(number)).await?,
-                Some(Err(error)) => println!("type a number: {error}"),
-                None => return Ok(node.ended().await?),
-            },
-            event = events.recv() => if let Event::Applied { by, outcome, .. } = event? {
+    let (printer, mut events) = (node.clone(), node.events());
+    thread::spawn(move || {
+        while let Ok(event) = events.blocking_recv() {
+            if let Event::Applied { by, outcome, .. } = event {
                 println!("{outcome}, by node {}", by.id);
-            },
+            }
+        }
+        println!("ended: {:?}", block_on(printer.ended()));
+    });
+    for line in stdin().lines() {
+        match line?.parse() {
+            Ok(number) => node.blocking_submit(Command::Propose(number))?,
+            Err(error) => println!("type a number: {error}"),
         }
     }
+    Ok(block_on(node.ended())?)
 }

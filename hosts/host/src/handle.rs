@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use selvedge_core::shared::{self, Closed, Service, Subscriber};
 use selvedge_core::{Delta, Machine};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::traffic::Counters;
 use crate::{RunError, Traffic};
@@ -21,12 +21,27 @@ impl<M: Machine> Service for Hosting<M> {
 }
 
 /// What a handle asks.
-#[derive(Debug)]
 pub(crate) enum Command<M: Machine> {
     Machine(M::Command),
     Learn(Delta),
+    Read(Look<M>),
     Leave(M::Command),
     Stop,
+}
+
+/// Reads from a machine, and passes on what it read.
+pub(crate) type Look<M> = Box<dyn FnOnce(&M) + Send>;
+
+impl<M: Machine> core::fmt::Debug for Command<M> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Machine(command) => f.debug_tuple("Machine").field(command).finish(),
+            Self::Learn(delta) => f.debug_tuple("Learn").field(delta).finish(),
+            Self::Read(_) => f.write_str("Read"),
+            Self::Leave(command) => f.debug_tuple("Leave").field(command).finish(),
+            Self::Stop => f.write_str("Stop"),
+        }
+    }
 }
 
 /// How the host ended; nothing while it runs.
@@ -88,6 +103,23 @@ impl<M: Machine, S> Handle<M, S> {
     /// When the machine refuses the change, or the host has ended.
     pub async fn learn(&self, delta: Delta) -> Result<(), Error<M>> {
         self.shared.submit(Command::Learn(delta)).await
+    }
+
+    /// Reads from the machine itself, for what is too large to be published after each round. `look`
+    /// runs in the host's task, when the facts of the steps before it are stored: keep it short.
+    ///
+    /// # Errors
+    /// When the host has ended.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&M) -> T + Send + 'static,
+    ) -> Result<T, Closed> {
+        let (found, outcome) = oneshot::channel();
+        // A caller that waits no more needs no answer.
+        let look = Box::new(move |machine: &M| drop(found.send(look(machine))));
+        // The machine does not see it, so that it cannot refuse it.
+        drop(self.shared.submit(Command::Read(look)).await);
+        outcome.await.map_err(|_| Closed)
     }
 
     /// What the host published last. It never changes; a reader that saw an event or got an outcome

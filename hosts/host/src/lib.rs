@@ -85,7 +85,7 @@
 //! | a reader that saw an event, or got an outcome, reads a snapshot that reflects it | |
 //! | any datagram may come: what is no frame of the machine's kind from a peer is dropped and counted ([`Traffic`]) | |
 //! | a message is delivered under the id of the peer that sent it | [`Setup::seal`]; in the clear: no other host sends from a peer's address |
-//! | a fact is stored before a message, event, snapshot or answer of its step, or of a later one, is seen (`Host::start_durable`) | the promises of `selvedge_store` |
+//! | a fact is stored before a message, event, snapshot, answer or [read](Handle::read) of its step, or of a later one, is seen (`Host::start_durable`) | the promises of `selvedge_store` |
 //! | a host that cannot store ends, with the error ([`Handle::ended`]) | |
 //! | memory is bounded | that of the machine is, and the limits of [`Setup`] |
 //! | the port is free when [`Handle::leave`], [`Handle::stop`] or [`Handle::ended`] returns, and the folder of a durable machine is | for the folder, the disk ends the write that is under way |

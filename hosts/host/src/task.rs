@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 
 use crate::beats::{Beats, Here};
-use crate::handle::{Command, End, Hosting};
+use crate::handle::{Command, End, Hosting, Look};
 use crate::keep::Keep;
 use crate::peers::Peers;
 use crate::sealing::{Sealing, count};
@@ -73,7 +73,7 @@ pub(crate) struct Task<M: Hosted, S, K> {
 pub(crate) struct Round<M: Machine> {
     /// Each effect with the life that the node had after the step.
     effects: Vec<(Member, Effect<M>)>,
-    answers: Vec<Answer<M::Reject>>,
+    answers: Vec<Answer<M>>,
     /// The machine took an input.
     has_changed: bool,
     /// A heartbeat is due.
@@ -81,9 +81,11 @@ pub(crate) struct Round<M: Machine> {
 }
 
 /// The outcome of a command, and the caller that waits for it.
-struct Answer<R> {
-    reply: Reply<(), R>,
-    outcome: Result<(), R>,
+struct Answer<M: Machine> {
+    reply: Reply<(), M::Reject>,
+    outcome: Result<(), M::Reject>,
+    /// What the caller reads from the machine.
+    look: Option<Look<M>>,
 }
 
 impl<M: Machine> Default for Round<M> {
@@ -186,8 +188,11 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
             self.port
                 .publish((self.view)(self.driver.machine()), events);
         }
-        for Answer { reply, outcome } in self.round.answers.drain(..) {
-            reply.send(outcome);
+        for answer in self.round.answers.drain(..) {
+            if let Some(look) = answer.look {
+                look(self.driver.machine());
+            }
+            answer.reply.send(answer.outcome);
         }
         self.has_left |= self.last.is_none() && !self.leaving.is_empty();
         self.is_over |= self.has_left;
@@ -208,7 +213,12 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
 
     fn answer(&mut self, request: Request<Hosting<M>>) {
         let Request { command, reply } = request;
+        let mut look = None;
         let outcome = match command {
+            Command::Read(read) => {
+                look = Some(read);
+                Ok(())
+            }
             Command::Machine(command) => self.step(Input::Command(command)),
             Command::Learn(delta) => self.step(Input::Membership(delta)),
             Command::Leave(command) => match self.step(Input::Command(command)) {
@@ -220,7 +230,11 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
                 Ok(())
             }
         };
-        self.round.answers.push(Answer { reply, outcome });
+        self.round.answers.push(Answer {
+            reply,
+            outcome,
+            look,
+        });
     }
 
     fn receive_all(&mut self, buffer: &mut [u8]) {

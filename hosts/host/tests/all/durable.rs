@@ -157,6 +157,10 @@ async fn nothing_is_seen_of_a_fact_before_it_is_stored() {
         let node = node.clone();
         async move { node.submit(Command::Add(7)).await }
     });
+    let mut read = tokio::spawn({
+        let node = node.clone();
+        async move { node.read(|toy| toy.total).await }
+    });
     let mut buffer = [0; 100];
     let pause = Duration::from_millis(200);
     let sent = timeout(pause, peer.recv_from(&mut buffer)).await;
@@ -166,10 +170,12 @@ async fn nothing_is_seen_of_a_fact_before_it_is_stored() {
         answered.is_err(),
         "a command was answered before its fact was stored"
     );
+    assert!(timeout(Duration::ZERO, &mut read).await.is_err());
     assert_eq!((events.try_recv(), *node.snapshot()), (Ok(None), 0));
     disk.set(State::Well);
     assert_eq!(next(&peer).await, (me(1), Message::Added(7)));
     answer.await.unwrap().unwrap();
+    assert_eq!(read.await.unwrap(), Ok(7));
     assert_eq!(
         (events.try_recv(), *node.snapshot()),
         (Ok(Some(Event::Total(7))), 7)
@@ -190,6 +196,7 @@ async fn a_host_that_cannot_store_ends_with_the_error_and_sends_nothing() {
         matches!(&ended, RunError::Store(error) if matches!(**error, StoreError::Database { .. }))
     );
     assert!(ended.to_string().contains("the disk is broken"), "{ended}");
+    assert_eq!(node.read(|toy| toy.total).await, Err(shared::Closed));
     // A later stop returns the same error.
     assert_eq!(
         node.stop().await.unwrap_err().to_string(),
