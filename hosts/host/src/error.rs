@@ -45,6 +45,9 @@ pub enum HostError {
         /// The largest budget.
         most: usize,
     },
+    /// A heartbeat without a pause takes the whole processor.
+    #[error("a heartbeat with a period of 0: set one above zero, for instance 100 ms")]
+    Heartbeat,
     /// The system gives no random numbers.
     #[error(
         "the system gives no random numbers ({0}): wait until it does, or give Setup::random_seed"

@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use crate::traffic::Counters;
 use crate::{RunError, Traffic};
 
-/// What goes between handles and the task.
+/// The types of commands and events between handles and the task.
 pub(crate) struct Hosting<M>(core::marker::PhantomData<fn() -> M>);
 
 impl<M: Machine> Service for Hosting<M> {
@@ -20,7 +20,7 @@ impl<M: Machine> Service for Hosting<M> {
     type Reject = M::Reject;
 }
 
-/// What a handle asks.
+/// A command of a handle.
 pub(crate) enum Command<M: Machine> {
     Machine(M::Command),
     Learn(Delta),
@@ -44,10 +44,10 @@ impl<M: Machine> core::fmt::Debug for Command<M> {
     }
 }
 
-/// How the host ended; nothing while it runs.
+/// The outcome of the host; nothing while it runs.
 pub(crate) type End = Option<Result<(), RunError>>;
 
-/// Why a command of a machine `M` was not carried out.
+/// The error of a command that a machine `M` did not carry out.
 pub type Error<M> = shared::Error<<M as Machine>::Reject>;
 
 /// A running host, to clone into every thread and task that needs it. `S` is what
@@ -105,7 +105,7 @@ impl<M: Machine, S> Handle<M, S> {
         self.shared.submit(Command::Learn(delta)).await
     }
 
-    /// Reads from the machine itself, for what is too large to be published after each round. `look`
+    /// Reads from the machine itself, for data too large to be published after each round. `look`
     /// runs in the host's task, when the facts of the steps before it are stored: keep it short.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl<M: Machine, S> Handle<M, S> {
         outcome.await.map_err(|_| Closed)
     }
 
-    /// What the host published last. It never changes; a reader that saw an event or got an outcome
+    /// The latest published snapshot. It never changes; a reader that saw an event or got an outcome
     /// reads a snapshot that reflects it.
     #[must_use]
     pub fn snapshot(&self) -> Arc<S> {

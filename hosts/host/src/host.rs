@@ -8,7 +8,7 @@ use std::thread;
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
-use selvedge_core::{Driver, shared};
+use selvedge_core::{Driver, Span, shared};
 use selvedge_seal::{Epoch, OVERHEAD};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -50,7 +50,7 @@ impl Host {
     /// of its own.
     ///
     /// # Errors
-    /// As there, and when there is no thread for the host.
+    /// As there, and when the system gives no thread for the host.
     pub fn blocking_start<M: Hosted, S: Send + Sync + 'static>(
         machine: M,
         setup: Setup<M, S>,
@@ -71,9 +71,8 @@ mod durable {
     use crate::{Handle, HostError, Hosted};
 
     impl Host {
-        /// Runs a machine whose facts are stored: those of each round before an effect of the round
-        /// is carried out and a command of it is answered. A base takes their place at the start,
-        /// before a message is sent, and after [`Schema::limit`](selvedge_store::Schema::limit)
+        /// Runs a machine and stores its facts, before an effect of the same round is carried out and
+        /// a command is answered. A base takes their place at the start, before a message is sent, and after [`Schema::limit`](selvedge_store::Schema::limit)
         /// facts: `base` returns all that the machine must not forget, for instance the node's
         /// life. The application has made `machine` from the base and the facts that it found in
         /// the store.
@@ -106,7 +105,7 @@ mod durable {
         /// Does as [`start_durable`](Self::start_durable) in a thread of its own.
         ///
         /// # Errors
-        /// As there, and when there is no thread for the host.
+        /// As there, and when the system gives no thread for the host.
         pub fn blocking_start_durable<M, S, B>(
             machine: M,
             setup: Setup<M, S>,
@@ -139,7 +138,7 @@ fn in_thread<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
                 Ok((handle, task)) => (Ok(handle), Some(task)),
                 Err(error) => (Err(error), None),
             };
-            // A caller that is gone has dropped the handle, which ends the host.
+            // A caller that was cancelled has dropped the handle, which ends the host.
             drop(started.send(outcome));
             if let Some(task) = task {
                 task.run().await;
@@ -172,6 +171,9 @@ fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
             least,
             most,
         });
+    }
+    if setup.heartbeat == Some(Span::ZERO) {
+        return Err(HostError::Heartbeat);
     }
     let rng = generator(setup.random_seed)?;
     let senders = setup.peers.len().saturating_add(setup.learned);

@@ -6,9 +6,9 @@ use selvedge_core::{Effect, Member};
 
 use crate::{HostError, Hosted, RunError};
 
-/// What a host does with the facts of a round, before it carries out an effect of that round.
+/// The step between the inputs of a round and its effects.
 pub(crate) trait Keep<M: Hosted>: Send + 'static {
-    /// Stores what the machine begins with.
+    /// Stores the first base.
     fn start(&mut self, machine: &M) -> Result<(), HostError>;
 
     /// Begins to store the facts among `effects`. `machine` has taken the steps that caused them.
@@ -52,7 +52,7 @@ mod disk {
 
     type Written = (Store, Result<(), StoreError>);
 
-    /// A store, and what stands for all facts so far.
+    /// A store, and the function that makes a base.
     pub(crate) struct Disk<F> {
         state: State,
         base: F,

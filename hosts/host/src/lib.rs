@@ -83,16 +83,16 @@
 //! | the machine gets each input in one step, its timers tick when they are due, and effects are carried out in order | the machine keeps the [rules for machines](selvedge_core) |
 //! | each command gets one outcome, also when the host ends meanwhile | |
 //! | a reader that saw an event, or got an outcome, reads a snapshot that reflects it | |
-//! | any datagram may come: what is no frame of the machine's kind from a peer is dropped and counted ([`Traffic`]) | |
+//! | any datagram may come: unless it is a frame of the machine's kind from a peer, it is dropped and counted ([`Traffic`]) | |
 //! | a message is delivered under the id of the peer that sent it | [`Setup::seal`]; in the clear: no other host sends from a peer's address |
 //! | a fact is stored before a message, event, snapshot, answer or [read](Handle::read) of its step, or of a later one, is seen (`Host::start_durable`) | the promises of `selvedge_store` |
 //! | a host that cannot store ends, with the error ([`Handle::ended`]) | |
-//! | memory is bounded | that of the machine is, and the limits of [`Setup`] |
+//! | memory is bounded, by the limits of [`Setup`] | the machine's memory is bounded |
 //! | the port is free when [`Handle::leave`], [`Handle::stop`] or [`Handle::ended`] returns, and the folder of a durable machine is | for the folder, the disk ends the write that is under way |
 //!
-//! Delivery is best effort, as the contract says: datagrams get lost, and the machine sends again.
+//! Delivery is best effort, as everywhere under the contract: datagrams get lost, and the machine sends again.
 //!
-//! # What it does not do
+//! # Limits
 //!
 //! It looks up no names and announces no addresses, and it detects failures among its fixed peers alone
 //! ([`Setup::heartbeat`]). A machine for nodes that come and go gets changes of membership by
@@ -141,8 +141,8 @@ pub use selvedge_core::shared::block_on;
 pub use setup::Setup;
 pub use traffic::Traffic;
 
-/// A machine that a [`Host`] can run. Each [`Machine`] is one whose parts can move to another thread
-/// and whose message can be written to a frame; there is nothing to implement.
+/// A machine that a [`Host`] can run: its parts can move to another thread, and its messages can be
+/// written to frames. Each such [`Machine`] has this trait without an implementation of its own.
 #[diagnostic::on_unimplemented(
     message = "a host cannot run the machine `{Self}`",
     note = "its Message implements `selvedge_core::wire::Message`, `serde::Serialize` and `serde::Deserialize`",

@@ -59,7 +59,7 @@ impl Peers {
         self.listed.values().copied()
     }
 
-    /// Returns true if a datagram of `id` from `source` is delivered. A key proves who sent it; in
+    /// Returns true if a datagram of `id` from `source` is delivered. A key proves the sender; in
     /// the clear, the address of a listed peer is the only evidence.
     pub(crate) fn accepts(&self, id: NodeId, source: SocketAddr, is_sealed: bool) -> bool {
         match self.listed.get(&id) {

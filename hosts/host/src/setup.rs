@@ -1,4 +1,4 @@
-//! What a host needs to start.
+//! The settings of a host.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use selvedge_core::{Machine, Member, NodeId, Span, shared};
 use selvedge_seal::Seal;
 
-/// What a host needs to start: the node, where it listens, and what differs from the defaults.
+/// The settings of a host: the node, its address, and all that differs from the defaults.
 ///
 /// | setting | unit, range | default |
 /// |---|---|---|
@@ -58,8 +58,8 @@ impl<M: Machine> Setup<M> {
         Self::with(me, Listen::At(address))
     }
 
-    /// The node `me` with a socket that is bound already, for instance one whose port the system
-    /// chose, or that a service manager passed on.
+    /// The node `me` with a socket that is bound already, for instance with a port that the
+    /// system chose, or from a service manager.
     #[must_use]
     pub fn bound(me: Member, socket: UdpSocket) -> Self {
         Self::with(me, Listen::With(socket))
@@ -95,7 +95,7 @@ impl<M: Machine, S> Setup<M, S> {
     /// Delivers messages of up to `limit` nodes beside the [`peers`](Self::peers), and sends to the
     /// address from which the machine last took a message of such a node.
     ///
-    /// In the clear, anyone who can send to the socket can pose as such a node, redirect its
+    /// In the clear, any host that can send to the socket can pose as such a node, redirect its
     /// messages and use up the limit: [seal](Self::seal) datagrams where that matters.
     #[must_use]
     pub const fn learn_addresses(mut self, limit: usize) -> Self {
@@ -103,8 +103,8 @@ impl<M: Machine, S> Setup<M, S> {
         self
     }
 
-    /// Sends a heartbeat to each of the [`peers`](Self::peers) once a `period`, and reports to the
-    /// machine what it receives from them: [`Joined`](selvedge_core::Delta::Joined) at the first
+    /// Sends a heartbeat to each of the [`peers`](Self::peers) once a `period`, and derives
+    /// changes of membership from their datagrams: [`Joined`](selvedge_core::Delta::Joined) at the first
     /// datagram of a life, `Confirmed` for the life before, `Failed` for a peer that was silent for
     /// five heartbeats of this host, and `Refuted` when such a peer sends again. All nodes have the
     /// same period. It suits a few fixed nodes; `selvedge-membership` is for many that come and go.
@@ -124,14 +124,14 @@ impl<M: Machine, S> Setup<M, S> {
         self
     }
 
-    /// Seals all datagrams, and drops those that are not sealed with a key of the ring.
+    /// Seals all datagrams, and drops all that arrive without a seal by a key of the ring.
     #[must_use]
     pub fn seal(mut self, seal: Seal) -> Self {
         self.seal = Some(seal);
         self
     }
 
-    /// Publishes what `view` returns ([`Handle::snapshot`](crate::Handle::snapshot)): at the start,
+    /// Publishes the result of `view` ([`Handle::snapshot`](crate::Handle::snapshot)): at the start,
     /// and after each round in which the machine took an input.
     #[must_use]
     pub fn view<T>(self, view: impl Fn(&M) -> T + Send + 'static) -> Setup<M, T> {
@@ -159,8 +159,8 @@ impl<M: Machine, S> Setup<M, S> {
         self
     }
 
-    /// Ends the host after an event that `is_last` accepts, for a machine whose leaving takes more
-    /// than one step ([`Handle::leave`](crate::Handle::leave)).
+    /// Ends the host after an event that `is_last` accepts, for a machine that needs more than one
+    /// step to leave ([`Handle::leave`](crate::Handle::leave)).
     #[must_use]
     pub fn ends_with(mut self, is_last: impl Fn(&M::Event) -> bool + Send + 'static) -> Self {
         self.last = Some(Box::new(is_last));

@@ -32,9 +32,9 @@ const EFFECTS: usize = 256;
 /// The number of errors in a row after which the host pauses: an error that stays must not take the
 /// whole processor.
 const ERRORS: u32 = 16;
-/// How long it pauses.
+/// The pause.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The sender of an effect whose step has not ended.
+/// The sender of an effect until its step ends.
 const UNSIGNED: Member = Member::new(0, 0);
 
 type MessageOf<M> = <M as Machine>::Message;
@@ -69,7 +69,7 @@ pub(crate) struct Task<M: Hosted, S, K> {
     pub(crate) has_left: bool,
 }
 
-/// What happened since effects were carried out.
+/// The inputs and effects since the last round.
 pub(crate) struct Round<M: Machine> {
     /// Each effect with the life that the node had after the step.
     effects: Vec<(Member, Effect<M>)>,
@@ -137,7 +137,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
                 _ready = self.socket.readable() => {}
                 () = due => {}
             }
-            // What has come meanwhile shares a write to the disk. Answers may lie in the socket for
+            // All that has arrived meanwhile shares a write to the disk. Answers may lie in the socket for
             // longer than a timer takes, so they come before the timers.
             self.receive_all(&mut buffer);
             self.answer_all();
@@ -374,7 +374,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
         self.round.has_changed = true;
     }
 
-    /// Returns true if the effects of the round are to be carried out before the next input.
+    /// Returns true if the round takes no further input before its effects are carried out.
     const fn is_full(&self) -> bool {
         self.round.effects.len() >= EFFECTS
     }

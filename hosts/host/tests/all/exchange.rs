@@ -287,6 +287,8 @@ async fn settings_that_cannot_work_are_refused_with_what_was_asked() {
         assert!(matches!(error, HostError::Peer { address: it, .. } if it == wrong));
         assert!(text.contains("node 2"), "{text}");
     }
+    let (_, error) = start(Setup::new(me(1), any).heartbeat(Span::ZERO)).await;
+    assert!(matches!(error, HostError::Heartbeat));
     for wrong in [0, 16, 65_508] {
         let (_, error) = start(Setup::new(me(1), any).frame_budget(wrong)).await;
         assert!(matches!(error, HostError::Budget { budget, .. } if budget == wrong));
