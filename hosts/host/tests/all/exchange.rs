@@ -10,8 +10,8 @@ use selvedge_seal::{Key, Keyring, Seal};
 use tokio::time::timeout;
 
 use crate::toy::{
-    Command, Event, Message, PATIENCE, Toy, Zero, asynchronous, frame, me, next, received, setups,
-    socket, start, total, with_peer,
+    Command, Event, Message, PATIENCE, Toy, Zero, asynchronous, event, frame, me, next, received,
+    setups, socket, start, total, with_peer,
 };
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn three_nodes_add_up_what_each_was_given_and_thank_the_sender() {
     }
     let mut thanked = Vec::new();
     while thanked.len() < 2 {
-        if let Event::Thanked(by, number) = thanks.recv().await.unwrap() {
+        if let Event::Thanked(by, number) = event(&mut thanks).await.unwrap() {
             thanked.push((by.id.0, number));
         }
     }
@@ -84,11 +84,10 @@ async fn timers_tick_and_changes_of_membership_reach_the_machine() {
     let (node, _peer) = with_peer().await;
     let mut events = node.events();
     node.submit(Command::Ring).await.unwrap();
-    let rang = timeout(PATIENCE, events.recv()).await.unwrap();
-    assert_eq!(rang, Ok(Event::Rang));
+    assert_eq!(event(&mut events).await, Ok(Event::Rang));
     let failed = Delta::Failed(me(2));
     node.learn(failed).await.unwrap();
-    assert_eq!(events.recv().await, Ok(Event::Learned(failed)));
+    assert_eq!(event(&mut events).await, Ok(Event::Learned(failed)));
 }
 
 /// The second life of node 2 begins at the same address.
@@ -104,7 +103,7 @@ async fn heartbeats_report_the_lives_of_peers_and_their_ends() {
         .await
         .unwrap();
     let mut events = node.events();
-    let mut learned = async || match timeout(PATIENCE, events.recv()).await.unwrap() {
+    let mut learned = async || match event(&mut events).await {
         Ok(Event::Learned(delta)) => delta,
         other => panic!("{other:?}"),
     };
@@ -135,8 +134,8 @@ async fn a_stopped_host_frees_its_port_and_refuses_and_its_last_snapshot_stays()
         node.submit(Command::Add(1)).await,
         Err(shared::Error::Closed)
     );
-    assert_eq!(events.recv().await, Ok(Event::Total(7)));
-    assert_eq!(events.recv().await, Err(RecvError::Closed));
+    assert_eq!(event(&mut events).await, Ok(Event::Total(7)));
+    assert_eq!(event(&mut events).await, Err(RecvError::Closed));
     assert_eq!((*node.snapshot(), node.traffic().sent), (7, 1));
     // Once more changes nothing.
     node.stop().await.unwrap();
@@ -169,7 +168,7 @@ async fn a_host_leaves_after_its_last_command_or_after_the_event_that_ends_it() 
     let node = Host::start(Toy::default(), setup).await.unwrap();
     let mut events = node.events();
     node.leave(Command::Leave).await.unwrap();
-    assert_eq!(events.recv().await, Ok(Event::Left));
+    assert_eq!(event(&mut events).await, Ok(Event::Left));
     UdpSocket::bind(node.address()).unwrap();
     node.ended().await.unwrap();
 }
@@ -183,7 +182,7 @@ async fn a_leave_that_is_cut_off_by_a_stop_is_not_answered() {
         async move { node.leave(Command::Ring).await }
     });
     let mut events = node.events();
-    events.recv().await.unwrap();
+    event(&mut events).await.unwrap();
     node.stop().await.unwrap();
     assert_eq!(leaving.await.unwrap(), Err(shared::Error::Unanswered));
 }
@@ -308,7 +307,10 @@ async fn a_slow_reader_misses_events_and_a_full_queue_makes_callers_wait() {
     for number in 1..=3 {
         node.submit(Command::Add(number)).await.unwrap();
     }
-    assert_eq!(events.recv().await, Err(RecvError::Lagged { missed: 2 }));
+    assert_eq!(
+        event(&mut events).await,
+        Err(RecvError::Lagged { missed: 2 })
+    );
     // More commands than the queue has room for wait for room.
     let waiting = [4, 5, 6].map(|number| {
         let node = node.clone();

@@ -4,9 +4,11 @@ use selvedge_core::wire::{SEALED, VERSION};
 use selvedge_core::{NodeId, Time};
 use selvedge_host::{Host, Setup, Traffic};
 use selvedge_seal::{Epoch, Key, Keyring, Opener, RateLimit, Seal, Sealer};
+use tokio::time::timeout;
 
 use crate::toy::{
-    Command, Message, Toy, asynchronous, frame, me, next, received, socket, total, with_peer,
+    Command, Message, PATIENCE, Toy, asynchronous, frame, me, next, received, socket, total,
+    with_peer,
 };
 
 const KIND: u8 = 222;
@@ -127,7 +129,8 @@ async fn sealed_forgeries_replays_and_floods_are_counted() {
     assert_eq!(faults(node.traffic()), counted);
     // The answer went to the address that is listed.
     let mut buffer = [0; 2_000];
-    let (len, _) = peer.recv_from(&mut buffer).await.unwrap();
+    let answer = timeout(PATIENCE, peer.recv_from(&mut buffer)).await;
+    let (len, _) = answer.unwrap().unwrap();
     let mut opener = Opener::new(keyring, "toys".to_owned(), 1);
     let mut opened = Vec::new();
     let sender = opener.open(KIND, &buffer[..len], Time::ZERO, &mut opened);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use selvedge::frame;
 use selvedge_core::durable::Durable;
+use selvedge_core::shared::{RecvError, Subscriber};
 use selvedge_core::wire::{self, bytes_len, varint_len};
 use selvedge_core::{Context, Delta, Input, Machine, Member, NodeId, Span};
 use selvedge_host::{Handle, Host, Setup};
@@ -196,6 +197,11 @@ pub(crate) async fn received(node: &Node, count: u64) {
     };
     let seen = timeout(PATIENCE, wait).await;
     assert!(seen.is_ok(), "{:?}", node.traffic());
+}
+
+/// The next event.
+pub(crate) async fn event(events: &mut Subscriber<Event>) -> Result<Event, RecvError> {
+    timeout(PATIENCE, events.recv()).await.unwrap()
 }
 
 pub(crate) fn frame(from: Member, message: &Message) -> Vec<u8> {
