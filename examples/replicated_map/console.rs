@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use selvedge_core::Member;
+use selvedge_core::shared::{self, Closed};
+use selvedge_host::Handle;
 use selvedge_replica::{Command, Event, Replica};
 
 use crate::map::{Expected, Map, Outcome, Slot, Update, show};
@@ -14,71 +17,93 @@ pub(crate) enum Question {
     Read(u64),
 }
 
-#[derive(Debug, Default)]
+/// The console of one member.
 pub(crate) struct Console {
+    node: Handle<Replica<Map>>,
+    me: Member,
     /// Open questions, with their lines.
     open: BTreeMap<Question, String>,
     reads: u64,
     /// Watched keys, with the revision that was printed last.
     watched: BTreeMap<String, u64>,
-    /// Lines to print when all facts that they depend on are stored.
-    lines: Vec<String>,
 }
 
 impl Console {
-    /// Takes a line. Returns the command that it has for the group.
-    pub(crate) fn ask(
-        &mut self,
-        line: String,
-        replica: &Replica<Map>,
-    ) -> Option<(Question, Command<Update>)> {
+    pub(crate) const fn new(node: Handle<Replica<Map>>, me: Member) -> Self {
+        Self {
+            node,
+            me,
+            open: BTreeMap::new(),
+            reads: 0,
+            watched: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a line. Does not wait for the group's answer.
+    pub(crate) async fn ask(&mut self, line: String) -> Result<(), Closed> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (question, command) = match *words.as_slice() {
-            [] => return None,
-            ["set", key, value] => propose(key, Expected::Anything, value, replica),
-            ["cas", key, old, value] => propose(key, parse(old), value, replica),
+            [] => return Ok(()),
+            ["set", key, value] => self.propose(key, Expected::Anything, value).await?,
+            ["cas", key, old, value] => self.propose(key, parse(old), value).await?,
             ["get", _] => {
                 self.reads += 1;
                 (Question::Read(self.reads), Command::Read(self.reads))
             }
             ["watch", key] => {
-                let slot = get(replica, key);
-                self.lines.push(format!("watch {key}: {}", show(slot)));
+                let slot = self.get(key).await?;
+                say(&format!("watch {key}: {}", show(slot.as_ref())));
                 let revision = slot.map_or(0, |it| it.revision);
                 self.watched.insert(key.into(), revision);
-                return None;
+                return Ok(());
             }
             ["status"] => {
-                let leader = replica
-                    .leader()
-                    .map_or("none".into(), |it| it.0.to_string());
-                let votes = if replica.votes() {
-                    "votes"
-                } else {
-                    "has no vote"
-                };
-                let (me, version) = (replica.me(), replica.version());
-                let status = format!("status: {me} {votes}, leader {leader}, version {version}");
-                self.lines.push(status);
-                return None;
+                say(&self.node.read(status).await?);
+                return Ok(());
             }
             _ => {
-                self.lines.push(format!("{line}: unknown command: use set KEY VALUE, cas KEY OLD VALUE, get KEY, watch KEY or status"));
-                return None;
+                say(&format!(
+                    "{line}: unknown command: use set KEY VALUE, cas KEY OLD VALUE, get KEY, watch KEY or status"
+                ));
+                return Ok(());
             }
         };
         self.open.insert(question, line);
-        Some((question, command))
+        match self.node.submit(command).await {
+            Ok(()) => Ok(()),
+            Err(shared::Error::Rejected(why)) => {
+                self.answer(question, &format!("refused, {why}"));
+                Ok(())
+            }
+            Err(shared::Error::Closed | shared::Error::Unanswered) => Err(Closed),
+        }
     }
 
-    pub(crate) fn answer(&mut self, question: Question, answer: &str) {
+    /// The update gets the next number: no other caller proposes.
+    async fn propose(
+        &self,
+        key: &str,
+        expected: Expected,
+        value: &str,
+    ) -> Result<(Question, Command<Update>), Closed> {
+        let (key, value) = (key.into(), value.into());
+        let number = self.node.read(Replica::next_number).await?;
+        let update = Update {
+            key,
+            expected,
+            value,
+        };
+        Ok((Question::Update(number), Command::Propose(update)))
+    }
+
+    fn answer(&mut self, question: Question, answer: &str) {
         if let Some(line) = self.open.remove(&question) {
-            self.lines.push(format!("{line}: {answer}"));
+            say(&format!("{line}: {answer}"));
         }
     }
 
     #[allow(clippy::wildcard_enum_match_arm, reason = "the others answer nothing")]
-    pub(crate) fn on_event(&mut self, event: Event<Map>, replica: &Replica<Map>) {
+    pub(crate) async fn on_event(&mut self, event: Event<Map>) -> Result<(), Closed> {
         match event {
             Event::Applied {
                 by,
@@ -86,27 +111,22 @@ impl Console {
                 outcome,
                 ..
             } => {
-                if by == replica.me() {
+                if by == self.me {
                     self.answer(Question::Update(number), &outcome.to_string());
                 }
                 if let Outcome::Changed { key, slot } = outcome {
                     self.on_change(&key, &slot);
                 }
             }
-            Event::Installed(_) => {
-                let keys: Vec<String> = self.watched.keys().cloned().collect();
-                for key in keys {
-                    if let Some(slot) = get(replica, &key) {
-                        self.on_change(&key, slot);
-                    }
-                }
-            }
+            Event::Installed(_) => self.look_again().await?,
             Event::Readable { read, .. } => {
                 let question = Question::Read(read);
                 let line = self.open.get(&question);
                 let key = line.and_then(|it| it.split_whitespace().nth(1));
-                let slot = key.and_then(|it| get(replica, it));
-                self.answer(question, &show(slot));
+                if let Some(key) = key {
+                    let slot = self.get(key).await?;
+                    self.answer(question, &show(slot.as_ref()));
+                }
             }
             Event::Overtaken { number, .. }
             | Event::Forgotten { number, .. }
@@ -116,45 +136,61 @@ impl Console {
             Event::Unreadable(read) => {
                 self.answer(Question::Read(read), "this node is no member any more");
             }
-            Event::Unavailable { .. } => self.lines.push("no quorum answers, trying on".into()),
-            Event::Available => self.lines.push("the group answers again".into()),
+            Event::Unavailable { .. } => say("no quorum answers, trying on"),
+            Event::Available => say("the group answers again"),
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Events were missed, and among them perhaps answers.
+    pub(crate) async fn on_lag(&mut self) -> Result<(), Closed> {
+        let open: Vec<Question> = self.open.keys().copied().collect();
+        for question in open {
+            self.answer(question, "done or not: get it");
+        }
+        self.look_again().await
+    }
+
+    async fn look_again(&mut self) -> Result<(), Closed> {
+        let keys: Vec<String> = self.watched.keys().cloned().collect();
+        for key in keys {
+            if let Some(slot) = self.get(&key).await? {
+                self.on_change(&key, &slot);
+            }
+        }
+        Ok(())
     }
 
     fn on_change(&mut self, key: &str, slot: &Slot) {
         if let Some(printed) = self.watched.get_mut(key).filter(|it| **it < slot.revision) {
             *printed = slot.revision;
-            self.lines
-                .push(format!("changed {key}: {}", show(Some(slot))));
+            say(&format!("changed {key}: {}", show(Some(slot))));
         }
     }
 
-    /// Prints the waiting lines, when all facts are stored.
-    pub(crate) fn print(&mut self) {
-        let mut out = io::stdout().lock();
-        for line in self.lines.drain(..) {
-            writeln!(out, "{line}").ok(); // A closed output ends no member.
-        }
+    async fn get(&self, key: &str) -> Result<Option<Slot>, Closed> {
+        let key = key.to_owned();
+        let get = move |replica: &Replica<Map>| replica.state()?.get(&key).cloned();
+        self.node.read(get).await
     }
 }
 
-fn propose(
-    key: &str,
-    expected: Expected,
-    value: &str,
-    replica: &Replica<Map>,
-) -> (Question, Command<Update>) {
-    let (key, value) = (key.into(), value.into());
-    let update = Update {
-        key,
-        expected,
-        value,
+fn say(line: &str) {
+    writeln!(io::stdout(), "{line}").ok(); // A closed output ends no member.
+}
+
+fn status(replica: &Replica<Map>) -> String {
+    let leader = replica
+        .leader()
+        .map_or("none".into(), |it| it.0.to_string());
+    let votes = if replica.votes() {
+        "votes"
+    } else {
+        "has no vote"
     };
-    (
-        Question::Update(replica.next_number()),
-        Command::Propose(update),
-    )
+    let (me, version) = (replica.me(), replica.version());
+    format!("status: {me} {votes}, leader {leader}, version {version}")
 }
 
 fn parse(old: &str) -> Expected {
@@ -164,8 +200,4 @@ fn parse(old: &str) -> Expected {
         Some(revision) => Expected::Revision(revision),
         None => Expected::Value(old.into()),
     }
-}
-
-fn get<'a>(replica: &'a Replica<Map>, key: &str) -> Option<&'a Slot> {
-    replica.state()?.get(key)
 }

@@ -1,6 +1,6 @@
-//! A replicated map with compare-and-set and watches, over std's UDP socket and an embedded
-//! database. It survives `kill -9` of any minority at any time, and of all nodes at once: an update
-//! that was reported as done stays done.
+//! A replicated map with compare-and-set and watches, over UDP and an embedded database.
+//! It survives `kill -9` of any minority at any time, and of all nodes at once: an update that was
+//! reported as done stays done.
 //!
 //! Type it into three terminals, each with its own `--id`, `--listen` and `--data`; `--first` only
 //! at the first start:
@@ -33,7 +33,7 @@
 //! | the input ends | nothing: the others count on this member, and its answers are still to come. Ctrl-C ends it, as `kill -9` does |
 //! | the output is not read | a closed output is ignored; a slow reader delays the member |
 //!
-//! `map.rs` has the state, `storage.rs` the database, `host.rs` the loop, `console.rs` the lines.
+//! `map.rs` has the state, `storage.rs` the database, `host.rs` the setup, `console.rs` the lines.
 //! All nodes start with the same members. Datagrams are taken from the members' addresses without a
 //! check; `selvedge-seal` makes them secret and safe from forgery.
 
@@ -61,7 +61,6 @@ use std::process::ExitCode;
 use selvedge_core::{Member, NodeId};
 use selvedge_replica::Configuration;
 
-use crate::host::Host;
 use crate::storage::Memory;
 
 const USAGE: &str = "give --id N --listen ADDRESS --data DIR, --peer N=ADDRESS for each other member, and at the first start --first";
@@ -98,7 +97,10 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<Infallible, Box<dyn Err
     let socket =
         UdpSocket::bind(listen).map_err(|it| format!("cannot listen at {listen}: {it}"))?;
     let (store, replica) = storage::open(&data, id, memory, first)?;
-    Ok(Host::start(replica, store, socket, peers)?.run()?)
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(host::run(replica, store, socket, peers))
 }
 
 fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {

@@ -1,0 +1,93 @@
+//! The addresses of other nodes.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use selvedge_core::NodeId;
+
+use crate::HostError;
+
+/// Addresses in the form in which the socket reports them.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    listed: BTreeMap<NodeId, SocketAddr>,
+    learned: BTreeMap<NodeId, SocketAddr>,
+    /// The largest number of learned addresses.
+    limit: usize,
+}
+
+impl Peers {
+    /// Passes over `me`, so that all nodes can have one list.
+    pub(crate) fn new(
+        me: NodeId,
+        local: SocketAddr,
+        mut listed: BTreeMap<NodeId, SocketAddr>,
+        limit: usize,
+    ) -> Result<Self, HostError> {
+        listed.remove(&me);
+        for (&id, address) in &mut listed {
+            *address = on_socket(local, *address).ok_or(HostError::Peer {
+                id,
+                address: *address,
+                listen: local,
+            })?;
+        }
+        let learned = BTreeMap::new();
+        Ok(Self {
+            listed,
+            learned,
+            limit,
+        })
+    }
+
+    pub(crate) fn address(&self, id: NodeId) -> Option<SocketAddr> {
+        self.listed
+            .get(&id)
+            .or_else(|| self.learned.get(&id))
+            .copied()
+    }
+
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.listed.values().chain(self.learned.values()).copied()
+    }
+
+    pub(crate) fn is_listed(&self, id: NodeId) -> bool {
+        self.listed.contains_key(&id)
+    }
+
+    pub(crate) fn listed(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.listed.values().copied()
+    }
+
+    /// Returns true if a datagram of `id` from `source` is delivered. A key proves the sender; in
+    /// the clear, the address of a listed peer is the only evidence.
+    pub(crate) fn accepts(&self, id: NodeId, source: SocketAddr, is_sealed: bool) -> bool {
+        match self.listed.get(&id) {
+            Some(&listed) => is_sealed || listed == source,
+            None => self.learned.contains_key(&id) || self.learned.len() < self.limit,
+        }
+    }
+
+    /// The machine took a message of `id` from `source`, which was [accepted](Self::accepts).
+    pub(crate) fn learn(&mut self, id: NodeId, source: SocketAddr) {
+        if !self.listed.contains_key(&id) {
+            self.learned.insert(id, source);
+        }
+    }
+}
+
+/// The address as a socket at `local` reports it. `None` where that socket cannot send to it.
+fn on_socket(local: SocketAddr, address: SocketAddr) -> Option<SocketAddr> {
+    let ip = address.ip().to_canonical();
+    if ip.is_unspecified() || ip.is_multicast() || address.port() == 0 {
+        return None;
+    }
+    match (local.ip(), ip) {
+        (IpAddr::V4(_), IpAddr::V4(_)) => Some(SocketAddr::new(ip, address.port())),
+        (IpAddr::V6(any), IpAddr::V4(ip)) if any.is_unspecified() => {
+            Some(SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()))
+        }
+        (IpAddr::V6(_), IpAddr::V6(_)) => Some(address),
+        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => None,
+    }
+}
