@@ -154,7 +154,7 @@ pub enum Body<U> {
         is_active: bool,
     },
     /// The sender is a node of the configuration, and remembers nothing of its former life: it asks
-    /// to be named in its new one.
+    /// to be named again.
     Rejoin {
         /// The life in which its memory began: its present one where it stores nothing.
         life: u32,

@@ -101,8 +101,8 @@ impl<S: State> Replica<S> {
     /// they know each other's lives. All founders begin with equal configurations and states.
     ///
     /// The host ensures that no former life of this node was a member. A later life is
-    /// [restored](Self::restore), or is a [newcomer](Self::newcomer), which the group names in its
-    /// life; none of them is life 0.
+    /// [restored](Self::restore), or is a [newcomer](Self::newcomer), which the group names again;
+    /// none of them is life 0.
     ///
     /// # Errors
     /// [`Reject::Config`] and [`Reject::Configuration`], if these cannot work, or `first` does not
