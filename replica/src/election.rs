@@ -437,7 +437,7 @@ impl<S: State> Replica<S> {
         self.seen = self.seen.max(promised.number);
         match &self.role {
             Role::Candidate(candidacy) if candidacy.ballot == ballot => {
-                // This member cannot follow a leader below what it has promised.
+                // This member cannot follow a leader below its promised ballot.
                 let own = self.acceptor.promised();
                 // The other one may not have learned yet that the leader failed.
                 let is_there = leader != Ballot::default()

@@ -179,13 +179,13 @@ pub enum Reject {
     /// That node is not a member that can lead.
     #[error("node {0} cannot lead: name a voter that is not a witness")]
     NoCandidate(NodeId),
-    /// One change of configuration at a time.
+    /// Another change of configuration is under way.
     #[error("a change of configuration is under way: wait for Configured")]
     Changing,
     /// The membership service reports the end of this node's own life.
     #[error(transparent)]
     OwnEnd(#[from] OwnEnd),
-    /// A peer sent what a correct peer never sends; the host counts it.
+    /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }

@@ -44,8 +44,7 @@ impl<S: State> Replica<S> {
         self.tie(cx);
         let number = self.configuration().number;
         let end = self.acceptor.end();
-        // Behind the last entry that the leader confirmed, this member's entries may not be the
-        // leader's.
+        // This commits no further than the last entry that this member holds.
         self.commit(commit, cx);
         if self.configuration().number != number {
             return; // The leader knows of the commit: its own configuration ended.

@@ -8,7 +8,7 @@
 //!   sequence.
 //! - A leader counts no member as holding more than it does, unless another leader has replaced it.
 //! - No two members know different entries to be committed at one version.
-//! - A leader answers no read with the version that ends its configuration.
+//! - A leader answers no read with the version that ends its configuration, or a later one.
 //!
 //! It compares the entries that members still hold: committed ones are kept for a [window](crate::Config::window).
 

@@ -1,4 +1,4 @@
-//! What a run is like.
+//! The settings of a run.
 
 use selvedge_core::{Member, Span};
 use selvedge_sim::Bytes;
@@ -6,7 +6,7 @@ use selvedge_sim::Bytes;
 use crate::check::Journal;
 use crate::{Config, Configuration, Lease, Published, QuorumRule, Replica, Voter};
 
-/// What a run is like.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) nodes: usize,
