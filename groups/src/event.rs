@@ -188,7 +188,7 @@ pub enum Damage {
     Plan {
         /// The digest under which it was stored.
         found: u32,
-        /// This node's.
+        /// This node's digest.
         own: u32,
     },
 }
@@ -233,7 +233,7 @@ pub enum Reject {
     /// The replica refuses it.
     #[error(transparent)]
     Replica(#[from] replica::Reject),
-    /// A peer sent what a correct peer never sends; the host counts it.
+    /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }
@@ -250,7 +250,7 @@ pub enum Misbehaviour {
     Plan {
         /// The peer's digest.
         found: u32,
-        /// This node's.
+        /// This node's digest.
         own: u32,
     },
     /// The message has no items.

@@ -172,7 +172,7 @@
 //!
 //! # Cost
 //!
-//! | what | costs |
+//! | action | cost |
 //! |---|---|
 //! | choosing members: an epoch of n nodes | n hashes, and O(n log n) for each table |
 //! | a group more | 1 hash and O(n) comparisons of numbers |
@@ -182,7 +182,7 @@
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | adds |
 //! |---|---|
 //! | `arbitrary` | arbitrary values for fuzzing |
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |

@@ -218,8 +218,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) {
         if to.id == self.me.id {
-            // A leader that goes on from what it stored answers its former life as well: this one numbers
-            // its questions anew.
+            // A leader that goes on from its stored memory answers its former life as well: this
+            // life numbers its questions from the start.
             if to == self.me {
                 let from = self.me;
                 cx.event(Event::Told {

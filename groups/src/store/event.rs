@@ -73,13 +73,17 @@ pub enum StoreEvent {
 #[non_exhaustive]
 pub enum StoreReject {
     /// This node's limit of waiting requests is reached.
-    #[error("it would exceed the limit of {limit} waiting requests or watched entries: wait for some to end, or raise pending")]
+    #[error(
+        "it would exceed the limit of {limit} waiting requests or watched entries: wait for some to end, or raise pending"
+    )]
     Full {
         /// The limit.
         limit: u16,
     },
     /// The entry's name, with its value, does not fit into a frame.
-    #[error("it takes {len} bytes and a frame has room for {room}: shorten it, or raise the frame budget")]
+    #[error(
+        "it takes {len} bytes and a frame has room for {room}: shorten it, or raise the frame budget"
+    )]
     TooLong {
         /// Its length.
         len: usize,

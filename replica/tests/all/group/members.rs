@@ -138,7 +138,7 @@ fn the_next_members_are_told_less_and_less_often() {
     assert!(waited.len() > 7);
 }
 
-/// A member of the present configuration has nobody to tell of it.
+/// A member of the present configuration has no node to announce it to.
 #[test]
 fn a_member_that_restarts_invites_nobody() {
     let first = Configuration::of([1, 2, 3].map(member));
