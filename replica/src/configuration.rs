@@ -17,7 +17,7 @@ use crate::encoding::encoded_len;
 pub struct Voter {
     /// The node, in a life that has its memory: the present one, or, where it stores facts, any
     /// since the memory began. Named in another life it does not vote. Life 0 names a
-    /// [founder](crate::Replica::founder), whatever its life is.
+    /// [founder](crate::Replica::founder), in any life.
     pub member: Member,
     /// True if it only votes. A witness keeps ballot and version, and neither updates nor state. It
     /// never leads.

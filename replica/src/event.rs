@@ -101,7 +101,7 @@ pub enum Event<S: State> {
     Configured {
         /// Its number.
         number: u64,
-        /// The version that decided it; a later one, that of the state, where this member received
+        /// The version that decided it; a later one, the state's, where this member received
         /// the state whole.
         version: Version,
     },
@@ -160,7 +160,7 @@ pub enum Reject {
         limit: u32,
     },
     /// The update, or the configuration, does not fit into a frame.
-    #[error("it takes {len} bytes and a frame has room for {room}: propose a smaller one")]
+    #[error("the entry takes {len} bytes and a frame has room for {room}: propose a smaller one")]
     TooLong {
         /// The bytes that it takes.
         len: usize,

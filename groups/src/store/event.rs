@@ -74,7 +74,7 @@ pub enum StoreEvent {
 pub enum StoreReject {
     /// This node's limit of waiting requests is reached.
     #[error(
-        "it would exceed the limit of {limit} waiting requests or watched entries: wait for some to end, or raise pending"
+        "the command would exceed the limit of {limit} waiting requests or watched entries: wait for some to end, or raise pending"
     )]
     Full {
         /// The limit.
@@ -82,7 +82,7 @@ pub enum StoreReject {
     },
     /// The entry's name, with its value, does not fit into a frame.
     #[error(
-        "it takes {len} bytes and a frame has room for {room}: shorten it, or raise the frame budget"
+        "the entry takes {len} bytes and a frame has room for {room}: shorten it, or raise the frame budget"
     )]
     TooLong {
         /// Its length.

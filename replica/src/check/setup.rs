@@ -62,7 +62,7 @@ pub struct Setup {
     /// The members of it, by id, that are witnesses.
     pub witnesses: &'static [u64],
     /// True if members promise no other leader for a time. No member leads at first then, for no
-    /// timer may be armed. The lease of a leader ends before that of a member that acknowledged it;
+    /// timer may be armed. The lease of a leader ends before the tie of a member that acknowledged it;
     /// both may end while messages are in flight, no other timer may tick then.
     pub lease: bool,
     /// The node that leads before anything happens, by id: all members follow it, and no message is

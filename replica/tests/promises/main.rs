@@ -1,4 +1,4 @@
-//! The promises of the crate's page, against a network, clocks, storage and an order of their own.
+//! The promises of the crate's page, against random networks, clocks, storage and orders of events.
 //! `selvedge_sim::histories` explains how to run more of them, or one.
 
 #![allow(
