@@ -425,8 +425,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 }
 
-/// Returns true if a message is of use to a node that knows nothing of the group: if it names the
-/// node, or comes from members of a configuration that does.
+/// Returns true if a message is of use to a node that knows nothing of the group: if it
+/// names the node, or wants an answer, as the sender's configuration names the node then.
 fn is_for<U>(me: Member, message: &replica::Message<U>) -> bool {
     if let Body::Current { configuration, .. } = &message.body {
         return configuration.voter(me.id).is_some();

@@ -1,7 +1,7 @@
 //! The way of questions to the leader of a group.
 //!
 //! The node that asks goes on itself, and no other node forwards: so a question makes no more
-//! messages than its asker sends, whatever other nodes believe.
+//! messages than its asker sends, for any beliefs of other nodes.
 
 use alloc::vec::Vec;
 
@@ -95,7 +95,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// The members that this node knows to follow the configuration that it was in, unless others
     /// named later ones that it still hopes to find. A former member knows the next link, so from
-    /// each of them the chain leads to the present one, whatever others sent meanwhile.
+    /// each of them the chain leads to the present one, also after wrong hints.
     fn successors(&self, group: GroupId, in_vain: bool) -> impl Iterator<Item = NodeId> + '_ {
         let mark = self.marks.get(&group);
         let hint = self.hints.get(group);
@@ -240,7 +240,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         ));
     }
 
-    /// Notes the leader of a group, of which this node learned by its question to another one.
+    /// Notes the leader of a group, of which this node learned from its question to another group.
     pub fn heard(&mut self, group: GroupId, from: Member) {
         if from.id != self.me.id
             && self.plan.place(from.id).is_some()

@@ -130,9 +130,9 @@ pub enum Timer {
     Watch,
     /// A page of the state is overdue.
     Fetch,
-    /// Leader: the lease is over.
+    /// Leader: the lease has ended.
     Lease,
-    /// Follower: the lease that it acknowledged is over.
+    /// Follower: the lease that it acknowledged has ended.
     Tied,
     /// The next invitation to the members of the configuration is due.
     Invite,

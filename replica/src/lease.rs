@@ -1,9 +1,9 @@
-//! The lease: for a time a leader knows that there is no other, without a round.
+//! The lease: for a time a leader knows, without a round, that no other leader exists.
 //!
 //! A member that acknowledges a leader promises no other ballot until its own timer
 //! ([`Timer::Tied`]) has run for the whole [`Lease::span`]. The leader takes the lease to run from
 //! the moment at which it *sent* the round that a quorum acknowledged, and to be shorter by the
-//! drift. So its lease is over, by any clock, before the first of that quorum promises another
+//! drift. So its lease has ended, by any clock, before the first of that quorum promises another
 //! ballot, and no other leader commits anything before.
 //!
 //! - A member that restarts does not remember when it acknowledged, so it is tied for a whole span

@@ -73,8 +73,8 @@
 //!  ┌──────────┐ ─────────────────────────────────────────────> ┌───────────┐ ──┐ overdue
 //!  │ follower │                                                 │ candidate │   │
 //!  └──────────┘ <───────────────────────────────────────────── └───────────┘ <─┘
-//!       ^         a leader is there, or promised another           │ promises of a quorum,
-//!       │                                                          v and what it holds
+//!       ^         a leader is present, or promised another         │ promises of a quorum,
+//!       │                                                          v and its entries
 //!       │                 higher ballot, next configuration    ┌────────┐
 //!       └───────────────────────────────────────────────────── │ leader │
 //!                                                               └────────┘
@@ -193,7 +193,7 @@
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |
 //! | `std` | std in `selvedge-core` |
 //!
-//! `serde` is no feature here: a state that is sent whole is encoded by the crate.
+//! `serde` is no optional feature: the crate encodes a state that is sent whole.
 
 #![no_std]
 #![forbid(unsafe_code)]

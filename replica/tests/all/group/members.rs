@@ -234,7 +234,7 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(said, "attempts is 0: set it to 1 or more, up to 255");
 }
 
-/// One thing at a time is damaged.
+/// A stored memory with damage in one place at a time.
 #[test]
 fn each_part_of_what_was_stored_is_checked() {
     type Parts = (
