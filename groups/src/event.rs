@@ -246,7 +246,9 @@ pub enum Misbehaviour {
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
     /// The peer has another plan.
-    #[error("its plan has the digest {found:08x}, this one {own:08x}: give all nodes one plan")]
+    #[error(
+        "its plan has the digest {found:08x}, and this node has {own:08x}: give all nodes one plan"
+    )]
     Plan {
         /// The peer's digest.
         found: u32,

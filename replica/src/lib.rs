@@ -52,15 +52,16 @@
 //! All entries that are accepted under one ballot are part of one sequence: the entries that its
 //! leader adopted, and the entries that it appended since. A leader changes no entry of it. So two
 //! members that accepted under one ballot hold the same entries as far as both tails reach, and an
-//! `Accept` names the entries before its own by their number alone. This rests on one rule: a leader
-//! that learns a committed entry that it did not propose, or receives a state, which does not show
-//! its entries, is deposed before it sends anything else. Its log is no longer that sequence, and a
-//! follower that compared lengths would take the two for the same. The
-//! ballot of the entry before would be a second name, with which the follower could refuse such an
-//! `Accept`; under this rule no leader sends one. An `Accepted` may count too much: a member that
-//! learned entries of a higher ballot acknowledges a lower one by the length of its log. That does no
-//! harm. Where a higher ballot has decided, a member of every quorum promised that ballot and had not
-//! acknowledged the lower one at this version, and never will: so the lower ballot decides nothing there.
+//! `Accept` names the entries before its own by their number alone. This rests on one rule: a
+//! leader that learns a committed entry that it did not propose, or receives a state, which does
+//! not show its entries, is deposed before it sends anything else. Its log is no longer that
+//! sequence, and a follower that compared lengths would take the two for the same. The ballot of
+//! the entry before would be a second name, with which the follower could refuse such an `Accept`;
+//! under this rule no leader sends one. An `Accepted` may count too much: a member that learned
+//! entries of a higher ballot acknowledges a lower one by the length of its log. That does no harm.
+//! Where a higher ballot has decided, a member of every quorum promised that ballot and had not
+//! acknowledged the lower one at this version, and never will: so the lower ballot decides nothing
+//! there.
 //!
 //! `replica/proof` in the repository states this as an invariant, and an SMT solver proves for any
 //! number of members that each step within one configuration keeps it. The checks and random
