@@ -477,7 +477,7 @@ impl<S: State> Replica<S> {
         self.arm_resend(cx);
     }
 
-    /// Forgets the entries sent to a member that is back, or began a new life.
+    /// Sends again the entries that a member lacks, which is back or began a new life.
     pub(crate) fn on_follower_here(
         &mut self,
         id: NodeId,
