@@ -1,4 +1,5 @@
-//! When a leader chooses other members: an epoch began, or members are gone (sections 3.4 and 3.5).
+//! A leader's choice of other members: an epoch began, or members failed or left (sections 3.4 and
+//! 3.5).
 
 use alloc::vec::Vec;
 
@@ -11,7 +12,7 @@ use crate::state::Carried;
 use crate::{Begins, Groups, Item, Timer};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// The host says that an epoch has begun. An earlier one than before is taken, too: a host may
+    /// Begins an epoch, at the host's command. An earlier one than before is taken, too: a host may
     /// have been wrong.
     pub(crate) fn on_epoch(&mut self, epoch: u64, cx: &mut Context<'_, Self>) {
         if self.epoch == epoch {
@@ -25,20 +26,20 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 continue; // It was left in this step.
             };
             if part.replica.configuration().voters.is_empty() {
-                // It was heard of an epoch ago, and nothing came of it.
+                // This node learned of it an epoch ago, and it never began here.
                 if let Some(part) = self.parts.remove(&group) {
                     self.disarm(group, &part, cx);
                 }
                 continue;
             }
-            part.told = 0; // Founders are told again.
+            part.told = 0; // Founders are notified again.
             part.sought = 0;
             part.is_due = true;
             self.look_for_change(group, cx);
         }
     }
 
-    /// Whether it is time to choose, where this node leads.
+    /// Chooses members, or waits for the time to do so, where this node leads.
     pub(crate) fn look_for_change(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left in this step.
@@ -80,7 +81,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx.arm(Timer::Change(group), after);
     }
 
-    /// How many members are gone, where these are as many as others are chosen after.
+    /// The number of members that failed or left, if it is high enough to choose others.
     fn lost_members(&self, group: GroupId) -> Option<usize> {
         let part = self.parts.get(&group)?;
         let members = part.replica.configuration().members();
@@ -104,7 +105,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Has the group decide that these are its next members.
+    /// Proposes these as the group's next members.
     pub(crate) fn change(
         &mut self,
         group: GroupId,
@@ -129,15 +130,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Whether no more members are gone than may fail. One that is gone is sent nothing, so a link would
-    /// be on its way until one is back, and name the lives of today.
+    /// Returns true if no more members failed or left than may fail. This node sends nothing to a
+    /// member that is away, so a link would be in flight until one is back, and name outdated
+    /// lives.
     fn has_quorum(&self, configuration: &Configuration) -> bool {
         let members = configuration.members();
         let here = members.filter(|it| !self.is_gone(it.member.id)).count();
         2 * here > configuration.voters.len()
     }
 
-    /// What hinders a change takes a while, and so does the next try: a stagger may be none.
+    /// Tries again after a while, as an obstacle to a change lasts a while: a stagger may be zero.
     pub(crate) fn look_again(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         if let Some(part) = self.parts.get_mut(&group) {
             part.is_due = true;
@@ -163,7 +165,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Founders that are no members are told where the group is: a node that looks for it asks them.
+    /// Sends the place of the group to founders that are not members: a node that looks for it asks
+    /// them.
     fn tell_founders(&mut self, group: GroupId) {
         let Some(news) = self.whereabouts(group) else {
             return; // It knows no members.

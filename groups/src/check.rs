@@ -1,11 +1,11 @@
 //! The promises of groups as properties, and the scenarios that check them.
 //!
-//! Four nodes, of which three hold one group, as real replicas: nothing is idealised. What happened
-//! before a scenario begins is played, in one order; from there each order of messages, ticks, commands,
-//! deltas, losses and crashes within the bounds is explored. Timeouts are longer than any delivery.
+//! Four nodes, of which three hold one group, as real replicas: nothing is idealised. The past of a
+//! scenario is played in one order; from there each order of messages, ticks, commands, deltas,
+//! losses and crashes within the bounds is explored. Timeouts are longer than any delivery.
 //!
-//! That a group of replicas decides one history is checked by `selvedge-replica`, for members that stay
-//! or change once. Here nodes come back into a group that they left, and had voted in.
+//! `selvedge-replica` checks that a group of replicas decides one history, for members that stay or
+//! change once. Here nodes come back into a group that they left, and had voted in.
 
 mod property;
 mod setup;
@@ -26,7 +26,7 @@ pub use watch::Watch;
 use crate::{Begins, Groups, Published};
 use crate::{GroupId, Target};
 
-/// What is checked: first ours, which must hold, then what must break.
+/// The scenarios: first those with this crate's rules, which must hold, then those that must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
@@ -35,12 +35,12 @@ pub fn scenarios() -> Vec<Scenario> {
     all
 }
 
-/// A scenario under our rules.
+/// A scenario under this crate's rules.
 fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
     Scenario::holds(full(name), states, move || setup.model())
 }
 
-/// A scenario under rules that break a promise after so many steps.
+/// A scenario under rules that break a promise after this number of steps.
 fn breaks(name: &str, steps: usize, setup: Setup, rules: &'static [Published]) -> Scenario {
     let setup = Setup {
         rules,
@@ -58,13 +58,13 @@ fn full(name: &str) -> String {
 /// A node of a scenario.
 pub type Inner = Groups<Journal, u8>;
 
-/// A state that keeps each update: whatever is lost, doubled or reordered shows.
+/// A state that keeps each update: each loss, copy or change of order shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Journal(pub Vec<u8>);
 
 impl State for Journal {
     type Update = u8;
-    /// How many there are.
+    /// The number of updates.
     type Outcome = usize;
 
     fn apply(&mut self, update: &u8) -> usize {

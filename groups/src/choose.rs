@@ -1,4 +1,4 @@
-//! Which nodes look after a target, in one epoch.
+//! The choice of the nodes that look after a target, in one epoch.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -17,12 +17,12 @@ use crate::{GroupId, Leader, Place, Policy, Selection};
 pub struct Node {
     /// Its id.
     pub id: NodeId,
-    /// Where it is. A node without a place is chosen by its hash alone.
+    /// Its place. A node without a place is chosen by its hash alone.
     pub place: Option<Place>,
 }
 
 impl Node {
-    /// A node that is somewhere.
+    /// A node with a place.
     #[must_use]
     pub const fn new(id: u64, place: Place) -> Self {
         Self {
@@ -32,19 +32,19 @@ impl Node {
     }
 }
 
-/// A target, and where it is.
+/// A target, and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Target<'a> {
     /// Its id.
     pub id: GroupId,
-    /// Its centre: where its representative is.
+    /// Its centre: the place of its representative.
     pub place: Option<Place>,
-    /// Devices near the centre, the nearest first. What is similar to them is taken where too few
+    /// Devices near the centre, the nearest first. Nodes similar to them are taken where too few
     /// are similar to the centre.
     pub neighbours: &'a [Place],
 }
 
-/// Why a target has no group.
+/// The reason for which a target has no group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Unplaceable {
@@ -53,12 +53,12 @@ pub enum Unplaceable {
         "a group has {needed} members, and {found} nodes are known: lower Selection::failures or add nodes"
     )]
     TooFewNodes {
-        /// How many nodes are known.
+        /// The number of known nodes.
         found: usize,
-        /// How many a group needs.
+        /// The number that a group needs.
         needed: usize,
     },
-    /// Near nodes are asked for, and the target has no place.
+    /// The policy asks for near nodes, and the target has no place.
     #[error("target {0:?} has no place: give it one, or choose with Policy::Uniform")]
     NoPlace(GroupId),
 }
@@ -75,23 +75,23 @@ struct Smart {
 /// | promise | under which assumption |
 /// |---|---|
 /// | two nodes choose the same group for a target, in the same order, bit for bit | their lists of nodes, places, settings, hash and epoch are equal; the order of the lists does not matter |
-/// | a group has 2f + 1 different members | enough nodes are known; else [`Unplaceable`] says so |
+/// | a group has 2f + 1 different members | enough nodes are known; else the result is [`Unplaceable`] |
 /// | a node that joins or leaves changes, with [`Policy::Uniform`], only the groups that it enters or was in, and one member of each | |
 /// | with [`Policy::Uniform`] each node is in as many groups as any other, on average over targets and epochs | the hash is one |
 /// | nothing panics, for all places and ids | |
 ///
-/// What is *not* promised: that nodes with different lists agree (a choice is a proposal: what counts
-/// is what a group's members decide); that near members are near, where few nodes are similar to the
-/// target's place; and anything against a node that chooses its id: it can choose one of a low rank.
-/// Use a keyed [`Sortition`] then.
+/// The choice does *not* promise that nodes with different lists agree (a choice is a proposal: the
+/// decision of a group's members counts), that near members are near, where few nodes are similar
+/// to the target's place, or anything against a node that chooses its id: it can choose one of a
+/// low rank. Use a keyed [`Sortition`] then.
 ///
 /// # Why two nodes agree
 ///
-/// All numbers are integers: places, the slopes of the hash functions (sums of uniform numbers that a
-/// hash draws, in 1/1024), floors of divisions, squares of distances. Ties are broken by rank, and
-/// then by id. No node's past plays a part: the paper appends to a node's place where it was active
-/// in the last epoch, and a node that missed one epoch then chooses other groups for ever (erratum
-/// G10).
+/// All numbers are integers: places, the slopes of the hash functions (sums of uniform numbers that
+/// a hash draws, in 1/1024), floors of divisions, squares of distances. Ties are broken by rank,
+/// and then by id. No node's past plays a part: the paper appends to a node's place the place where
+/// it was active in the last epoch, and a node that missed one epoch then chooses other groups for
+/// ever (erratum G10).
 ///
 /// ```
 /// use selvedge_core::Sha256Sortition;
@@ -135,8 +135,9 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         Self::make(config, hash, epoch, nodes.collect(), false)
     }
 
-    /// The same under the published rule: behind the place of each node stands where it looked after
-    /// devices in the last epoch, in the mean, as this node remembers it (section 3.6; erratum G10).
+    /// Prepares an epoch under the published rule: the place of each node is followed by the mean
+    /// place of the devices that it looked after in the last epoch, as this node remembers it
+    /// (section 3.6; erratum G10).
     ///
     /// # Errors
     /// A setting is out of its range.
@@ -190,7 +191,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     /// O(n) comparisons of numbers, and one hash.
     ///
     /// # Errors
-    /// The target has no group, and why.
+    /// The reason for which the target has no group.
     pub fn choose(&self, target: Target<'_>) -> Result<Vec<NodeId>, Unplaceable> {
         let needed = self.config.members();
         if self.nodes.len() < needed {
@@ -217,23 +218,23 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         Ok(members.into_iter().map(|it| it.id).collect())
     }
 
-    /// How many nodes are similar to a place: candidates for the near part of its group. `None`
-    /// with [`Policy::Uniform`], where all are.
+    /// The number of nodes that are similar to a place: candidates for the near part of its group.
+    /// `None` with [`Policy::Uniform`], where all are.
     #[must_use]
     pub fn candidates(&self, place: Place) -> Option<usize> {
         Some(self.tables.as_ref()?.similar(place).len())
     }
 
-    /// Of the devices of a cluster or a routine, the one whose place counts in this epoch.
-    /// O(n) hashes. `None` for no device.
+    /// The device of a cluster or a routine whose place counts in this epoch. O(n) hashes. `None`
+    /// for no device.
     #[must_use]
     pub fn representative(&self, devices: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
         let devices = devices.into_iter();
         devices.min_by_key(|it| (self.draw.draw(Use::Representative, it.0), *it))
     }
 
-    /// f + 1 of those that are similar to the centre, the nearest first; and if they are too few,
-    /// of those that are similar to its neighbours.
+    /// Chooses f + 1 of the nodes that are similar to the centre, the nearest first; and if they
+    /// are too few, of the nodes that are similar to its neighbours.
     fn choose_near(
         &self,
         tables: &Tables,
@@ -256,7 +257,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         }
     }
 
-    /// Fills the group up with those of the lowest ranks.
+    /// Fills the group up with the nodes of the lowest ranks.
     fn choose_lowest(
         &self,
         needed: usize,
@@ -291,7 +292,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     }
 }
 
-/// A member, with what orders it.
+/// A member, with its sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chosen {
     id: NodeId,

@@ -1,9 +1,9 @@
 //! Devices that are near each other, as clusters: each has one group (section 3.6).
 //!
 //! K-means in integers (S. Lloyd, "Least squares quantization in PCM", 1982). The paper clusters
-//! with a genetic search on top; what it gives here is groups of about the wanted size, and two
-//! nodes with one list must get the same ones. So the first centres are spread as k-means++ does
-//! (D. Arthur and S. Vassilvitskii, 2007), with the same numbers on every node.
+//! with a genetic search on top; its effect here is groups of about the wanted size, and two nodes
+//! with one list must get the same ones. So the first centres are spread as k-means++ does (D.
+//! Arthur and S. Vassilvitskii, 2007), with the same numbers on every node.
 
 use alloc::vec::Vec;
 
@@ -85,7 +85,7 @@ const fn scale(whole: u128, part: u64) -> u128 {
     high * part as u128 + ((low * part as u128) >> 64)
 }
 
-/// The nearest centre of each device, the first one of those that are equally near.
+/// The nearest centre of each device, the first one of several that are equally near.
 fn assign(devices: &[(NodeId, Place)], centres: &[Place]) -> Vec<usize> {
     let nearest = |place: Place| {
         let centres = centres.iter().zip(0..);

@@ -9,16 +9,18 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 pub struct Config {
     /// The settings of each group's replica.
     pub replica: selvedge_replica::Config,
-    /// How long a member waits for a leader before it stands, for each member before it: above zero. It
-    /// should be longer than an election takes. A leader waits as long before it replaces members that
-    /// are gone, and a quarter of it where these are as many as may fail. Default 1 s.
+    /// The time for which a member waits for a leader before it stands, for each member before it:
+    /// above zero. It should be longer than an election takes. A leader waits as long before it
+    /// replaces members that failed or left, and a quarter of it where these are as many as may
+    /// fail. Default 1 s.
     pub patience: Span,
-    /// Over how long the groups' changes at the beginning of an epoch are spread: any. Default 10 s.
+    /// The time over which the groups' changes at the beginning of an epoch are spread: any.
+    /// Default 10 s.
     pub stagger: Span,
-    /// How many members are gone before a leader chooses others: from 1; more than the plan's failures
-    /// count as these. Default 2, as the plan's.
+    /// The number of failed members at which a leader chooses others: from 1; a number above the
+    /// plan's failures counts as that. Default 2, as the plan's.
     pub replace_after: u8,
-    /// In how many groups a node is at most: from 1. What it hears of others it refuses, and counts.
+    /// The most groups in which a node is: from 1. It refuses further ones, and counts them.
     /// Default 1,024.
     pub groups: u16,
     /// The number of groups of other nodes whose leaders a node remembers: from 1, and at least as many
@@ -55,7 +57,7 @@ impl Config {
         with_hints hints: u16,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

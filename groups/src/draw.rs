@@ -1,4 +1,4 @@
-//! What a hash draws: the same on every node.
+//! Draws of a hash: the same on every node.
 
 use selvedge_core::{NodeId, Rank, Sortition};
 
@@ -12,7 +12,7 @@ pub(crate) struct Draw<'a, H> {
     epoch: u64,
 }
 
-/// What a draw is for. Draws for different things are independent.
+/// The purpose of a draw. Draws for different purposes are independent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Use {
     Node = 1,
@@ -22,7 +22,7 @@ pub(crate) enum Use {
     Offset = 5,
 }
 
-/// What one draw gave.
+/// The result of one draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Drawn(u64, u64);
 
@@ -50,7 +50,7 @@ impl<'a, H: Sortition> Draw<'a, H> {
         sum - (6 << SLOPE_BITS)
     }
 
-    /// A number below `bound`, all alike.
+    /// A number below `bound`, each with equal probability.
     pub(crate) fn below(&self, id: u64, bound: u64) -> u64 {
         let Drawn(high, _) = self.draw(Use::Offset, id);
         ((u128::from(high) * u128::from(bound)) >> 64) as u64

@@ -1,4 +1,4 @@
-//! What a host stores, and what a later life folds.
+//! Facts that a host stores and a later life folds.
 
 use alloc::boxed::Box;
 
@@ -11,22 +11,23 @@ use crate::state::Carried;
 use crate::{Begins, Damage, Event, Fact, Groups};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// All that must survive a crash, as of now: a host stores it in place of all facts so far.
+    /// The memory that must survive a crash, as of now: a host stores it in place of all earlier
+    /// facts.
     ///
-    /// Of one group only, [`base`](Self::base) has it: a host that compacts group by group, when one
-    /// has many facts, writes less at once.
+    /// [`base`](Self::base) has the part of one group only: a host that compacts group by group,
+    /// when a group has many facts, writes less at once.
     ///
     /// O(g) with g groups that it is in or was in.
     pub fn stored(&self) -> impl Iterator<Item = Fact<S>> + '_ {
         let stored = self.parts.iter().filter(|it| it.1.is_stored);
         let parts = stored.map(|(group, part)| self.base_of(*group, part.replica.stored()));
-        // Of a group that it is in again, the part has the mark.
+        // For a group that it is in again, the part has the mark.
         let marks = self.marks.keys().filter(|it| !self.has_stored(**it));
         let groups = parts.chain(marks.filter_map(|it| self.left(*it)));
         core::iter::once(self.began()).chain(groups)
     }
 
-    /// Since when it stores.
+    /// The life since which it stores.
     pub(crate) fn began(&self) -> Fact<S> {
         Fact::Began {
             plan: self.plan.digest(),
@@ -34,8 +35,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// All that must survive a crash of one [group](Fact::group), or of what is of none, as of now;
-    /// nothing where the node has promised nothing there.
+    /// The memory of one [group](Fact::group), or of no group, that must survive a crash, as of
+    /// now; nothing where the node has promised nothing there.
     #[must_use]
     pub fn base(&self, group: Option<GroupId>) -> Option<Fact<S>> {
         let Some(group) = group else {

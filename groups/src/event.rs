@@ -1,4 +1,4 @@
-//! What the layer above may ask and is told, timers, and the errors.
+//! Commands and events of the layer above, timers, and the errors.
 
 use alloc::boxed::Box;
 
@@ -11,133 +11,133 @@ use thiserror::Error;
 
 use crate::{GroupId, Unplaceable};
 
-/// Whether a node takes part for the first time in this generation of the plan. The host knows: it
-/// stores a mark when it says [`First`](Self::First), or stores all facts.
+/// The way in which a node begins: for the first time in this generation of the plan, or again. The
+/// host knows: it stores a mark when it begins with [`First`](Self::First), or stores all facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Begin {
-    /// No former life of this node took part, or all that former lives stored is
-    /// [folded](selvedge_core::durable::Durable::fold) before the first input: it founds those of its
-    /// groups of which nothing is stored.
+    /// No former life of this node took part, or every fact that former lives stored is
+    /// [folded](selvedge_core::durable::Durable::fold) before the first input: the node founds
+    /// those of its groups of which nothing is stored.
     First,
-    /// A former life took part, and its memory is lost: the node knows of no group, and is named anew
-    /// by those that it was in.
+    /// A former life took part, and its memory is lost: the node knows of no group, and the groups
+    /// that it was in name it again.
     Again,
 }
 
-/// What may be asked of groups.
+/// A command to groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command<U, P> {
-    /// An epoch has begun, by the host's clock: the groups that this node leads change over, each at a
-    /// time of its own within [`Config::stagger`](crate::Config::stagger). The first thing that a host
-    /// says.
+    /// An epoch has begun, by the host's clock: the groups that this node leads change over, each
+    /// at a time of its own within [`Config::stagger`](crate::Config::stagger). The first command
+    /// of a host.
     Epoch(u64),
-    /// Propose an update of a group in which this node is.
+    /// Proposes an update of a group in which this node is.
     Propose {
         /// The group.
         group: GroupId,
         /// The update.
         update: U,
     },
-    /// Read a group in which this node is: `Readable` follows.
+    /// Reads a group in which this node is: `Readable` follows.
     Read {
         /// The group.
         group: GroupId,
         /// The number that comes back: below `u64::MAX`.
         read: u64,
     },
-    /// Ask the leader of a group, whichever node that is: [`Event::Asked`] there, if it arrives.
+    /// Asks the leader of a group, whichever node that is: [`Event::Asked`] there, if it arrives.
     Ask {
         /// The group.
         group: GroupId,
-        /// What.
+        /// The content.
         parcel: P,
     },
-    /// Answer a node, as the leader of a group: [`Event::Told`] there, if it arrives.
+    /// Answers a node, as the leader of a group: [`Event::Told`] there, if it arrives.
     Tell {
         /// The node.
         to: Member,
         /// The group.
         group: GroupId,
-        /// What.
+        /// The content.
         parcel: P,
     },
 }
 
-/// What groups tell.
+/// An event of groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event<S: State, P> {
-    /// To be stored before any later effect is carried out.
+    /// A fact that the host stores before it carries out any later effect.
     Fact(Fact<S>),
-    /// What a replica tells, but its facts.
+    /// An event of a replica, other than a fact.
     Replica {
         /// The group.
         group: GroupId,
-        /// What.
+        /// The content.
         event: replica::Event<S>,
     },
     /// A node asks the leader of a group, which this node is as far as it knows.
     Asked {
         /// The group.
         group: GroupId,
-        /// Which node.
+        /// The other node.
         from: Member,
-        /// What.
+        /// The content.
         parcel: P,
     },
     /// The leader of a group answers.
     Told {
         /// The group.
         group: GroupId,
-        /// Which node.
+        /// The other node.
         from: Member,
-        /// What.
+        /// The content.
         parcel: P,
     },
-    /// This node is in a group that it was not in.
+    /// This node has entered a group.
     Entered(GroupId),
-    /// This node is in a group no more, and holds its state no more.
+    /// This node is no longer in a group, and no longer holds its state.
     Left(GroupId),
-    /// The leader, this node, finds no members for a group: it goes on with those that it has.
+    /// The leader, this node, finds no members for a group: it goes on with its present ones.
     Unplaceable {
         /// The group.
         group: GroupId,
-        /// Why.
+        /// The reason.
         why: Unplaceable,
     },
 }
 
-/// What must survive a crash, at a host that stores.
+/// A change of the memory that must survive a crash, at a host that stores.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub enum Fact<S: State> {
     /// The node begins to store in this life: the first fact of all. Each later life that folds all
-    /// facts answers to the names that groups gave it from then on.
+    /// facts votes under the names that groups gave it from then on.
     Began {
         /// The digest of the plan.
         plan: u32,
         /// The life.
         since: Incarnation,
     },
-    /// All that the node must not forget of a group, in place of what was stored of it before: a part
-    /// begins with it, and [`Groups::stored`](crate::Groups::stored) has one of each group.
+    /// The node's whole memory of a group, in place of all facts of it before: a part begins with
+    /// it, and [`Groups::stored`](crate::Groups::stored) has one of each group.
     Base {
         /// The group.
         group: GroupId,
         /// The digest of the plan.
         plan: u32,
-        /// What.
+        /// The content.
         stored: Box<replica::Stored<S>>,
     },
-    /// A group's replica.
+    /// A fact of a group's replica.
     Replica {
         /// The group.
         group: GroupId,
-        /// What.
+        /// The content.
         fact: replica::Fact<S>,
     },
-    /// The node is in the group no more: this is the last configuration that it knows. What was stored
-    /// of the group before is over.
+    /// The node is no longer in the group: this is the last configuration that it knows. The facts
+    /// of the group before have no use any more.
     Left {
         /// The group.
         group: GroupId,
@@ -149,7 +149,7 @@ pub enum Fact<S: State> {
 }
 
 impl<S: State> Fact<S> {
-    /// The group, if it is of one. What is stored of one has nothing to do with the others.
+    /// The group, if the fact belongs to one. Facts of different groups are independent.
     #[must_use]
     pub const fn group(&self) -> Option<GroupId> {
         match self {
@@ -160,8 +160,8 @@ impl<S: State> Fact<S> {
         }
     }
 
-    /// Whether it stands for all facts of its group that came before it, or for all that are of none: a
-    /// host may drop those.
+    /// Returns true if it stands for all earlier facts of its group, or for all that belong to no
+    /// group: a host may drop those.
     #[must_use]
     pub const fn is_base(&self) -> bool {
         matches!(
@@ -171,11 +171,11 @@ impl<S: State> Fact<S> {
     }
 }
 
-/// Why what was stored is not taken.
+/// The reason for which a stored fact is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Damage {
-    /// What a replica says.
+    /// The replica's reason.
     #[error("group {0:?}: {1}")]
     Replica(GroupId, replica::Reject),
     /// Facts that came before it were not folded.
@@ -186,9 +186,9 @@ pub enum Damage {
         "it was stored under a plan with the digest {found:08x}, and this one has {own:08x}: begin without it"
     )]
     Plan {
-        /// When it was stored.
+        /// The digest under which it was stored.
         found: u32,
-        /// This node's.
+        /// This node's digest.
         own: u32,
     },
 }
@@ -196,7 +196,7 @@ pub enum Damage {
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Of a group's replica.
+    /// A timer of a group's replica.
     Replica(GroupId, replica::Timer),
     /// A group in which this node is has no leader.
     Lead(GroupId),
@@ -204,7 +204,7 @@ pub enum Timer {
     Change(GroupId),
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason for which an input was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -214,12 +214,12 @@ pub enum Reject {
     /// A first configuration cannot work.
     #[error("group {0:?} cannot begin: {1}")]
     Founding(GroupId, replica::Reject),
-    /// The node founds more groups than [`Config::groups`](crate::Config::groups) lets it be in.
+    /// The node founds more groups than [`Config::groups`](crate::Config::groups) allows.
     #[error(
         "this node founds {needed} groups, and `groups` is {limit}: set it to {needed} or more"
     )]
     Room {
-        /// How many it founds.
+        /// The number that it founds.
         needed: usize,
         /// The setting.
         limit: u16,
@@ -233,12 +233,12 @@ pub enum Reject {
     /// The replica refuses it.
     #[error(transparent)]
     Replica(#[from] replica::Reject),
-    /// A peer sent what a correct peer never sends; the host counts it.
+    /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }
 
-/// What a correct peer never sends.
+/// A message that a correct peer never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
@@ -246,14 +246,16 @@ pub enum Misbehaviour {
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
     /// The peer has another plan.
-    #[error("its plan has the digest {found:08x}, ours {own:08x}: give all nodes one plan")]
+    #[error(
+        "its plan has the digest {found:08x}, and this node has {own:08x}: give all nodes one plan"
+    )]
     Plan {
-        /// The peer's.
+        /// The peer's digest.
         found: u32,
-        /// This node's.
+        /// This node's digest.
         own: u32,
     },
-    /// The message says nothing.
+    /// The message has no items.
     #[error("its message is empty")]
     Empty,
     /// The plan does not name the peer.

@@ -1,4 +1,4 @@
-//! How groups begin at a node.
+//! The beginning of groups at a node.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -95,8 +95,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         Ok(Some(replica))
     }
 
-    /// This node gets a part in a group that it hears of: as a founder of a group that begins when it
-    /// is asked for, or as a newcomer. Whether it has one now.
+    /// Gives this node a part in a group that it learns of: as a founder of a group that begins
+    /// with the first question, or as a newcomer. Returns true if it has one now.
     pub(crate) fn enter(&mut self, group: GroupId, cx: &mut Context<'_, Self>) -> bool {
         if self.parts.contains_key(&group) {
             return true;
@@ -116,7 +116,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         self.parts.insert(group, Part::new(replica));
         self.introduce(group, cx);
-        // A node that knows of no other one was told nothing in which it would have seen to it.
+        // Without reports of other nodes, no input would have started this.
         self.look_for_leader(group, cx);
         true
     }
@@ -133,19 +133,20 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.newcomer(0)
     }
 
-    /// A part in a group of which nothing is stored but the mark. It votes also where the group named a
-    /// life that said that it was here, and then lost power.
+    /// A part in a group of which nothing is stored but the mark. It votes also where the group
+    /// named a life that answered an inquiry, and then lost power.
     fn newcomer(&self, mark: u64) -> Result<Replica<S>, Reject> {
         let newcomer = Replica::newcomer_since(self.me, self.config.replica, self.since, mark);
         newcomer.map_err(Reject::from)
     }
 
-    /// Whether a group begins with the site. A founder of such a group had a part from the beginning.
+    /// Returns true if a group begins with the site. A founder of such a group had a part from the
+    /// beginning.
     fn begins_at_once(&self, group: GroupId) -> bool {
         S::groups(&self.site).contains(&group)
     }
 
-    /// A replica that is new learns what this node knows of others.
+    /// Gives a new replica this node's knowledge of other nodes.
     fn introduce(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let known = self.plan.nodes().iter().zip(&self.peers);
         let deltas: Vec<Delta> = known
@@ -168,7 +169,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// The node is in a group no more: what it must not forget is the last configuration that it knows.
+    /// Leaves a group: the node keeps the last configuration that it knows.
     pub(crate) fn leave(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let Some(part) = self.parts.remove(&group) else {
             return;

@@ -3,8 +3,8 @@
 use selvedge_core::{NodeId, Sortition};
 use serde::{Deserialize, Serialize};
 
-/// The lowest bits of an id are the kind of what the group holds, so that ids of small sites are short in
-/// messages.
+/// The lowest bits of an id are the kind of the group's state, so that ids of small sites are short
+/// in messages.
 const KIND_BITS: u32 = 2;
 const KIND: u64 = (1 << KIND_BITS) - 1;
 const MAP: u64 = 2;

@@ -1,4 +1,4 @@
-//! What a node knows of groups that it asked, or was told of.
+//! Hints: a node's knowledge of groups that it asked or learned of.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -7,21 +7,21 @@ use selvedge_core::NodeId;
 
 use crate::GroupId;
 
-/// How many questions to one group are kept until the leader is known.
+/// The most questions to one group that are kept until the leader is known.
 const QUESTIONS: usize = 16;
 
 /// After this number of rounds of questions without an answer all likely members are asked, and after
 /// twice as many the founders.
 pub(crate) const UNHEARD: u8 = 2;
 
-/// What a node knows of where a group is, from others.
+/// The place of a group, as other nodes sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Hint<P> {
-    /// The configuration that others told of.
+    /// The number of the configuration that others sent.
     number: u64,
     pub(crate) leader: Option<NodeId>,
     pub(crate) members: Vec<NodeId>,
-    /// An epoch began since it was told.
+    /// True if an epoch began since it arrived.
     is_old: bool,
     /// The number of rounds of questions since an answer from the group, up to [`LOST`].
     unheard: u8,
@@ -53,7 +53,8 @@ impl<P> Hint<P> {
         self.asked.push_back(parcel);
     }
 
-    /// A node says where the group is. Returns what is to be asked of the leader: it is news.
+    /// Takes the place of a group from another node. If it is news, returns the questions for the
+    /// leader.
     pub(crate) fn tell(
         &mut self,
         number: u64,
@@ -72,21 +73,22 @@ impl<P> Hint<P> {
         self.members = members.to_vec();
         self.leader = leader.or(self.leader);
         match is_news {
-            // What was asked goes on at once, and not when it is asked again.
+            // The questions go on at once, and not when they are asked again.
             true => core::mem::take(&mut self.asked),
             false => VecDeque::new(),
         }
     }
 
-    /// The group's leader was heard of at this node.
+    /// Notes the group's leader, of which this node learned.
     pub(crate) fn hear(&mut self, leader: NodeId) {
         self.unheard = 0;
         self.leader = Some(leader);
         self.asked.clear();
     }
 
-    /// The number that what others tell has to have. One that leads nowhere, or is of a former epoch,
-    /// gives way to any: a node that told a number which is too high is believed no longer than that.
+    /// The least number that a place from others needs. A hint that led nowhere, or is of a former
+    /// epoch, gives way to any: a node that sent a number which is too high is believed no longer
+    /// than that.
     pub(crate) const fn number(&self) -> u64 {
         match self.is_old || self.unheard >= LOST {
             true => 0,
@@ -94,7 +96,7 @@ impl<P> Hint<P> {
         }
     }
 
-    /// Whether it is of a later configuration than this one, as far as it was told.
+    /// Returns true if its configuration is later than this one, as the sender claimed.
     pub(crate) const fn is_behind(&self, number: u64) -> bool {
         self.number > number
     }
@@ -112,7 +114,7 @@ impl<P> Hint<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Hints<P> {
     entries: BTreeMap<GroupId, Entry<P>>,
-    /// Used least recently, and last.
+    /// The least and the most recently used.
     ends: Option<(GroupId, GroupId)>,
     limit: usize,
 }
@@ -133,13 +135,13 @@ impl<P> Hints<P> {
         }
     }
 
-    /// How many there are.
+    /// The number of hints.
     #[cfg(feature = "check")]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The hint of a group, that is used now.
+    /// The hint of a group, which is used now.
     pub(crate) fn used(&mut self, group: GroupId) -> &mut Hint<P> {
         let hint = self.take(group).unwrap_or_else(Hint::new);
         if let Some((oldest, _)) = self.ends
@@ -150,7 +152,7 @@ impl<P> Hints<P> {
         self.push(group, hint)
     }
 
-    /// The hint of a group, that is used now if there is one.
+    /// Marks the hint of a group as used now, if there is one.
     pub(crate) fn renew(&mut self, group: GroupId) {
         if let Some(hint) = self.take(group) {
             self.push(group, hint);
@@ -165,14 +167,14 @@ impl<P> Hints<P> {
         self.entries.get(&group).map(|it| &it.hint)
     }
 
-    /// An epoch begins: what was told before counts less.
+    /// Ages all hints at the beginning of an epoch: they count less.
     pub(crate) fn grow_old(&mut self) {
         for entry in self.entries.values_mut() {
             entry.hint.is_old = true;
         }
     }
 
-    /// Whether nothing has grown beyond its limit.
+    /// Returns true if no part has grown beyond its limit.
     #[cfg(feature = "check")]
     pub(crate) fn is_bounded(&self, members: usize) -> bool {
         let is_bounded =
@@ -201,7 +203,7 @@ impl<P> Hints<P> {
         Some(entry.hint)
     }
 
-    /// One that is not there becomes the one that was used last.
+    /// Adds a hint, as the one that was used last.
     fn push(&mut self, group: GroupId, hint: Hint<P>) -> &mut Hint<P> {
         let before = self.ends.map(|it| it.1);
         if let Some(before) = before.and_then(|it| self.entries.get_mut(&it)) {
@@ -220,7 +222,7 @@ impl<P> Hints<P> {
 
 #[cfg(test)]
 impl<P> Hints<P> {
-    /// The groups, the one that was used least recently first.
+    /// The groups, the least recently used first.
     fn in_order(&self) -> Vec<GroupId> {
         let mut order = Vec::new();
         let mut next = self.ends.map(|it| it.0);

@@ -1,11 +1,11 @@
-//! A leader names nodes that say that they are here.
+//! Inquiries: a leader names only nodes that answer.
 //!
-//! What a link names is a member from then on. A node that is down, or that has begun again
-//! meanwhile, would be one of the f that may fail; a list that is late names several of them. So the
+//! A node that a link names is a member from then on. A node that is down, or that has begun again
+//! meanwhile, would be one of the f that may fail; an outdated list names several of them. So the
 //! leader asks first, and names the life that answers.
 //!
-//! Nor does a leader propose a link while no quorum answers, or is held to be here: the link would be
-//! decided when one is, and name the lives of long ago.
+//! Nor does a leader propose a link while no quorum answers, or is taken for present: the link
+//! would be decided when a quorum is back, and name outdated lives.
 
 use alloc::vec::Vec;
 
@@ -16,7 +16,7 @@ use crate::GroupId;
 use crate::state::Carried;
 use crate::{Begins, Event, Groups, Item};
 
-/// How often a node is asked before it is passed over.
+/// The number of questions to a node before it is passed over.
 pub(crate) const ASKED: u8 = 3;
 
 /// A leader's question to the nodes that it would name.
@@ -25,18 +25,18 @@ pub(crate) struct Inquiry {
     number: u64,
     /// The members that were chosen, in their order.
     chosen: Vec<NodeId>,
-    /// Which of all that were asked have said that they are here.
+    /// The asked nodes that have answered.
     heard: Vec<Member>,
-    /// Which of all that were asked have said nothing for too long.
+    /// The asked nodes that have not answered for too long.
     silent: Vec<NodeId>,
-    /// How often those were asked that have not answered.
+    /// The number of questions to the nodes that have not answered.
     asked: u8,
-    /// Whether a quorum has answered since.
+    /// True if a quorum has answered since.
     is_confirmed: bool,
 }
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// This leader chooses members, and asks whether they are here, and whether it leads.
+    /// Chooses members, at the leader, and asks if they are present, and if this node leads.
     pub(crate) fn inquire(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         self.inquiries = self.inquiries.wrapping_add(1);
         let number = self.inquiries;
@@ -97,7 +97,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.arm_change(group, self.config.replica.resend, cx);
     }
 
-    /// Not all have answered in time.
+    /// Asks again, or gives up: not all nodes have answered in time.
     pub(crate) fn inquire_again(
         &mut self,
         group: GroupId,
@@ -117,16 +117,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.choose(group, inquiry, cx);
     }
 
-    /// Of which chosen nodes it is open whether they are here. One that was heard in a life which is
-    /// over is one of them.
+    /// The chosen nodes that have not answered. A node that answered in a life that has ended is
+    /// one of them.
     fn open(&self, inquiry: &Inquiry) -> Vec<Member> {
         let chosen = inquiry.chosen.iter().map(|it| self.latest(*it));
         let open = chosen.filter(|it| *it != self.me && !inquiry.heard.contains(it));
         open.collect()
     }
 
-    /// These nodes as members, each in its latest life: whether it kept its memory or not, it votes
-    /// then. Members stay as they are named.
+    /// These nodes as members, each in its latest life: with or without its memory, it votes then.
+    /// Members stay as they are named.
     fn named(&self, group: GroupId, chosen: &[NodeId]) -> Vec<Voter> {
         let present = self.replica(group).map(|it| it.configuration());
         let voter = |id: &NodeId| {
@@ -138,7 +138,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         chosen.iter().map(voter).collect()
     }
 
-    /// The leader of a group asks whether this node is here.
+    /// Answers the leader of a group that asks if this node is present.
     pub(crate) fn on_inquire(&mut self, from: Member, group: GroupId, number: u64) {
         let has_room = self.parts.len() < self.config.groups.into();
         if !has_room && !self.parts.contains_key(&group) {
@@ -153,7 +153,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.posted.0.push((from, here));
     }
 
-    /// A node that was asked is here.
+    /// Handles the answer of a node that was asked.
     pub(crate) fn on_here(
         &mut self,
         from: Member,
@@ -167,7 +167,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         let is_own = life == self.me.incarnation.0;
         let Some(mut inquiry) = part.inquiry.take_if(|it| is_own && it.number == number) else {
-            return; // The answer to a question that is over.
+            return; // The answer to a question that has ended.
         };
         let is_asked = inquiry.chosen.contains(&from.id);
         if is_asked && is_latest && !inquiry.heard.contains(&from) {
@@ -176,7 +176,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.go_on(group, inquiry, cx);
     }
 
-    /// A quorum of the group answers.
+    /// Goes on with an inquiry once a quorum of the group has answered.
     pub(crate) fn on_confirmed(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let part = self.parts.get_mut(&group);
         if let Some(mut inquiry) = part.and_then(|it| it.inquiry.take()) {

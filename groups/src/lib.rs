@@ -1,71 +1,72 @@
-//! Many replicated states on one node, each held by a small group of nodes: founded from a plan that all
-//! nodes share, moved from epoch to epoch, mended after failures, and found from any node. And named maps
-//! on them. Sans-IO and without std.
+//! Many replicated states on one node, each held by a small group of nodes. Groups are founded from
+//! a plan that all nodes share, move from epoch to epoch, replace members after failures, and are
+//! found from any node. Named maps are built on them. Sans-IO and without std.
 //!
-//! A [`Plan`] has the nodes and the settings by which groups are chosen from them. A state implements
-//! [`Begins`], which names the groups and the first state of each. [`Groups`] is the part of one node in all
-//! of them.
-//! "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate Routines in Edge Meshes" calls such a
-//! group a k-group; its devices and routines are `selvedge-kgroup`.
+//! A [`Plan`] has the nodes and the settings by which groups are chosen from them. A state
+//! implements [`Begins`], which names the groups and the first state of each. [`Groups`] is the
+//! part of one node in all of them. "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate
+//! Routines in Edge Meshes" calls such a group a k-group; its devices and routines are
+//! `selvedge-kgroup`.
 //!
-//! # What is promised
+//! # Promises
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | each group decides one history, with any lists, clocks and hashes | those of [`selvedge_replica`]; a node begins with [`Begin::First`] once in a generation of the plan |
+//! | each group decides one history, with any lists, clocks and hashes | the assumptions of [`selvedge_replica`]; a node begins with [`Begin::First`] once in a generation of the plan |
 //! | groups of two plans never mix | their digests differ (32 bits) |
 //! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
-//! | a group gets a leader, and a question from any node reaches it, where it is asked again | a quorum of it is here; messages get through infinitely often; lists become alike, and have nodes that fail no longer; a founder, or a node that both lists name, knows the group |
+//! | a group gets a leader, and a question from any node reaches it, if it is asked again | a quorum of it is present; messages get through infinitely often; lists become alike, and no longer have nodes that fail; a founder, or a node that both lists name, knows the group |
 //! | a group whose members fail one after another goes on | fewer than a quorum fail, or begin again, before the next ones have the state |
 //! | a power domain with at most f nodes that goes dark stops no group | its members are notified |
 //! | a link names nodes in lives that have just answered, while a quorum of the group answers | |
-//! | a member that slept or was cut off gives up what is over | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
-//! | all nodes may lose power at once, and groups go on from what they held | hosts store facts |
+//! | a member that slept or was cut off gives up a configuration that has ended | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
+//! | all nodes may lose power at once, and groups go on from their stored states | hosts store facts |
 //! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in; nothing panics | the states are bounded |
 //!
-//! # Which messages are accepted
+//! # Accepted messages
 //!
-//! A plan names each node that has a part in groups, also one that only asks: any of them may be chosen
-//! for any group. So a message from another node is [refused](Misbehaviour::Unplanned) as a whole: it
-//! would be remembered as a member's. Of the nodes of the plan
+//! A plan names each node that has a part in groups, also a node that only asks: any of them may be
+//! chosen for any group. So a message from another node is [refused](Misbehaviour::Unplanned) as a
+//! whole: its sender would be remembered as a member. Of the nodes of the plan
 //!
-//! - any may ask. A node that does not lead answers where the group is;
+//! - any may ask. A node that does not lead answers with the place of the group;
 //! - any may answer. It need not lead: it may have led when it received the question, and many leaders of a
 //!   group report the same decision;
-//! - any may send the place of a group, with a number that a configuration can have and with members that
-//!   the plan names; other places are refused and [counted](Counters::refused). A place counts until a
-//!   later configuration is known, until an epoch begins, or until a few questions went unanswered.
-//!   Then any other place replaces it. So a node that is wrong, or lies, costs messages and some time.
+//! - any may send the place of a group, with a number that a configuration can have and with
+//!   members that the plan names; other places are refused and [counted](Counters::refused). A
+//!   place is used until a later configuration is known, until an epoch begins, or until a few
+//!   questions went unanswered. Then any other place replaces it. So a node that is wrong, or lies,
+//!   costs messages and some time.
 //!
-//! What is *not* promised:
+//! The crate does *not* promise:
 //!
 //! - Members by the present lists: a leader chooses from its own list, and when an epoch begins or members
 //!   fail.
 //! - Answers: a question may be lost, and so may its answer. Ask again; make questions that may be
 //!   asked twice.
-//! - That a group goes on when more than f of its members forget at once; hosts that store facts forget
-//!   nothing. A node that a link names counts as a member from then on. The leader names a node in the
-//!   life in which it has just answered; if it begins again without its memory before it has the
-//!   state, it is one of the f until it is named again. Begin with another digest of the plan
-//!   ([`Plan::with`]) when a group is lost.
+//! - That a group goes on when more than f of its members lose their memory at once; hosts that
+//!   store facts lose none. A node that a link names counts as a member from then on. The leader
+//!   names a node in the life in which it has just answered; if it begins again without its memory
+//!   before it has the state, it is one of the f until it is named again. Begin with another digest
+//!   of the plan ([`Plan::with`]) when a group is lost.
 //! - Progress where a limit is too low: a node without room for a group is passed over
 //!   ([`Config::groups`]), and an update that is longer than a [frame](Plan::with_frame_budget) is never decided.
 //! - Anything against nodes that lie, but that memory and frames stay bounded.
 //!
 //! # Why it is safe
 //!
-//! Each group is a [replicated state](selvedge_replica): what it decides is decided once, whichever node
-//! believes to lead, and its members change by a link that the former ones decide. Hashes and lists give
-//! only a proposal for the next link. The first members, the founders, follow from the plan alone,
-//! and a node founds a group once: it stores its facts, or begins with [`Begin::Again`]. A node that left a group
-//! keeps the number of the last configuration that it knew, so it is taught no former one in which it could
-//! vote a second time.
+//! Each group is a [replicated state](selvedge_replica): it decides each version once, whichever
+//! node believes to lead, and its members change by a link that the former ones decide. Hashes and
+//! lists give only a proposal for the next link. The first members, the founders, follow from the
+//! plan alone, and a node founds a group once: it stores its facts, or begins with
+//! [`Begin::Again`]. A node that left a group keeps the number of the last configuration that it
+//! knew, so it never takes a former one in which it could vote a second time.
 //!
 //! # A group of three
 //!
-//! Four nodes, and one group that holds the highest number so far. A node that is no member asks its leader.
-//! A question may arrive twice; here that changes nothing.
+//! Four nodes, and one group that holds the highest number so far. A node that is not a member asks
+//! its leader. A question may arrive twice; here that changes nothing.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -141,14 +142,14 @@
 //!                     let to = members.iter().position(|it| it.id == to.id).unwrap();
 //!                     inputs.push((to, Input::Message { from: members[at], message }));
 //!                 }
-//!                 // The leader proposes what is asked, and answers.
+//!                 // The leader proposes the number of the question, and answers.
 //!                 Effect::Event(Event::Asked { group, from, parcel }) => {
 //!                     let update = Command::Propose { group, update: parcel };
 //!                     let answer = Command::Tell { to: from, group, parcel };
 //!                     inputs.extend([update, answer].map(|it| (at, Input::Command(it))));
 //!                 }
 //!                 Effect::Event(Event::Told { parcel, .. }) => answers.push((at, parcel)),
-//!                 _ => {} // What replicas report, and facts to store.
+//!                 _ => {} // Events of replicas, and facts to store.
 //!             }
 //!         }
 //!     }
@@ -159,29 +160,29 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What a host stores
+//! # Storage
 //!
-//! A host that stores lets effects out behind the facts before them, through a
+//! A host that stores carries out effects after it has stored the facts before them, through a
 //! [`Barrier`](selvedge_core::durable::Barrier): [`Event::Fact`], which
-//! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. In its next life, with an incarnation of
-//! its own, the node begins with [`Begin::First`] again and
-//! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of different groups
-//! are independent, and [`Groups::stored`] has few facts that stand for all so far. They belong to one plan;
-//! nodes with another one refuse them.
+//! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. In its next life, with an
+//! incarnation of its own, the node begins with [`Begin::First`] again and
+//! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of
+//! different groups are independent, and [`Groups::stored`] has few facts that stand for all so
+//! far. They belong to one plan; nodes with another one refuse them.
 //!
 //! # Cost
 //!
-//! | what | costs |
+//! | action | cost |
 //! |---|---|
 //! | choosing members: an epoch of n nodes | n hashes, and O(n log n) for each table |
 //! | a group more | 1 hash and O(n) comparisons of numbers |
 //! | a decision of a group | 2(k - 1) messages among k members |
 //! | a question to a leader that is known | a message; else one to each node that may know it |
-//! | a group that has lost f members, where no other node is here | a round among its members in each quarter of [`patience`](Config::patience) |
+//! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | adds |
 //! |---|---|
 //! | `arbitrary` | arbitrary values for fuzzing |
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |

@@ -15,8 +15,8 @@ use crate::{Locality, Place};
 /// The unit of the slopes.
 const ONE: i64 = 1 << SLOPE_BITS;
 
-/// What is hashed: a place, and behind it what the paper appends, where the published rule is asked
-/// for; else it has no weight.
+/// The input of the hash: a place, and behind it the place that the paper appends, under the
+/// published rule; else that part is zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vector([i32; 6]);
 
@@ -26,7 +26,7 @@ impl Vector {
         Self::node(place, place)
     }
 
-    /// A node, with where it looked after devices in the last epoch.
+    /// A node, with the place where it looked after devices in the last epoch.
     pub(crate) const fn node(place: Place, history: Place) -> Self {
         let [x, y, z] = place.0;
         let [before_x, before_y, before_z] = history.0;
@@ -50,7 +50,7 @@ impl Function {
     }
 }
 
-/// A table, with what is in which bucket.
+/// A table, with the contents of its buckets.
 #[derive(Clone, Debug)]
 struct Table {
     functions: Vec<Function>,
@@ -114,8 +114,8 @@ impl Tables {
         })
     }
 
-    /// Those that are similar to a place, in order and each once. O(log n + what it gives) for each
-    /// table.
+    /// The indices that are similar to a place, in order and each once. O(log n + the number of
+    /// results) for each table.
     pub(crate) fn similar(&self, place: Place) -> Vec<u32> {
         let mut similar = Vec::new();
         for table in &self.tables {

@@ -1,4 +1,4 @@
-//! Where each input goes.
+//! The dispatch of inputs.
 
 use selvedge_core::wire::{List, Room};
 use selvedge_core::{Context, Delta, Effect, Input, Machine, Member, Span};
@@ -14,7 +14,7 @@ use crate::state::{Carried, Peer, Posted};
 use crate::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// One step of a group's replica.
+    /// Takes one step of a group's replica.
     pub(crate) fn step(
         &mut self,
         group: GroupId,
@@ -61,7 +61,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         Ok(())
     }
 
-    /// The first fact of a part is its base. It has all facts of this step; what is sent comes behind.
+    /// Emits the first fact of a part, its base. It holds all facts of this step; messages come
+    /// behind.
     fn begin_to_store(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         if let Some(part) = self.parts.get_mut(&group)
             && !core::mem::replace(&mut part.is_stored, true)
@@ -71,7 +72,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Sees to what follows from where a group stands now.
+    /// Acts on the present situation of a group.
     fn look_after(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left in this step.
@@ -88,7 +89,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.look_for_change(group, cx);
     }
 
-    /// Stands for leader after a while, where there is none: an idle replica elects nobody.
+    /// Stands for leader after a while, where no leader is known: an idle replica elects no leader.
     pub(crate) fn look_for_leader(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let Some(part) = self.parts.get(&group) else {
             return; // It was left in this step.
@@ -105,7 +106,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.waits = is_missing;
         }
         match is_missing {
-            // The first one waits as well: another member may lead, and not have said so yet.
+            // The first member waits as well: another member may lead, and its messages be late.
             true => {
                 let patience = self.config.patience;
                 cx.arm(
@@ -135,8 +136,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         let is_time = part.stood.is_power_of_two();
         if part.replica.leader().is_some() {
-            // It was heard of after it was said to be gone. What came late would be believed for ever
-            // where nothing is asked.
+            // A message of the leader arrived after the report that it failed. A late message would
+            // be believed for ever where no application asks.
             if is_time {
                 self.confirm(group, cx);
             }
@@ -145,7 +146,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         // The group may have gone on without this member.
         let is_lost = is_time && part.stood > 1;
         let stand = Input::Command(replica::Command::Stand);
-        // One that stands already, or cannot, waits again.
+        // A member that stands already, or cannot, waits again.
         if self.step(group, stand, cx).is_err() {
             self.look_for_leader(group, cx);
         }
@@ -233,8 +234,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Whether a message of a group in which this node has no part gives it one. Members of a former
-    /// configuration are told of the one that this node knows.
+    /// Returns true if a message of a group in which this node has no part gives it one. Members of
+    /// a former configuration get the one that this node knows.
     fn is_for_newcomer(
         &mut self,
         from: Member,
@@ -268,7 +269,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         false
     }
 
-    /// A message came from this life of a node.
+    /// Notes the life of a message's sender.
     fn meet(&mut self, from: Member) {
         let Some(at) = self.plan.place(from.id) else {
             return; // It is in no group.
@@ -310,7 +311,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return Ok(()); // It is in no group.
         };
         if peer.is_some_and(|it| it.incarnation.newer_than(member.incarnation)) {
-            return Ok(()); // Of a life that is over.
+            return Ok(()); // Of a life that has ended.
         }
         let incarnation = member.incarnation;
         *peer = Some(Peer {
@@ -320,7 +321,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             let taken = self.step(group, Input::Membership(delta), cx);
-            debug_assert!(taken.is_ok(), "of others a replica takes all");
+            debug_assert!(taken.is_ok(), "a replica takes all reports of other nodes");
         }
         Ok(())
     }
@@ -368,7 +369,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// The first input of this life has come.
+    /// Begins this life, at its first input.
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.has_begun = true;
         if self.since == self.me.incarnation {
@@ -380,8 +381,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Takes a step, and sends nothing yet. A machine that has groups as a part, and takes several steps of
-    /// theirs in one of its own, calls [`flush`](Self::flush) once, behind them.
+    /// Takes a step, and sends nothing yet. A machine that has groups as a part, and takes several
+    /// of their steps in one of its own, calls [`flush`](Self::flush) once, behind them.
     ///
     /// # Errors
     /// As [`handle`](Machine::handle).
@@ -398,7 +399,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         Ok(())
     }
 
-    /// Sends the posted items: those to one node share frames, up to the frame budget. O(n log n).
+    /// Sends the posted items: items to one node share frames, up to the frame budget. O(n log n).
     pub fn flush(&mut self, cx: &mut Context<'_, Self>) {
         let plan = self.plan.digest();
         let budget = self.plan.frame_budget();
@@ -424,8 +425,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 }
 
-/// Whether a message is of use to a node that knows nothing of the group: one that names it, or of
-/// members that do.
+/// Returns true if a message is of use to a node that knows nothing of the group: if it
+/// names the node, or wants an answer, as the sender's configuration names the node then.
 fn is_for<U>(me: Member, message: &replica::Message<U>) -> bool {
     if let Body::Current { configuration, .. } = &message.body {
         return configuration.voter(me.id).is_some();
@@ -433,7 +434,8 @@ fn is_for<U>(me: Member, message: &replica::Message<U>) -> bool {
     asks(&message.body)
 }
 
-/// Whether a message wants an answer, so that two nodes that know nothing do not talk for ever.
+/// Returns true if a message wants an answer, so that two nodes that know nothing do not exchange
+/// messages for ever.
 const fn asks<U>(body: &Body<U>) -> bool {
     matches!(
         body,

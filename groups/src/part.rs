@@ -8,31 +8,32 @@ use crate::inquiry::Inquiry;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Part<S: State> {
     pub(crate) replica: Replica<S>,
-    /// Whether it waits for a leader: [`Timer::Lead`](crate::Timer::Lead) is armed.
+    /// True while it waits for a leader: [`Timer::Lead`](crate::Timer::Lead) is armed.
     pub(crate) waits: bool,
-    /// How often it stood since there was a leader; see `STOOD_MAX`.
+    /// The number of times that it stood since it last had a leader; see `STOOD_MAX`.
     pub(crate) stood: u8,
-    /// Whether [`Timer::Change`](crate::Timer::Change) is armed.
+    /// True while [`Timer::Change`](crate::Timer::Change) is armed.
     pub(crate) changes: bool,
-    /// Whether it is armed because members are gone, or for another try.
+    /// True if it is armed because members failed or left, or for another try.
     pub(crate) is_urgent: bool,
-    /// An epoch began, and no other members were chosen since: they are due. A link counts, whoever
-    /// chose: two leaders whose epochs differ would change for ever.
+    /// True if an epoch began, and no other members were chosen since: they are due. A link counts,
+    /// whichever leader chose: two leaders whose epochs differ would change for ever.
     pub(crate) is_due: bool,
     /// The number of the last configuration that was seen.
     pub(crate) number: u64,
-    /// The configuration whose founders this leader has told.
+    /// The configuration of which this leader has notified the founders.
     pub(crate) told: u64,
-    /// The highest configuration that others told of in this epoch, and that this member looked for. Once:
-    /// each node that is asked tells it again.
+    /// The highest configuration that others named in this epoch, and that this member looked for.
+    /// Once: each node that is asked names it again.
     pub(crate) sought: u64,
-    /// Whether the application knows that this node is in the group.
+    /// True if the application knows that this node is in the group.
     pub(crate) is_entered: bool,
-    /// Whether the replica was asked to confirm who leads, and has not answered.
+    /// True if the replica was asked to confirm the leader, and has not answered.
     pub(crate) confirms: bool,
-    /// Of the nodes that this leader would name: whether they are here.
+    /// The inquiry to the nodes that this leader would name.
     pub(crate) inquiry: Option<Inquiry>,
-    /// Whether a [`Fact::Base`](crate::Fact::Base) says how it began: it stands before the first fact.
+    /// True if a [`Fact::Base`](crate::Fact::Base) has recorded its beginning: it stands before the
+    /// first fact.
     pub(crate) is_stored: bool,
 }
 
@@ -55,7 +56,7 @@ impl<S: State> Part<S> {
         }
     }
 
-    /// One of which a former life has stored the base.
+    /// A part of which a former life has stored the base.
     pub(crate) fn stored(replica: Replica<S>) -> Self {
         Self {
             is_stored: true,
@@ -63,7 +64,7 @@ impl<S: State> Part<S> {
         }
     }
 
-    /// Whether the latest configuration that it knows names this node.
+    /// Returns true if the latest configuration that it knows names this node.
     pub(crate) fn is_named(&self) -> bool {
         let id = self.replica.me().id;
         self.replica.configuration().voter(id).is_some()

@@ -1,4 +1,4 @@
-//! Where nodes and devices are.
+//! The places of nodes and devices.
 
 /// A place, in any unit that all nodes share. The width of a hash function
 /// ([`Locality::width`](crate::Locality::width)) counts in the same unit. Two dimensions leave the

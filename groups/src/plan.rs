@@ -1,4 +1,4 @@
-//! What all nodes are given alike about the nodes that can be members.
+//! The plan: equal on all nodes, it lists the nodes that can be members.
 
 use alloc::vec::Vec;
 
@@ -14,11 +14,11 @@ use crate::{Chooser, GroupId, Node, Policy, Selection, Target, Unplaceable};
 /// The length in bytes of all that precedes a replica's message.
 const AROUND: u16 = (FIXED_LEN + ITEM_LEN) as u16;
 
-/// The shortest frame: what a replica needs at least, and what stands before its message.
+/// The shortest frame: a replica's shortest, and the bytes before its message.
 const FRAME_MIN: u64 = 127 + AROUND as u64;
 
-/// What all nodes are given alike: which nodes can be members of groups, and how they are chosen. Its
-/// digest stands in each message, so that nodes with different plans refuse each other.
+/// The list of nodes that can be members of groups, and the rule that chooses them, equal on all
+/// nodes. Its digest stands in each message, so that nodes with different plans refuse each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     selection: Selection,
@@ -28,7 +28,7 @@ pub struct Plan {
     digest: u32,
 }
 
-/// Why a plan cannot work.
+/// The reason for which a plan cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -43,12 +43,12 @@ pub enum PlanError {
         "a group has {needed} members, and the plan has {found} nodes: lower Selection::failures or add nodes"
     )]
     TooFewNodes {
-        /// How many there are.
+        /// The number of nodes in the plan.
         found: usize,
-        /// How many a group needs.
+        /// The number that a group needs.
         needed: usize,
     },
-    /// Frames have no room for the members of a group, whichever life each is in.
+    /// Frames have no room for the members of a group, in any of their lives.
     #[error(
         "frames have {found} bytes, and the names of a group's members need {needed}: set the frame budget to {needed} or more"
     )]
@@ -64,7 +64,7 @@ impl Plan {
     /// A plan with these nodes, with frames of 1,400 bytes.
     ///
     /// # Errors
-    /// What cannot work.
+    /// The reason for which the plan cannot work.
     pub fn new(
         selection: Selection,
         nodes: impl IntoIterator<Item = Node>,
@@ -113,7 +113,7 @@ impl Plan {
         Ok(self.with(frame_budget.into()))
     }
 
-    /// The same plan, which has this in its digest as well: what groups begin with, a generation.
+    /// The same plan, with this in its digest as well: the first states of groups, a generation.
     #[must_use]
     pub fn with(mut self, word: u64) -> Self {
         let digest = mix(u64::from(self.digest) << 32 ^ mix(word));
@@ -127,7 +127,7 @@ impl Plan {
         &self.nodes
     }
 
-    /// How they are chosen.
+    /// The rule that chooses them.
     #[must_use]
     pub const fn selection(&self) -> &Selection {
         &self.selection
@@ -139,13 +139,14 @@ impl Plan {
         self.frame_budget
     }
 
-    /// Tells plans apart. 32 bits of no cryptographic hash: against mistakes, and not against liars.
+    /// The digest that distinguishes plans: 32 bits, not cryptographic; against mistakes, and not
+    /// against liars.
     #[must_use]
     pub const fn digest(&self) -> u32 {
         self.digest
     }
 
-    /// The longest frame of a replica, so that it fits with what stands before it.
+    /// The longest frame of a replica, so that it fits with the bytes before it.
     pub(crate) const fn replica_budget(&self) -> u16 {
         self.frame_budget - AROUND
     }
@@ -185,7 +186,7 @@ impl Plan {
         };
         let (mut near, mut uniform) = (None, None);
         let chosen = targets.into_iter().filter_map(|target| {
-            // A target without a place, such as a map of the application, is chosen for by hash.
+            // A target without a place, such as a map of the application, gets members by hash.
             let chooser = match target.place {
                 Some(_) => near.get_or_insert_with(|| chooser(self.selection.policy)),
                 None => uniform.get_or_insert_with(|| chooser(Policy::Uniform)),
@@ -246,7 +247,8 @@ impl Plan {
     }
 }
 
-/// Over how much of a span a group's change is put off, so that not all change at once: in 1/256.
+/// The share of a span by which a group's change is put off, so that not all change at once: in
+/// 1/256.
 pub(crate) fn stagger(group: GroupId) -> u64 {
     mix(group.0) >> 56
 }

@@ -1,7 +1,7 @@
-//! Where a group is led: questions find the leader of a group.
+//! The way of questions to the leader of a group.
 //!
-//! The node that asks goes on, and no other one forwards: so a question makes no more messages than
-//! its asker sends, whatever others believe.
+//! The node that asks goes on itself, and no other node forwards: so a question makes no more
+//! messages than its asker sends, for any beliefs of other nodes.
 
 use alloc::vec::Vec;
 
@@ -15,10 +15,10 @@ use crate::state::{Carried, Posted};
 use crate::{Begins, Event, Groups, Item};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// The application asks the leader of a group.
+    /// Asks the leader of a group, for the application.
     pub(crate) fn ask(&mut self, group: GroupId, parcel: P, cx: &mut Context<'_, Self>) {
         if !self.parts.contains_key(&group) && self.is_founder_of_new(group) {
-            // A group that begins when it is asked for.
+            // A group that begins with its first question.
             self.enter(group, cx);
         }
         if self.leads(group) {
@@ -42,7 +42,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Whether a group is not there yet, and this node would found it.
+    /// Returns true if a group does not exist here yet, and this node would found it.
     fn is_founder_of_new(&self, group: GroupId) -> bool {
         let is_told = self.hints.get(group).is_some_and(|it| it.number() > 0);
         let is_new = !self.marks.contains_key(&group) && !is_told;
@@ -51,7 +51,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Which nodes to ask for the leader of a group.
+    /// The nodes to ask for the leader of a group.
     fn likely(&self, group: GroupId) -> Vec<NodeId> {
         let own = self.present(group);
         let leader = own.and_then(|it| it.leader()).map(|it| it.0);
@@ -81,8 +81,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 }
             }
         }
-        // Founders begin a group that is asked for, and leaders tell them where it is. What is not
-        // heard is not counted where there is room for few hints.
+        // Founders begin a group at its first question, and leaders send them its place. Where room
+        // for hints is short, unanswered rounds are not counted.
         if !knows_some || unheard > 2 * UNHEARD {
             likely.extend(self.founders(group));
         }
@@ -93,9 +93,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         likely
     }
 
-    /// The members that this node knows to follow those that it was among, unless others told of later
-    /// ones that it still hopes to find. A former member knows the next link, so from each of them the
-    /// chain leads to the present one, whatever was told meanwhile.
+    /// The members that this node knows to follow the configuration that it was in, unless others
+    /// named later ones that it still hopes to find. A former member knows the next link, so from
+    /// each of them the chain leads to the present one, also after wrong hints.
     fn successors(&self, group: GroupId, in_vain: bool) -> impl Iterator<Item = NodeId> + '_ {
         let mark = self.marks.get(&group);
         let hint = self.hints.get(group);
@@ -105,14 +105,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         members.map(|it| it.member.id)
     }
 
-    /// This node's replica, unless others told of later members: then it missed a link.
+    /// This node's replica, unless others named later members: then it missed a link.
     fn present(&self, group: GroupId) -> Option<&Replica<S>> {
         let told = self.hints.get(group).map_or(0, Hint::number);
         let own = self.replica(group);
         own.filter(|it| it.configuration().number >= told.max(1)) // A newcomer knows of none.
     }
 
-    /// Another node asks.
+    /// Handles another node's question.
     pub(crate) fn on_ask(
         &mut self,
         from: Member,
@@ -137,7 +137,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// What this node knows of where a group is.
+    /// The place of a group, as far as this node knows it.
     #[must_use]
     pub fn whereabouts(&self, group: GroupId) -> Option<Item<S::Update, P>> {
         let (number, leader, members): (u64, _, List<NodeId, 5>) =
@@ -151,7 +151,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 let hint = self.hints.get(group);
                 let marked = mark.map_or(0, |it| it.number);
                 match hint.filter(|it| it.is_behind(marked)) {
-                    // Of a former epoch it is told as a guess, that gives way to all that is known.
+                    // From a former epoch it is sent as a guess, which gives way to any known
+                    // place.
                     Some(hint) => {
                         let members = hint.members.iter().copied().collect();
                         (hint.number(), hint.leader, members)
@@ -170,7 +171,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         })
     }
 
-    /// A node says where a group is.
+    /// Handles the place of a group that another node sends.
     pub(crate) fn on_where(
         &mut self,
         group: GroupId,
@@ -200,7 +201,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.on_later(group, number);
     }
 
-    /// Whether nothing has grown beyond its limit, and nothing of this step is left.
+    /// Returns true if no part has grown beyond its limit, and nothing of this step is left.
     #[cfg(feature = "check")]
     pub(crate) fn is_bounded(&self) -> bool {
         self.parts.len() <= self.config.groups.into()
@@ -208,7 +209,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             && self.posted.0.is_empty()
     }
 
-    /// The application answers, as the leader of a group.
+    /// Answers a node, for the application, as the leader of a group.
     pub(crate) fn tell(
         &mut self,
         to: Member,
@@ -217,8 +218,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) {
         if to.id == self.me.id {
-            // A leader that goes on from what it stored answers its former life as well: this one numbers
-            // its questions anew.
+            // A leader that goes on from its stored memory answers its former life as well: this
+            // life numbers its questions from the start.
             if to == self.me {
                 let from = self.me;
                 cx.event(Event::Told {
@@ -239,7 +240,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         ));
     }
 
-    /// The leader of a group was heard of at this node, by what it asked of another one.
+    /// Notes the leader of a group, of which this node learned from its question to another group.
     pub fn heard(&mut self, group: GroupId, from: Member) {
         if from.id != self.me.id
             && self.plan.place(from.id).is_some()
@@ -249,7 +250,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// The leader of a group answers.
+    /// Handles an answer of the leader of a group.
     pub(crate) fn on_tell(
         &mut self,
         from: Member,
@@ -258,7 +259,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) {
         if life != self.me.incarnation.0 {
-            return; // It is meant for a life that is over.
+            return; // It is meant for a life that has ended.
         }
         self.heard(group, from);
         cx.event(Event::Told {

@@ -1,9 +1,10 @@
 //! A member that was left behind looks for its group.
 //!
-//! A node that slept, or was cut off, may hold a configuration that is over. As a leader it hears of
-//! that when it does something, and an idle one does nothing: so a leader confirms that it leads before
-//! it chooses, in each epoch. A member confirms a leader that it was told is gone. A member without a leader
-//! asks the nodes that may know: those that it was told of, and the group's founders.
+//! A node that slept, or was cut off, may hold a configuration that has ended. As a leader it
+//! learns that when it acts, and an idle leader does not act: so a leader confirms that it leads
+//! before it chooses, in each epoch. A member confirms a leader that was reported as failed. A
+//! member without a leader asks the nodes that may know: the nodes that others named to it, and the
+//! group's founders.
 
 use alloc::vec::Vec;
 
@@ -15,12 +16,12 @@ use crate::GroupId;
 use crate::state::Carried;
 use crate::{Begins, Groups, Item};
 
-/// The number of the read that asks for nothing but the leader. It is nobody else's.
+/// The number of the read that asks for nothing but the leader. No application uses it.
 const CONFIRMS: u64 = u64::MAX;
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// Asks whether the leader leads that this member knows, perhaps itself: an answer, or the news that
-    /// it does not. It costs a round among the members.
+    /// Asks if the leader that this member knows, perhaps itself, still leads: an answer follows,
+    /// or the news that it does not. It costs a round among the members.
     pub(crate) fn confirm(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left.
@@ -29,7 +30,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return; // Without an answer questions would take the room of the application's.
         }
         let read = Input::Command(replica::Command::Read(CONFIRMS));
-        // Refused where too much waits: then it is asked for something already.
+        // Refused where too much waits: then other questions reach the leader already.
         if self.step(group, read, cx).is_err()
             && let Some(part) = self.parts.get_mut(&group)
         {
@@ -37,7 +38,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// That was answered.
+    /// Handles the answer to that question.
     pub(crate) fn on_answer(
         &mut self,
         group: GroupId,
@@ -52,7 +53,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// A member has waited in vain for a leader.
+    /// Looks for the group, at a member that has waited in vain for a leader.
     pub(crate) fn seek(&mut self, group: GroupId) {
         let hinted = self.hints.get(group);
         let mut asked: Vec<_> = hinted.map_or_else(Vec::new, |it| it.members.clone());
@@ -81,7 +82,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.posted.0.extend(to.into_iter().map(item));
     }
 
-    /// Another node told of later members than this one knows.
+    /// Handles a configuration later than this node knows.
     pub(crate) fn on_later(&mut self, group: GroupId, number: u64) {
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left.
@@ -94,7 +95,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 }
 
-/// Whether an event answers that read, and whether a quorum did.
+/// The answer to that read in an event, if any: true if a quorum answered.
 pub(crate) fn confirms<S: replica::State>(event: &replica::Event<S>) -> Option<bool> {
     let is_confirmed = matches!(event, replica::Event::Readable { read: CONFIRMS, .. });
     let is_answered = is_confirmed || matches!(event, replica::Event::Unreadable(CONFIRMS));

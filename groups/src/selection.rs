@@ -1,9 +1,9 @@
-//! How groups are chosen. All nodes must agree in it.
+//! The rule that chooses groups. All nodes must agree in it.
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
 
-/// How groups are chosen. All nodes use equal ones: nodes that differ choose different groups, which
-/// costs messages.
+/// The rule that chooses groups. All nodes use an equal one: nodes that differ choose different
+/// groups, which costs messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Selection {
@@ -11,43 +11,43 @@ pub struct Selection {
     /// most. A group has twice as many members and one (section 2: the number of smart nodes in the
     /// largest power domain). Default 2.
     pub failures: u8,
-    /// Which nodes are taken.
+    /// The nodes that are taken.
     pub policy: Policy,
-    /// Which member leads if it can.
+    /// The member that leads if it can.
     pub leader: Leader,
 }
 
-/// Which nodes are taken.
+/// The nodes that are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
-    /// Those with the lowest hashes (section 3.1).
+    /// The nodes with the lowest hashes (section 3.1).
     Uniform,
     /// f + 1 near ones, and f by their hashes, so that no power domain has a majority (section 3.6).
     Near(Locality),
 }
 
-/// Which member leads if it can.
+/// The member that leads if it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Leader {
-    /// The one with the lowest hash (section 3.2); with [`Policy::Near`] of the near ones first, as
-    /// those that are chosen by their hashes have lower ones than nearly all others (table 3: "LSH
-    /// smallest hash").
+    /// The member with the lowest hash (section 3.2); with [`Policy::Near`] the near ones come
+    /// first, as members that are chosen by their hashes have lower ones than nearly all others
+    /// (table 3: "LSH smallest hash").
     LowestHash,
     /// The nearest one (figure 8).
     Nearest,
 }
 
-/// What counts as near: places in one bucket of a locality-sensitive hash.
+/// The rule for near places: they are in one bucket of a locality-sensitive hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Locality {
     /// Functions that all must agree, the paper's m: from 1 to 16. Default 2 (table 3).
     pub functions: u8,
     /// Tables of which one must agree, the paper's l: from 1 to 16. Default 2 (table 3).
     pub tables: u8,
-    /// How wide a bucket is, the paper's r, in the unit of [`Place`](crate::Place): from 1. Default
-    /// 4 (table 3, where devices are one unit apart).
+    /// The width of a bucket, the paper's r, in the unit of [`Place`](crate::Place): from 1.
+    /// Default 4 (table 3, where devices are one unit apart).
     pub width: u32,
 }
 
@@ -86,13 +86,13 @@ impl Selection {
         with_leader leader: Leader,
     }
 
-    /// How many members a group has.
+    /// The number of members of a group.
     #[must_use]
     pub const fn members(&self) -> usize {
         2 * self.failures as usize + 1
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

@@ -1,4 +1,4 @@
-//! What a node keeps of its groups, and what it can be asked without a step.
+//! A node's memory of its groups, and its queries that need no step.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -19,23 +19,23 @@ use crate::published::Rules;
 use crate::{Begin, Config, Counters, Item, Plan};
 use crate::{GroupId, Target};
 
-/// A state that groups begin with, from what all nodes are given alike.
+/// A state that groups begin with, from data that is equal on all nodes.
 pub trait Begins: State {
-    /// What all nodes are given alike. Its digest belongs into the [`Plan`]'s.
+    /// The data that is equal on all nodes. Its digest belongs into the [`Plan`]'s.
     type Site: Debug;
 
     /// The groups that begin with the site.
     fn groups(site: &Self::Site) -> Vec<GroupId>;
 
-    /// Where a group is. One without a place gets members by hash.
+    /// The target of a group. A group without a place gets members by hash.
     fn target(site: &Self::Site, group: GroupId) -> Target<'static>;
 
-    /// What a group begins with, also one that is not among [`groups`](Self::groups) and begins when
-    /// it is asked for. `None` where there is no such group.
+    /// The first state of a group, also of one that is not among [`groups`](Self::groups) and
+    /// begins with its first question. `None` where no such group exists.
     fn begin(site: &Self::Site, group: GroupId) -> Option<Self>;
 }
 
-/// What is asked of the leader of a group, and answered.
+/// A question to the leader of a group, and its answer.
 pub trait Carried: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned {}
 impl<P: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned> Carried for P {}
 
@@ -46,7 +46,7 @@ pub(crate) struct Peer {
     pub(crate) is_gone: bool,
 }
 
-/// What is sent to a node.
+/// An item for a node.
 pub(crate) type Posted<S, P> = (Member, Item<<S as State>::Update, P>);
 
 /// An outbox that is used again; empty between steps.
@@ -74,28 +74,29 @@ impl<S: State> Debug for Scratch<S> {
 #[derive(Debug)]
 pub struct Groups<S: Begins, P> {
     pub(crate) me: Member,
-    /// The life in which it began to store: each one since then has what the lives before it stored.
+    /// The life in which it began to store: each life since then has all memory that earlier lives
+    /// stored.
     pub(crate) since: Incarnation,
     pub(crate) config: Config,
     pub(crate) plan: Arc<Plan>,
     pub(crate) site: Arc<S::Site>,
     pub(crate) begin: Begin,
     pub(crate) parts: BTreeMap<GroupId, Part<S>>,
-    /// Of the groups that it was in, the last configuration that it knows.
+    /// The last known configuration of each group that it was in.
     pub(crate) marks: BTreeMap<GroupId, Box<Configuration>>,
     pub(crate) hints: Hints<P>,
-    /// In the order of the plan's nodes; nothing of those of which nothing was heard.
+    /// In the order of the plan's nodes; `None` for a node of which nothing is known.
     pub(crate) peers: Vec<Option<Peer>>,
-    /// The epoch, as the host says.
+    /// The epoch, from the host.
     pub(crate) epoch: u64,
-    /// Whether an input has come.
+    /// True if an input has come.
     pub(crate) has_begun: bool,
     /// The number of the last inquiry.
     pub(crate) inquiries: u64,
     pub(crate) counters: Untracked<Counters>,
-    /// What this step sends; empty between steps.
+    /// The items that this step sends; empty between steps.
     pub(crate) posted: Untracked<Vec<Posted<S, P>>>,
-    /// Of the replica that steps; empty between steps.
+    /// The outbox of the replica that steps; empty between steps.
     pub(crate) outbox: Untracked<Scratch<S>>,
     pub(crate) asks: PhantomData<P>,
     pub(crate) rules: Rules,
@@ -128,7 +129,7 @@ impl<S: Begins, P> Groups<S, P> {
         &self.plan
     }
 
-    /// The epoch, as the host said.
+    /// The epoch, from the host.
     #[must_use]
     pub const fn epoch(&self) -> u64 {
         self.epoch
@@ -145,26 +146,26 @@ impl<S: Begins, P> Groups<S, P> {
         self.parts.get(&group).map(|it| &it.replica)
     }
 
-    /// What a group holds, as far as this node knows; see [`Replica::state`].
+    /// The state of a group, as far as this node knows; see [`Replica::state`].
     #[must_use]
     pub fn state(&self, group: GroupId) -> Option<&S> {
         self.replica(group)?.state()
     }
 
-    /// Whether this node leads a group, as far as it knows.
+    /// Returns true if this node leads a group, as far as it knows.
     #[must_use]
     pub fn leads(&self, group: GroupId) -> bool {
         self.replica(group).is_some_and(Replica::leads)
     }
 
-    /// How many groups this node was in and is not any more.
+    /// The number of groups that this node was in and is not any more.
     #[must_use]
     pub fn former(&self) -> usize {
         self.marks.len()
     }
 
-    /// Whether a group's next configuration is on its way here, or this node asks which nodes it would
-    /// name.
+    /// Returns true if a group's next configuration is in progress here, or this node inquires
+    /// after the nodes that it would name.
     #[cfg(feature = "check")]
     #[must_use]
     pub fn is_changing(&self, group: GroupId) -> bool {
@@ -172,14 +173,14 @@ impl<S: Begins, P> Groups<S, P> {
         part.is_some_and(|it| it.inquiry.is_some() || it.replica.is_changing())
     }
 
-    /// Of how many groups it remembers where they are.
+    /// The number of groups of which it remembers the place.
     #[cfg(feature = "check")]
     #[must_use]
     pub fn hinted(&self) -> usize {
         self.hints.len()
     }
 
-    /// What is counted.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0
@@ -197,13 +198,13 @@ impl<S: Begins, P> Groups<S, P> {
         Member { id, incarnation }
     }
 
-    /// Returns true if membership, or a message, says that a node is here.
+    /// Returns true if membership, or a message, shows that a node is present.
     #[must_use]
     pub fn is_here(&self, id: NodeId) -> bool {
         id == self.me.id || self.peer(id).is_some_and(|it| !it.is_gone)
     }
 
-    /// Returns true if membership says that a node is gone.
+    /// Returns true if membership reported that a node failed or left.
     #[must_use]
     pub fn is_gone(&self, id: NodeId) -> bool {
         id != self.me.id && self.peer(id).is_some_and(|it| it.is_gone)

@@ -4,10 +4,10 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | changes of a map are decided in one order, and an answer says what became of one | |
+//! | changes of a map are decided in one order, and the answer reports the outcome | |
 //! | a change is done once, however often it is sent | no more than [`CLIENTS_MAX`] nodes change the map between |
-//! | what is read was the entry's content at one moment after the question | |
-//! | a node that watches an entry is told its content at last; contents between may be passed over | a leader is there, and messages get through now and then |
+//! | a read returns the entry's content at one moment after the question | |
+//! | a node that watches an entry gets its last content; contents between may be passed over | a leader is present, and messages get through infinitely often |
 //! | a map that has no room refuses: [`ENTRIES_MAX`], [`BYTES_MAX`] | |
 //!
 //! [`Store`] is the state of a map's group. A machine that has maps gives the commands of its application to

@@ -59,9 +59,9 @@ def as_goals(w, parts, s):
 
 
 def refuses(name, given, known):
-    """Whether nothing fulfils `given` and what is known: the part of this name alone, what that rests
-    on, or all. The solver may get lost in one order of instances and not in the next, so it begins
-    anew. Limits count its work and not time: a busy machine changes nothing."""
+    """True if no state fulfils `given` and the known parts: the part of this name alone, the parts on
+    which it rests, or all. The solver may get lost in one order of instances and not in the next, so
+    it begins again. Limits count its work and not time: a busy machine changes nothing."""
     alone = [known[name]] if name in known else []
     some = alone + [known[it] for it in RESTS_ON.get(name, []) if it in known]
     every = list(known.values())
@@ -99,7 +99,7 @@ def prove_lemmas():
 
 
 def prove_step(step):
-    """From any state that fulfils the invariant, the step leads to one that does."""
+    """From any state that fulfils the invariant, the step leads to such a state."""
     w = World()
     s, given = any_state_with_names(w)
     known = {**invariant(w, s), **lemmas(w, s)}
@@ -121,7 +121,7 @@ def prove_step(step):
 
 def search(bounds, steps, rules, broken):
     """A state that fulfils the invariant, and steps from there to one in which `broken` is untrue.
-    Returns what the solver found, and all that it takes to print it."""
+    Returns the solver's result, and the data to print it."""
     w = World(bounds)
     s = any_state(w)
     s.dead = lambda b, v: dead(w, s, b, v)
@@ -163,10 +163,10 @@ def print_state(w, s, value):
 
 
 def print_story():
-    """The rule as it was: one step breaks the invariant, two more break the promise."""
+    """The former rule: one step breaks the invariant, two more break the promise."""
     solver, w, states = search(FIVE, [learn, send_accept, accept], Rules(leads_on=True), "agreement")
     before = states[0]
-    # The plainest one: nothing is on its way, and the leader has stored what it proposed.
+    # The simplest case: no message is in flight, and the leader has stored its proposals.
     solver.add(w.all("n", lambda n: Implies(
         before.leads(n), before.end(n) == before.length(before.accepted(n)))))
     solver.add(w.all("p", lambda p: Not(before.sent_promise(p))),

@@ -1,4 +1,4 @@
-"""The invariant behind "Why it is safe", part by part, and what follows from it in each state.
+"""The invariant behind "Why it is safe", part by part, and its consequences in each state.
 
 The thread through it is `dead`: a ballot can decide a version no more, since of each quorum some
 member has promised a higher ballot and had not acknowledged that version before. This is for good:
@@ -36,7 +36,7 @@ def of_members(w, s):
             s.stored(n) <= s.committed(n), s.committed(n) <= s.end(n),
             s.accepted(n) <= s.promised(n), s.led(s.accepted(n)),
             Or(s.stored(n) == s.end(n), s.end(n) <= s.length(s.accepted(n))))),
-        # What all acceptances under one ballot have in common: they are slices of one sequence.
+        # All acceptances under one ballot are slices of one sequence.
         "tail": w.all("nv", lambda n, v: Implies(
             And(s.stored(n) < v, v <= s.end(n)), has(s, s.accepted(n), v, s.log(n, v)))),
         "committed": w.all(
@@ -46,7 +46,7 @@ def of_members(w, s):
         "leader": w.all("n", lambda n: Implies(s.leads(n), And(
             w.owner(s.accepted(n)) == n, s.promised(n) == s.accepted(n), s.accepted(n) > 0,
             s.end(n) <= s.length(s.accepted(n))))),
-        # With "committed": what a leader commits, and tells others to commit, is its own proposal.
+        # With "committed": a leader commits its own proposals only, and has others commit only these.
         "leader's log": w.all("nv", lambda n, v: Implies(
             And(s.leads(n), 0 < v, v <= s.end(n)), s.log(n, v) == s.proposed(s.accepted(n), v))),
         "acked": w.all("nbv", lambda n, b, v: Implies(
@@ -55,8 +55,8 @@ def of_members(w, s):
             And(u < v, s.acked(n, b, v)), s.acked(n, b, u))),
         "held": w.all("nbv", lambda n, b, v: Implies(
             And(0 < v, b == s.accepted(n), s.acked(n, b, v)), Or(v <= s.end(n), s.dead(b, v)))),
-        # A member takes a ballot over with all that its leader adopted, or what it lacks of that was
-        # never decided.
+        # A member takes a ballot over with all that its leader adopted, or the entries that it lacks
+        # were never decided.
         "held before": w.all(
             "nbv", lambda n, b, v: Implies(
                 And(0 < v, b < s.accepted(n)), Or(v <= s.end(n), s.dead(b, v))),
@@ -70,7 +70,7 @@ def of_ballots(w, s):
         "led": w.all("b", lambda b: Implies(And(s.led(b), b > 0), s.promised(w.owner(b)) >= b)),
         "promisers": w.all("bn", lambda b, n: Implies(
             And(s.led(b), b > 0, w.is_in(n, s.promisers(b))), s.promised(n) >= b)),
-        # The heart of Paxos: what a lower ballot may have decided, or may yet, was adopted.
+        # The heart of Paxos: each entry that a lower ballot may have decided, or may yet, was adopted.
         "adopted": w.all(
             "bbv", lambda b, c, v: Implies(
                 And(0 < v, b < c, s.led(c)),
@@ -123,7 +123,7 @@ def of_messages(w, s):
 
 
 def lemmas(w, s):
-    """What follows from the invariant in each state, and each from those before it."""
+    """Consequences of the invariant in each state, each also from the ones before it."""
     return {
         "dead above": w.all(
             "bvv", lambda b, u, v: Implies(And(u < v, s.dead(b, u)), s.dead(b, v)),
@@ -131,7 +131,7 @@ def lemmas(w, s):
         "decided, not dead": w.all(
             "v", lambda v: Implies(And(0 < v, s.decided(v)), Not(s.dead(s.decider(v), v))),
             lambda v: [(s.decided(v),)]),
-        # Each ballot, lower or higher, has what was decided, or decides nothing there.
+        # Each ballot, lower or higher, has the decided entry, or decides nothing there.
         "final": w.all(
             "bv", lambda b, v: Implies(
                 And(0 < v, s.decided(v), s.led(b)),
@@ -145,7 +145,7 @@ def lemmas(w, s):
     }
 
 
-# What a part rests on, where that is not the part alone. To leave the rest out only makes a proof
+# The parts on which a part rests, if not on itself alone. Leaving the rest out only makes a proof
 # harder, so this needs no trust; but the solver gets lost in all that is true.
 RESTS_ON = {
     "held": ["numbers", "tail", "acked", "acked in order", "learn", "final", "dead above"],

@@ -1,4 +1,4 @@
-"""What members hold, and each step that one of them can take, within one configuration.
+"""The memories of members, and each step that one of them can take, within one configuration.
 
 A step changes the state at once, as a machine's does. Each function returns when it can be taken,
 and the state behind it. Names in brackets are those of the functions in `../src`."""
@@ -12,7 +12,7 @@ from z3 import And, If, Implies, Not, Or
 @dataclass
 class State:
     # Of each member. Its log is the committed entries up to `committed`, and the tail up to `end`,
-    # which it accepted under `accepted`. `stored` is as far as its facts hold what is committed: a
+    # which it accepted under `accepted`. `stored` is the last commit that its facts hold: a
     # later life begins there, and has the rest in its tail.
     promised: Callable
     accepted: Callable
@@ -21,8 +21,8 @@ class State:
     end: Callable
     log: Callable
     leads: Callable
-    # Of each ballot: whether it was led; what its leader adopted, up to `start`, and proposed, up to
-    # `length`. While a leader leads, this is its log. What it has stored of that is its log as a
+    # Of each ballot: if it was led; the entries that its leader adopted, up to `start`, and proposed, up
+    # to `length`. While a leader leads, this is its log. The stored part of it is its log as a
     # member: it sends entries before it has stored them, and counts itself when it has.
     led: Callable
     start: Callable
@@ -39,7 +39,7 @@ class State:
     decided: Callable
     decider: Callable
     deciders: Callable
-    # Whether a ballot can decide a version no more: `dead` in `invariant.py`.
+    # True if a ballot can no longer decide a version: `dead` in `invariant.py`.
     dead: Callable = None
 
 
@@ -57,7 +57,7 @@ def any_state(w):
 
 
 def is_first(w, s):
-    """How a configuration begins: at version 0 all is committed. Ballot 0 has proposed nothing."""
+    """The beginning of a configuration: at version 0 all is committed. Ballot 0 has proposed nothing."""
     return And(
         w.all("n", lambda n: And(
             s.promised(n) == 0, s.accepted(n) == 0, s.stored(n) == 0, s.committed(n) == 0,
@@ -71,10 +71,10 @@ def is_first(w, s):
 @dataclass
 class Rules:
     """Each of these, set to true, breaks the invariant."""
-    # The rule as it was: a leader that learns what it did not propose, or installs a state, goes on
+    # The former rule: a leader that learns an entry of another, or installs a state, goes on
     # with its ballot. Its log has the entries in place of its own.
     leads_on: bool = False
-    # A part of what was adopted is sent to a member that has accepted nothing under the ballot.
+    # A part of the adopted entries is sent to a member that has accepted nothing under the ballot.
     sends_parts: bool = False
     # A member accepts under a ballot below its promise.
     accepts_any: bool = False
@@ -116,7 +116,7 @@ def lead_by_own(w, s, rules):
 
 
 def lead_by_promised(w, s, rules):
-    """A candidate adopts what another member promised with [evaluate, lead]."""
+    """A candidate adopts the tail of another member's promise [evaluate, lead]."""
     return lead(w, s, rules, False)
 
 
@@ -173,7 +173,7 @@ def append(w, s, rules):
 
 def send_accept(w, s, rules):
     """A leader sends a slice of its log: all that is not committed, or to a member that has
-    acknowledged the ballot any part [send_accept]. Also to itself: that stands for what it stores."""
+    acknowledged the ballot any part [send_accept]. Also to itself: that stands for its storing."""
     n, a = w.constant("n"), w.constant("a")
     b = s.accepted(n)
     is_whole = And(w.a_after(a) <= s.committed(n), w.a_end(a) == s.length(b))
@@ -209,7 +209,7 @@ def accept(w, s, rules):
 
 
 def commit(w, s, rules):
-    """A leader commits what a quorum has acknowledged [on_accepted, advance]. That each Accepted
+    """A leader commits entries that a quorum has acknowledged [on_accepted, advance]. That each Accepted
     arrives at some time needs no step of its own: the leader may count all that were sent."""
     n, q, version = w.constant("n"), w.constant("q"), w.constant("v")
     b = s.accepted(n)
@@ -281,13 +281,13 @@ def take_committed(w, s, rules, n, e, end, is_seen):
 
 
 def step_down(w, s, rules):
-    """A leader leads no more, or stands again, for whatever reason."""
+    """A leader stops leading, or stands again, for any reason."""
     return [], replace(s, leads=at(s.leads, w.constant("n"), False))
 
 
 def restart(w, s, rules):
     """A later life has the facts of the one before [restore, fold]. A commit alone is no fact, so
-    what was committed behind the last one is in the tail again."""
+    the entries committed behind the last one are in the tail again."""
     n, version = w.constant("n"), w.constant("v")
     return [
         s.stored(n) <= version, version <= s.committed(n),

@@ -1,4 +1,4 @@
-"""Sorts, quantifiers, and what never changes: members, quorums, ballots, and what messages hold."""
+"""Sorts, quantifiers, and the constants: members, quorums, ballots, and the contents of messages."""
 
 from functools import cache
 from itertools import combinations, product
@@ -18,7 +18,7 @@ class World:
 
     Without `bounds` there are any number of each, and quorums are any sets of which two share a
     member. With `bounds` quantifiers are spelled out over a few elements of each, and quorums are
-    majorities: that finds counterexamples, and is a second look at what was proved."""
+    majorities: that finds counterexamples, and checks the proof a second time."""
 
     def __init__(self, bounds=None):
         self.bounds = bounds
@@ -44,7 +44,7 @@ class World:
         self.shared = f("shared", "qq", "n")
         self.owner = f("owner", "b", "n")
         self.seals = f("seals", "x")
-        # What a message holds. Each message is an element that was sent, or will be, or never; so
+        # The contents of a message. Each message is an element that was sent, or will be, or never; so
         # messages may be lost, come late, twice, and in any order.
         self.p_from, self.p_ballot = f("p_from", "p", "n"), f("p_ballot", "p", "b")
         self.p_accepted, self.p_committed = f("p_accepted", "p", "b"), f("p_committed", "p", "v")
@@ -55,7 +55,7 @@ class World:
         self.e_after, self.e_end = f("e_after", "e", "v"), f("e_end", "e", "v")
         self.e_entry = f("e_entry", "ev", "x")
         # Hints, true of each quorum: the solver looks for the shared member of a quorum that may
-        # decide and one that promised, and of no other pairs.
+        # decide and a quorum that promised, and of no other pairs.
         self.decides, self.promises = f("decides", "q"), f("promises", "q")
 
     def function(self, name, kinds, result=None):

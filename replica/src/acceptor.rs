@@ -1,6 +1,6 @@
-//! What a member must not forget: its promise, what it accepted, and what is committed.
+//! The memory of a member: its promise, its accepted entries, and the committed state.
 //!
-//! Each change is a [`Fact`], and is made by the same method when the fact is folded.
+//! Each change is a [`Fact`], and the same method makes it when the fact is folded.
 //!
 //! Invariants:
 //! - `promised >= accepted`, both of the present configuration;
@@ -21,16 +21,16 @@ use crate::sessions::{Admission, Sessions};
 use crate::tail::Tail;
 use crate::{Ballot, Configuration, Entry, Proposal, State, Version};
 
-/// What came of accepting.
+/// The outcome of accepting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accept {
-    /// The member holds all of it.
+    /// The member holds all of the entries.
     Held,
     /// Entries are missing before it.
     Gap,
 }
 
-/// What an entry that is committed comes to.
+/// The effect of a committed entry.
 #[derive(Clone, Debug)]
 pub(crate) enum Committed<S: State> {
     Applied {
@@ -58,11 +58,11 @@ pub(crate) struct Acceptor<S: State> {
     window: VecDeque<Entry<S::Update>>,
     window_limit: usize,
     tail: Tail<S::Update>,
-    /// Whether the configuration names this member, in any of its lives, and in one to which its
-    /// memory answers.
+    /// True if the configuration names this member, in any of its lives.
     is_named: bool,
+    /// True if the configuration names it in a life to which its memory answers.
     is_named_so: bool,
-    /// Whether this member keeps entries without their updates.
+    /// True if this member keeps entries without their updates.
     is_witness: bool,
     origin: Origin,
     /// The present life.
@@ -112,18 +112,19 @@ impl<S: State> Acceptor<S> {
         self.committed
     }
 
-    /// The state, also at a node that was a member that holds it and is none any more, until the
-    /// next configuration has installed it.
+    /// The state. A node that held it as a member, and no longer is one, keeps it until the next
+    /// configuration has installed it.
     pub(crate) const fn state(&self) -> Option<&S> {
         self.state.as_ref()
     }
 
-    /// Whether it has no state, and is no witness.
+    /// Returns true if it has no state, and is not a witness.
     pub(crate) const fn lacks_state(&self) -> bool {
         self.state.is_none() && !self.is_witness
     }
 
-    /// Whether it holds a state that it has no use for.
+    /// Returns true if it holds a state that it does not need: it is a witness, or the
+    /// configuration does not name it.
     pub(crate) fn holds_in_vain(&self) -> bool {
         self.state.is_some() && (self.is_witness || !self.is_named)
     }
@@ -144,8 +145,8 @@ impl<S: State> Acceptor<S> {
         &self.origin
     }
 
-    /// Whether the configuration names this node in a life before its memory began: then it asks to
-    /// be named anew. A later life than the present one was meant for another process.
+    /// Returns true if the configuration names this node in a life before its memory began: then it
+    /// asks to be named again. A later life than the present one was meant for another process.
     pub(crate) fn is_named_before(&self) -> bool {
         let named = self.configuration().voter(self.origin.voter.id);
         let is_before = |life| is_later(self.origin.voter.incarnation, life);
@@ -156,7 +157,7 @@ impl<S: State> Acceptor<S> {
         self.is_witness
     }
 
-    /// Whether this member votes: the configuration names it in a life to which its memory
+    /// Returns true if this member votes: the configuration names it in a life to which its memory
     /// [answers](Origin::answers_to), and it has the state, or needs none.
     pub(crate) fn votes(&self) -> bool {
         self.is_named_so && (self.is_witness || self.state.is_some())
@@ -171,17 +172,17 @@ impl<S: State> Acceptor<S> {
         self.committed + self.tail.len() as Version
     }
 
-    /// What is accepted and not known to be committed.
+    /// The entries that are accepted and not known to be committed.
     pub(crate) fn tail(&self) -> impl DoubleEndedIterator<Item = &Entry<S::Update>> {
         self.tail.behind(0)
     }
 
-    /// What that takes in a frame.
+    /// The bytes that these entries take in a frame.
     pub(crate) const fn len_on_its_way(&self) -> usize {
         self.tail.encoded_len()
     }
 
-    /// Whether the configuration ends with what is accepted.
+    /// Returns true if the configuration ends with an accepted entry.
     pub(crate) fn is_sealed(&self) -> bool {
         self.tail.back().is_some_and(Entry::seals)
     }
@@ -191,7 +192,8 @@ impl<S: State> Acceptor<S> {
         self.committed - self.window.len() as Version
     }
 
-    /// The entries behind `after`, from the window and the tail. `None` where some are gone.
+    /// The entries behind `after`, from the window and the tail. `None` where some are no longer
+    /// kept.
     pub(crate) fn entries(
         &self,
         after: Version,
@@ -203,7 +205,7 @@ impl<S: State> Acceptor<S> {
         Some(window.chain(self.tail.behind(skipped.saturating_sub(kept))))
     }
 
-    /// The committed entries behind `after`. `None` where some are gone.
+    /// The committed entries behind `after`. `None` where some are no longer kept.
     pub(crate) fn committed_entries(
         &self,
         after: Version,
@@ -225,9 +227,9 @@ impl<S: State> Acceptor<S> {
         self.promised = ballot;
     }
 
-    /// Accepts under `ballot` what follows `after`; its leader knows the entries up to `commit` to be
-    /// committed. What the member holds already under this ballot stays as it is: a leader never
-    /// changes it.
+    /// Accepts under `ballot` the entries behind `after`; its leader knows the entries up to
+    /// `commit` to be committed. Entries that the member holds already under this ballot stay: a
+    /// leader never changes them.
     pub(crate) fn accept(
         &mut self,
         ballot: Ballot,
@@ -261,7 +263,7 @@ impl<S: State> Acceptor<S> {
                 entry
             };
             if !self.tail.push(entry, over, room) {
-                break; // No leader has more on its way than fits into a frame; a liar may.
+                break; // No leader has more in flight than fits into a frame; a liar may.
             }
         }
         Accept::Held
@@ -277,7 +279,7 @@ impl<S: State> Acceptor<S> {
     ) -> bool {
         let mut was_accepted = true;
         let Some(held) = self.committed.checked_sub(after) else {
-            return was_accepted; // It lacks what comes before.
+            return was_accepted; // It lacks the entries before.
         };
         let number = self.configuration().number;
         for entry in entries.into_iter().skip(held as usize) {
@@ -286,7 +288,7 @@ impl<S: State> Acceptor<S> {
             } else {
                 entry
             };
-            // What was accepted in its place and differs was never committed, nor was what follows.
+            // An accepted entry that differs was never committed, nor were the entries behind it.
             if self.tail.pop_front().is_none_or(|it| it != entry) {
                 self.tail.clear();
                 was_accepted = false;
@@ -299,7 +301,7 @@ impl<S: State> Acceptor<S> {
         was_accepted
     }
 
-    /// Takes what was accepted as committed, up to `version` and as far as it is held.
+    /// Commits the accepted entries, up to `version` and as far as it holds them.
     pub(crate) fn commit(&mut self, version: Version, mut emit: impl FnMut(Committed<S>)) {
         while self.committed < version
             && let Some(entry) = self.tail.pop_front()
@@ -317,7 +319,7 @@ impl<S: State> Acceptor<S> {
                 self.configure((**next).clone());
                 emit(Committed::Configured);
             }
-            // Only a witness has these, and it has no state. Where the life that stored one was no
+            // Only a witness has these, and it has no state. If the life that stored one was not a
             // witness yet, its state lacks the update.
             Entry::Elided if self.state.is_some() => self.retire(),
             Entry::Elided => {}
@@ -364,7 +366,7 @@ impl<S: State> Acceptor<S> {
         }
     }
 
-    /// The next link of the chain counts from here on; ballots begin anew.
+    /// Goes over to the next link of the chain; ballots begin at 0 again.
     fn configure(&mut self, next: Configuration) {
         debug_assert!(
             self.tail.is_empty(),
@@ -377,13 +379,13 @@ impl<S: State> Acceptor<S> {
         self.note_part();
     }
 
-    /// The published rule: another configuration counts at once, whatever is on its way.
+    /// Goes over at once, in spite of entries in flight: the published rule.
     pub(crate) fn switch(&mut self, next: Configuration) {
         self.tail.clear();
         self.configure(next);
     }
 
-    /// Takes a state that is as late as `snapshot`, in place of what is held.
+    /// Replaces the held state by `snapshot`, which is no earlier.
     pub(crate) fn install(&mut self, snapshot: Snapshot<S>) {
         let Snapshot {
             version,
@@ -400,7 +402,7 @@ impl<S: State> Acceptor<S> {
         self.sessions = sessions;
         self.window.clear();
         if configuration.number == self.configuration().number {
-            // What was accepted behind it may be what is committed.
+            // The entries that were accepted behind it may be committed.
             self.tail.forget(held);
         } else {
             self.tail.clear();
@@ -412,7 +414,7 @@ impl<S: State> Acceptor<S> {
         }
     }
 
-    /// Gives up the state: the next configuration holds it, and this node needs it no more.
+    /// Gives up the state: the next configuration holds it, and this node needs it no longer.
     pub(crate) fn retire(&mut self) {
         self.state = None;
         self.window.clear();
@@ -459,7 +461,7 @@ impl<S: State> Acceptor<S> {
         Ok(())
     }
 
-    /// Whether entries behind this version can be of this configuration.
+    /// Returns true if entries behind this version can be of this configuration.
     fn follows(&self, after: Version, entries: &[Entry<S::Update>]) -> bool {
         let end = after.saturating_add(entries.len() as Version);
         let next = self.configuration().number + 1;

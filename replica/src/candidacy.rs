@@ -1,4 +1,4 @@
-//! What a candidate keeps.
+//! The memory of a candidate.
 
 use alloc::vec::Vec;
 
@@ -6,15 +6,15 @@ use selvedge_core::{Member, NodeId};
 
 use crate::{Ballot, Entries, Version};
 
-/// Under which ballot a member accepted last, and the last version that it holds. The highest one
-/// of a quorum holds all that may be committed.
+/// The ballot under which a member accepted last, and the last version that it holds. The member
+/// with the highest claim of a quorum holds every entry that may be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Claim {
     pub(crate) accepted: Ballot,
     pub(crate) end: Version,
 }
 
-/// What the member with the highest claim holds behind what it knows to be committed.
+/// The entries of the member with the highest claim, behind its last committed version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Best<U> {
     pub(crate) from: Member,
@@ -28,11 +28,11 @@ pub(crate) struct Candidacy<U> {
     pub(crate) ballot: Ballot,
     /// The ballot of the leader that asked this member to stand; 0 for none.
     pub(crate) handed_over: Ballot,
-    /// Whether this member led, was refused for a higher ballot, and stood again at once.
+    /// True if this member led, was refused for a higher ballot, and stood again at once.
     pub(crate) is_raised: bool,
     /// In order of ids.
     pub(crate) promises: Vec<(NodeId, Claim)>,
-    /// Of the members that hold entries.
+    /// The highest claim of the members that hold entries.
     pub(crate) best: Option<Best<U>>,
 }
 
@@ -62,7 +62,7 @@ impl<U> Candidacy<U> {
         }
     }
 
-    /// What the member holds, if it promised.
+    /// The claim of a member that promised.
     pub(crate) fn claim(&self, id: NodeId) -> Option<Claim> {
         let at = self.promises.binary_search_by_key(&id, |it| it.0).ok()?;
         self.promises.get(at).map(|it| it.1)

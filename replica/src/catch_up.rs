@@ -1,6 +1,6 @@
-//! What a member lacks: committed entries, or the state whole.
+//! Catching up: committed entries, or the state whole, for a member that lacks them.
 //!
-//! What is committed is final, so it is given and taken whatever ballots and configurations say.
+//! Committed entries are final, so they are sent and taken under any ballot and configuration.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -16,10 +16,10 @@ use crate::sessions::Fate;
 use crate::{Entries, Event, Fact, SnapshotId, State, Timer, Version};
 
 impl<S: State> Replica<S> {
-    /// Asks a member for what this one lacks.
+    /// Asks a member for the entries or the state that this one lacks.
     pub(crate) fn ask_for_missing(&mut self, from: Member, cx: &mut Context<'_, Self>) {
         if self.fetching.is_some() {
-            return; // One state at a time; the rest is asked for behind it.
+            return; // One state at a time; the member asks for the rest behind it.
         }
         let body = Body::Lacking {
             committed: self.acceptor.committed(),
@@ -36,8 +36,8 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Whether this node has no use for the state itself. One that holds a state is given the next
-    /// one also where it is a witness there: the others may need it until they have it.
+    /// Returns true if the other node needs no application state. A node that holds a state gets
+    /// the next one also where it is a witness there: the others may need it until they have it.
     fn is_bare(&self, from: Member, wants: Wants) -> bool {
         let named = self.configuration().voter(from.id);
         match wants {
@@ -47,7 +47,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Another node lacks what follows `committed`, or the state.
+    /// Handles the request of a node that lacks the entries behind `committed`, or the state.
     pub(crate) fn on_lacking(
         &mut self,
         from: Member,
@@ -57,10 +57,10 @@ impl<S: State> Replica<S> {
     ) {
         let own = self.acceptor.committed();
         if committed > own {
-            return; // It has more: it is asked when this member hears that something is missing.
+            return; // It has more: this member asks for it when it learns that something is missing.
         }
         let is_bare = self.is_bare(from, wants);
-        // One that knows of no configuration yet lacks that.
+        // A node that knows of no configuration yet lacks that.
         let knows = configuration == self.configuration().number;
         if committed == own && knows && (wants != Wants::State || is_bare) {
             return self.on_caught_up(from, cx);
@@ -76,7 +76,7 @@ impl<S: State> Replica<S> {
         if wants == Wants::Entries && self.send_learn(from, committed, cx) {
             return;
         }
-        // What it has already would not help.
+        // A state that the node has already would not help.
         let slot = usize::from(is_bare);
         if let Some(slot) = self.serving.get_mut(slot) {
             slot.take_if(|it| {
@@ -87,7 +87,7 @@ impl<S: State> Replica<S> {
         self.send_page(from, None, is_bare, cx);
     }
 
-    /// A member has all that is committed here: the leader goes on from there.
+    /// Goes on, at the leader, from a member that has every entry committed here.
     fn on_caught_up(&mut self, from: Member, cx: &mut Context<'_, Self>) {
         if self.leads() {
             self.on_follower_here(from.id, false, cx);
@@ -164,8 +164,8 @@ impl<S: State> Replica<S> {
         self.ask_for_missing(from, cx);
     }
 
-    /// Ends the lead of this member, if it leads: an entry was committed that it did not propose, so
-    /// another ballot decides. It must send nothing more under its own ballot: members that
+    /// Ends the lead of this member, if it leads: an entry was committed that it did not propose,
+    /// so another ballot decides. It must send nothing more under its own ballot: members that
     /// accepted its own entries would take the learned ones for the same.
     fn end_lead(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads() {
@@ -174,7 +174,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Sends a page of the state: the first one of the latest state, or one that was asked for.
+    /// Sends a page of the state: the first one of the latest state, or the requested one.
     fn send_page(
         &mut self,
         to: Member,
@@ -188,7 +188,8 @@ impl<S: State> Replica<S> {
             .saturating_sub(self.config.window.into());
         let slot = usize::from(is_bare);
         let served = self.serving.get(slot).and_then(Option::as_ref);
-        // It stays as it is while it is fetched, however old: it would never be there as a whole else.
+        // It stays as it is while others fetch it, however old: else no node would ever have it
+        // whole.
         let is_kept = served.is_some_and(|it| match asked {
             Some((asked, _)) => asked.version <= it.snapshot.version,
             None => it.snapshot.version >= oldest,
@@ -218,7 +219,7 @@ impl<S: State> Replica<S> {
         let Some(serving) = self.serving.get(slot).and_then(Option::as_ref) else {
             return;
         };
-        // Pages of another state than was asked for begin again.
+        // Pages of another state than the requested one begin at the first.
         let snapshot = serving.snapshot;
         let asked = asked.filter(|&(asked, offset)| asked == snapshot && offset < snapshot.total);
         let offset = asked.map_or(0, |(_, offset)| offset);
@@ -316,7 +317,7 @@ impl<S: State> Replica<S> {
         };
         if snapshot.state.is_none() && self.acceptor.state().is_some() {
             self.counters.stale += 1;
-            return Ok(()); // It asked for one while it held none.
+            return Ok(()); // The member asked for a state while it held none.
         }
         self.on_state(from, snapshot, cx);
         Ok(())
@@ -346,11 +347,11 @@ impl<S: State> Replica<S> {
         if fetching.attempts <= self.config.attempts {
             return self.fetch_next(cx);
         }
-        // Another member is asked when it is heard of.
+        // This member asks another one when it receives a message from it.
         self.fetching = None;
     }
 
-    /// The state has arrived whole.
+    /// Installs a state that has arrived whole.
     fn on_state(&mut self, from: Member, snapshot: Snapshot<S>, cx: &mut Context<'_, Self>) {
         if self.fetching.take().is_some() {
             cx.disarm(Timer::Fetch);
@@ -382,7 +383,7 @@ impl<S: State> Replica<S> {
         self.ask_for_missing(from, cx);
     }
 
-    /// Proposals that wait here, and that the state holds already or rules out.
+    /// Ends the waiting proposals that the state holds already or rules out.
     pub(crate) fn overtake(&mut self, cx: &mut Context<'_, Self>) {
         let sessions = self.acceptor.sessions();
         let mut over = Vec::new();

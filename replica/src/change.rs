@@ -1,11 +1,11 @@
 //! From one configuration to the next.
 //!
-//! The next configuration is the last entry of the present one, so it is committed with all that
-//! comes before it, by a quorum of the present members: nothing can follow it there, and any leader
-//! of the present one finds it. Members of the next one install the state as of that version before
-//! they vote, so a leader there has a quorum that installed it. The former members tell the
-//! next ones until one of them says that this is so; then those that are no members give the state
-//! up.
+//! The next configuration is the last entry of the present one, so it is committed with every entry
+//! before it, by a quorum of the present members: nothing can follow it there, and any leader of
+//! the present one finds it. Members of the next one install the state as of that version before
+//! they vote, so a leader there has a quorum that installed it. The former members inform the next
+//! ones until one of them reports that quorum; then the nodes that are no longer members give the
+//! state up.
 //!
 //! So a change needs no quorum of former and next members together, all members may be new, and a
 //! restart without memory is a change like any other: the member is named in its new life.
@@ -20,11 +20,11 @@ use crate::origin::is_later;
 use crate::replica::{Replica, Role};
 use crate::{Configuration, Fact, Misbehaviour, Reject, State, Timer, Voter};
 
-/// How often the time between invitations doubles.
+/// The number of times that the interval between invitations doubles.
 const INVITE_SLOWEST: u8 = 6;
 
 impl<S: State> Replica<S> {
-    /// The application asks this leader for another configuration.
+    /// Proposes another configuration, at the leader.
     pub(crate) fn configure(
         &mut self,
         mut next: Configuration,
@@ -55,11 +55,11 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// A node of the configuration that remembers nothing of the life in which it is named asks to be
-    /// named in the one in which its memory began.
+    /// Handles a request to be named: the node remembers nothing of the life in which the
+    /// configuration names it, and asks for the life in which its memory began.
     pub(crate) fn on_rejoin(&mut self, named: Member, cx: &mut Context<'_, Self>) {
         if !self.leads() {
-            return; // It asks the leader when it hears from it.
+            return; // It asks the leader when it receives a message from it.
         }
         let configuration = self.configuration();
         let is_later = |it: &Voter| {
@@ -81,7 +81,7 @@ impl<S: State> Replica<S> {
         let _refused = self.configure(next, cx).is_err();
     }
 
-    /// This member is in the next configuration, or knows that there is one.
+    /// Goes over to the next configuration, which this member is in or knows of.
     pub(crate) fn on_configured(&mut self, cx: &mut Context<'_, Self>) {
         let led = self.leads();
         self.step_down(cx);
@@ -113,7 +113,8 @@ impl<S: State> Replica<S> {
         self.seek_leader(cx);
     }
 
-    /// The first input of a later life has come: what a timer or a leader knew is forgotten.
+    /// Begins a later life, at its first input: the memory of timers and of a leader's role is
+    /// lost.
     pub(crate) fn begin_again(&mut self, cx: &mut Context<'_, Self>) {
         self.tie(cx);
         if self.acceptor.holds_in_vain() && !self.is_active {
@@ -122,8 +123,8 @@ impl<S: State> Replica<S> {
         self.seek_leader(cx);
     }
 
-    /// Tells the members of the configuration that there is one, and other nodes that may know a
-    /// later one, until one of them leads; less and less often.
+    /// Informs the members of the configuration of it, and other nodes that may know a later one,
+    /// until a member leads; at intervals that grow.
     fn invite(&mut self, cx: &mut Context<'_, Self>) {
         let nth = self.invited.unwrap_or_default();
         self.invited = Some(nth.saturating_add(1));
@@ -166,7 +167,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Another node tells of a configuration.
+    /// Handles a configuration that another node sends.
     pub(crate) fn on_current(
         &mut self,
         from: Member,
@@ -213,7 +214,7 @@ impl<S: State> Replica<S> {
         self.seek_leader(cx);
     }
 
-    /// A quorum of the configuration has installed the state.
+    /// Notes that a quorum of the configuration has installed the state.
     pub(crate) fn on_active(&mut self, cx: &mut Context<'_, Self>) {
         self.is_active = true;
         if self.invited.take().is_some() {
@@ -226,7 +227,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// The application asks this leader to have another member lead.
+    /// Hands the lead over to another member, at the leader.
     pub(crate) fn hand_over(
         &mut self,
         to: NodeId,
@@ -247,7 +248,7 @@ impl<S: State> Replica<S> {
     }
 }
 
-/// Whether a configuration that a peer sends can be the one of this number.
+/// Checks that a configuration that a peer sends can have this number.
 pub(crate) fn check_current(other: &Configuration, number: u64) -> Result<(), Misbehaviour> {
     if other.number != number || other.check().is_err() {
         return Err(Misbehaviour::Configuration);

@@ -3,7 +3,8 @@
 //! This crate's tests, `selvedge check`, and programs that compose replicas with other machines run
 //! one list, [`scenarios`]. Each scenario explores every order of messages, ticks, losses, crashes
 //! and deltas within its bounds. Where the paper's rule breaks a promise, the scenario comes twice
-//! under one name: with the published rule, which must break, and with ours, which must hold.
+//! under one name: with the published rule, which must break, and with this crate's, which must
+//! hold.
 //!
 //! Timeouts are longer than any delivery. [Lists of operations](operations) go further at random.
 
@@ -27,7 +28,7 @@ pub use watch::Watch;
 
 use crate::{Replica, State};
 
-/// What is checked: first ours, which must hold, then what must break.
+/// The scenarios: first those with this crate's rules, which must hold, then those that must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
@@ -38,19 +39,19 @@ pub fn scenarios() -> Vec<Scenario> {
     all
 }
 
-/// Three proposals at two of five members: more states than are searched to the end.
+/// Three proposals at two of five members: too many states to search to the end.
 #[must_use]
 pub fn five_at_work() -> Model<Replica<Journal>, Watch> {
     sound::FIVE_AT_WORK.model()
 }
 
-/// A state that keeps each update: whatever is lost, doubled or reordered shows.
+/// A state that keeps each update: each loss, copy or change of order shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Journal(pub Vec<u16>);
 
 impl State for Journal {
     type Update = u16;
-    /// How many there are.
+    /// The number of updates.
     type Outcome = usize;
 
     fn apply(&mut self, update: &u16) -> usize {

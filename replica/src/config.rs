@@ -1,7 +1,7 @@
-//! The settings of one member. Members may differ in all of them; what they have to agree in stands
-//! in the [`Configuration`](crate::Configuration).
-//! Settings here change how soon something happens, and nothing else: where a promise depends on a setting of
-//! each node, nodes with different settings break it.
+//! The settings of one member. Members may differ in all of them; the settings in which they must
+//! agree are in the [`Configuration`](crate::Configuration).
+//! Settings here change only how soon something happens. A promise that depended on a setting of
+//! each node would break where nodes have different settings.
 
 use selvedge_core::Span;
 use selvedge_core::settings::{self, OutOfRange, Setting};
@@ -18,29 +18,30 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
-    /// How long to wait for an answer before a message is sent again: above zero. It should be
-    /// longer than the usual round trip; [`attempts`](Self::attempts) times as long it must be, or
-    /// a state in pages never arrives. Default 200 ms.
+    /// The time to wait for an answer before a message is sent again: above zero. It should be
+    /// longer than the usual round trip. It must be longer than the round trip divided by
+    /// [`attempts`](Self::attempts), or a state in pages never arrives. Default 200 ms.
     pub resend: Span,
-    /// How long a leader may wait before it tells what is committed, if nothing else is to be sent
-    /// that tells it: above zero. Default 50 ms.
+    /// The longest time for which a leader waits before it reports a commit to the others, if it
+    /// has no other message to send: above zero. Default 50 ms.
     pub commit_delay: Span,
-    /// How often a member asks its leader in vain before it takes the leader for lost, and says
-    /// that the group is unavailable: from 1. Default 5.
+    /// The number of times that a member asks its leader without an answer before it takes the
+    /// leader for lost, and reports that the group is unavailable: from 1. Default 5.
     pub attempts: u8,
-    /// How many committed entries are kept for members that lack them; a member that lacks more
-    /// gets the state whole. Default 256.
+    /// The number of committed entries that are kept for members that lack them; a member that
+    /// lacks more receives the state whole. Default 256.
     pub window: u32,
-    /// How many own proposals wait at once, how many own reads, and how many of others the leader
-    /// keeps: from 1 each. Default 256. Members that ask whether it is there come on top.
+    /// The most own proposals that wait at once, the most own reads, and the most of other members'
+    /// that a leader keeps: from 1 each. Default 256. Members that ask if the leader is present
+    /// come on top.
     pub pending: u32,
-    /// The largest state in bytes that is received, with what the group remembers of proposers: at
-    /// least 1. Default 1 MiB. A member that lacks a longer one never gets it:
+    /// The largest state in bytes that is received, with the group's record of proposers: at least
+    /// 1. Default 1 MiB. A member that lacks a longer one never gets it:
     /// [`Counters::too_long`](crate::Counters::too_long) counts.
     pub state_limit: u32,
-    /// Of how many nodes the life and the failure are remembered: from 64. Default 256. Members come
-    /// before others; where the mesh has more nodes, one that became a member later may count as
-    /// here until the membership service tells of it again.
+    /// The number of nodes of which the life and the failure are remembered: from 64. Default 256.
+    /// Members come before others. Where the mesh has more nodes, a failed node that becomes a
+    /// member later may count as present until the membership service reports it again.
     pub peers: u32,
 }
 
@@ -75,7 +76,7 @@ impl Config {
         with_peers peers: u32,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

@@ -15,11 +15,11 @@ use crate::encoding::encoded_len;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Voter {
-    /// The node, in a life that has its memory: the present one, or, where it stores facts, any since
-    /// the memory began. It does not vote where this is another one. Life 0 names a
-    /// [founder](crate::Replica::founder), whatever its life is.
+    /// The node, in a life that has its memory: the present one, or, where it stores facts, any
+    /// since the memory began. Named in another life it does not vote. Life 0 names a
+    /// [founder](crate::Replica::founder), in any life.
     pub member: Member,
-    /// Whether it only votes. A witness keeps ballot and version, and neither updates nor state. It
+    /// True if it only votes. A witness keeps ballot and version, and neither updates nor state. It
     /// never leads.
     pub is_witness: bool,
 }
@@ -44,19 +44,19 @@ impl Voter {
     }
 }
 
-/// For how long the members that acknowledge a leader promise no other one.
+/// The time for which members that acknowledge a leader promise no other leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Lease {
-    /// By each member's own clock, which goes on while its host sleeps: from 1 ms.
+    /// The length, by each member's own clock, which goes on while its host sleeps: from 1 ms.
     pub span: Span,
-    /// By how much two clocks may run apart, in parts per million: at most 500,000. The leader
-    /// takes the lease to be shorter by this share.
+    /// The most by which two clocks may run apart, in parts per million: at most 500,000. The
+    /// leader takes the lease to be shorter by this share.
     pub drift: u32,
 }
 
 impl Lease {
-    /// For how long the leader relies on it.
+    /// The time for which the leader relies on it.
     #[must_use]
     pub const fn relied_on(self) -> Span {
         let lost = self.span.0 as u128 * self.drift as u128 / MILLION;
@@ -66,12 +66,12 @@ impl Lease {
 
 const MILLION: u128 = 1_000_000;
 
-/// A link in the chain of configurations: the members of a group from one version on, and what they
-/// have to agree in. It is replicated as the state is.
+/// A link in the chain of configurations: the members of a group from one version on, and the
+/// settings in which they must agree. It is replicated as the state is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Configuration {
-    /// Which link: the first is 1, and each next one is higher by 1. A group sets it itself.
+    /// The link's place: the first is 1, and each next one is higher by 1. A group sets it itself.
     pub number: u64,
     /// The members, the most preferred leader first. 1 to 32, each node once.
     #[serde(with = "selvedge_core::wire::items")]
@@ -79,19 +79,19 @@ pub struct Configuration {
     /// Members of which a quorum is needed as well, to every decision; none by default.
     #[serde(with = "selvedge_core::wire::items")]
     pub also: Vec<Voter>,
-    /// How many decide; any two quorums share a member.
+    /// The number of members that decide; any two quorums share a member.
     pub quorum: QuorumRule,
     /// With a lease the leader answers reads without a round; `None`, the default, is off.
     pub lease: Option<Lease>,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400. The updates
-    /// that are on their way at once fit into one frame.
+    /// that are in flight at once fit into one frame.
     pub frame_budget: u16,
-    /// Of how many proposers the last number is remembered: from 1. Default 64. When there are
-    /// more, the one that was idle for longest is forgotten.
+    /// The number of proposers of which the last number is remembered: from 1. Default 64. When
+    /// there are more, the group forgets the proposer that was idle for longest.
     pub proposers: u16,
 }
 
-/// How many members decide.
+/// The number of members that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum QuorumRule {
@@ -135,7 +135,7 @@ impl Configuration {
         Self::new(members.into_iter().map(Voter::new))
     }
 
-    /// What a node holds that knows of no configuration.
+    /// The placeholder at a node that knows of no configuration.
     pub(crate) fn none() -> Self {
         Self {
             number: 0,
@@ -143,7 +143,7 @@ impl Configuration {
         }
     }
 
-    /// All members, each once: those of `voters` in their order, then the others.
+    /// All members, each once: first `voters` in their order, then the others.
     pub fn members(&self) -> impl Iterator<Item = Voter> + '_ {
         let others = self.also.iter().filter(|it| !self.voters.contains(it));
         self.voters.iter().chain(others).copied()
@@ -181,21 +181,22 @@ impl Configuration {
         HEADER_LEN + sender + varint_len(NUMBER_MAX) + 1 + 2 * ballot + versions + 3
     }
 
-    /// How many bytes an update may have, whatever members there are and whichever proposes it: what is
-    /// left of a frame beside the longest header, sender, ballot and number of a proposal. Members with
-    /// short ids have room for a few more.
+    /// The most bytes that an update may have, for any members and any proposer: the room left in a
+    /// frame beside the longest header, sender, ballot and number of a proposal. Members with short
+    /// ids have room for a few more.
     #[must_use]
     pub fn update_room(&self) -> usize {
-        // A kind, the proposer, its number, the first of those that wait, and since when it is known.
+        // A kind, the proposer, its number, the first of its waiting numbers, and the version it
+        // began at.
         let proposal = 1 + MEMBER_MAX_LEN + 3 * varint_len(u64::MAX);
         let budget = usize::from(self.frame_budget);
         budget.saturating_sub(Self::fixed_len_with(ID_MAX_LEN) + proposal)
     }
 
-    /// Whether this configuration can work.
+    /// Checks that this configuration can work.
     ///
     /// # Errors
-    /// What rules it out.
+    /// The first rule that it breaks.
     pub fn check(&self) -> Result<(), ConfigurationError> {
         let lease = self.lease.unwrap_or(Lease {
             span: LEASE_MIN,
@@ -238,7 +239,7 @@ impl Configuration {
                 return Err(ConfigurationError::Witnesses);
             }
         }
-        // As an entry it has a kind in front.
+        // An entry has a kind in front.
         let len = 1 + encoded_len(self) + self.fixed_len();
         if len > self.frame_budget.into() {
             return Err(ConfigurationError::TooLong {
@@ -271,7 +272,7 @@ const LEASE_MIN: Span = Span::millis(1);
 /// The shortest frame budget: an IEEE 802.15.4 radio frame.
 const FRAME_MIN: u64 = 127;
 
-/// What rules out a configuration.
+/// A rule that a configuration breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigurationError {
@@ -285,9 +286,9 @@ pub enum ConfigurationError {
     #[error("node {0} is another voter in `also`: give it one life and one part in both lists")]
     Differs(NodeId),
     /// Two quorums could decide apart.
-    #[error("of {voters} voters {rule:?} is no quorum: any two quorums must share a voter")]
+    #[error("{rule:?} is no quorum of {voters} voters: any two quorums must share a voter")]
     Quorum {
-        /// How many there are.
+        /// The number of voters.
         voters: usize,
         /// The rule.
         rule: QuorumRule,
@@ -303,9 +304,9 @@ pub enum ConfigurationError {
         "it takes {len} bytes in a frame of {budget}: name fewer voters, or raise frame_budget"
     )]
     TooLong {
-        /// What it takes.
+        /// The bytes that it takes.
         len: usize,
-        /// What there is.
+        /// The bytes of the longest frame.
         budget: u16,
     },
 }

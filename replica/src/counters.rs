@@ -1,12 +1,12 @@
-//! What a member counts.
+//! The counters of a member.
 
 /// Counts since the machine was made; nothing depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Messages of ballots, rounds, candidacies or lives that are over.
+    /// Messages of ballots, rounds, candidacies or lives that have ended.
     pub stale: u64,
-    /// Proposals and reads of others that found no room; they are sent again.
+    /// Proposals and reads of other members that found no room; they are sent again.
     pub no_room: u64,
     /// States that were received whole.
     pub installed: u64,

@@ -1,4 +1,4 @@
-//! What a host stores, and what a later life folds.
+//! Facts that a host stores and a later life folds.
 
 use selvedge_core::durable::Durable;
 

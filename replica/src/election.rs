@@ -1,9 +1,9 @@
-//! How a leader is found: pre-vote and phase 1 of Paxos in one round trip.
+//! The election of a leader: pre-vote and phase 1 of Paxos in one round trip.
 //!
 //! A candidate asks for promises of a ballot that it has not promised itself. A member whose leader
-//! is there refuses, and nothing has changed anywhere: that is the pre-vote. A member without a
-//! leader promises: that is phase 1. The candidate makes its own promise last, when those of the
-//! others are enough, so a candidate that was cut off comes back as it went.
+//! is present refuses, and no member has changed anything: that is the pre-vote. A member without a
+//! leader promises: that is phase 1. The candidate makes its own promise last, when the promises of
+//! the others are enough, so a candidate that was cut off returns with the ballot that it had.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -19,8 +19,9 @@ use crate::replica::{Deferred, Lead, Replica, Role};
 use crate::{Ballot, Entries, Entry, Event, Fact, State, Timer, Version};
 
 impl<S: State> Replica<S> {
-    /// Has some member stand, if there is no leader: this one at once if it is the most preferred of
-    /// those that are here, and else later. One that waits goes on waiting, whatever it is asked.
+    /// Has some member stand, if no leader is present: this one at once if it is the most preferred
+    /// of the present members, and else later. A member that waits goes on waiting, whatever it
+    /// receives.
     pub(crate) fn seek_leader(&mut self, cx: &mut Context<'_, Self>) {
         let may_stand = matches!(self.role, Role::Follower) && self.can_lead();
         if self.has_leader() || !may_stand || self.waits_to_stand {
@@ -34,7 +35,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// No leader is there any more: one that is the most preferred now waits no longer.
+    /// Stops waiting to stand if this member is the most preferred now that the leader has failed.
     pub(crate) fn hasten(&mut self, cx: &mut Context<'_, Self>) {
         if self.waits_to_stand && self.rank() == 0 && !self.has_leader() {
             self.waits_to_stand = false;
@@ -43,8 +44,9 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Another one stands, or leads, with a higher ballot. Two that stood again at once could go on
-    /// for ever, so each has a wait of its own, whichever of the others it holds for gone.
+    /// Waits, as another member stands or leads with a higher ballot. Two that stood again at once
+    /// could go on for ever, so each has a wait of its own, whichever of the others it takes for
+    /// failed.
     fn give_way(&mut self, cx: &mut Context<'_, Self>) {
         let me = self.me.id;
         let candidates = self.configuration().members().filter(|it| !it.is_witness);
@@ -59,7 +61,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// This member stands, with a ballot above all that it has seen.
+    /// Stands, with a ballot above all that this member has seen.
     pub(crate) fn stand(&mut self, handed_over: Ballot, cx: &mut Context<'_, Self>) {
         let is_asked = handed_over != Ballot::default();
         if self.may_be_tied() && !is_asked {
@@ -77,7 +79,7 @@ impl<S: State> Replica<S> {
         }
         let ballot = self.next_ballot();
         if ballot.number > BALLOT_MAX {
-            return; // A peer that lies has used them up: the others would refuse this one.
+            return; // A peer that lies has used the numbers up: the others would refuse this one.
         }
         self.counters.elections += 1;
         self.waits_to_stand = false;
@@ -125,12 +127,13 @@ impl<S: State> Replica<S> {
             self.ask_for_promises(cx);
             self.evaluate(cx);
         } else {
-            // Idle until the membership service tells of another member.
+            // Idle until the membership service reports another member.
             self.step_down(cx);
         }
     }
 
-    /// A member is here that was not: a candidate asks it, and one may have waited for it.
+    /// Handles the arrival of a member: a candidate asks it, and this member may have waited for
+    /// it.
     pub(crate) fn on_candidate_here(&mut self, cx: &mut Context<'_, Self>) {
         if matches!(self.role, Role::Candidate(_)) {
             self.ask_for_promises(cx);
@@ -139,7 +142,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Another member asks for a promise.
+    /// Handles a request for a promise.
     pub(crate) fn on_prepare(
         &mut self,
         from: Member,
@@ -149,7 +152,7 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) {
         if !self.votes() {
-            // It has no memory of what it promised, or no state yet.
+            // It has no memory of its promises, or no state yet.
             if self.acceptor.lacks_state() {
                 self.ask_for_missing(from, cx);
             }
@@ -169,14 +172,14 @@ impl<S: State> Replica<S> {
             };
             self.deferred = Some(deferred);
             self.refuse(from, ballot, cx);
-            // A leader shows that it is there, and hears if the other one cannot follow it.
+            // A leader shows that it is present, and learns if the other one cannot follow it.
             self.on_follower_here(from.id, false, cx);
             return self.watch(cx);
         }
         self.grant(from, ballot, claim, cx);
     }
 
-    /// Whether this member may not promise: its leader is there, or may rely on a lease.
+    /// Returns true if this member may not promise: its leader is present, or may rely on a lease.
     fn is_bound(&self, from: Member, handed_over: Ballot) -> bool {
         let Some(lead) = self.lead else {
             return self.may_be_tied();
@@ -226,7 +229,7 @@ impl<S: State> Replica<S> {
         self.send(to, refusal, cx);
     }
 
-    /// Asks the leader whether it is there, for others say that it is not.
+    /// Asks the leader if it is present, as other members take it for failed.
     pub(crate) fn watch(&mut self, cx: &mut Context<'_, Self>) {
         let Some(lead) = self
             .lead
@@ -250,7 +253,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// The leader answered, or another one leads.
+    /// Ends the question to the leader: it answered, or another one leads.
     pub(crate) fn end_watch(&mut self, cx: &mut Context<'_, Self>) {
         if self.watches {
             self.watches = false;
@@ -258,7 +261,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// The leader is gone, as far as this member knows.
+    /// Takes the leader for lost.
     pub(crate) fn lose_leader(&mut self, cx: &mut Context<'_, Self>) {
         self.end_watch(cx);
         if self.leads() {
@@ -323,7 +326,7 @@ impl<S: State> Replica<S> {
         self.evaluate(cx);
     }
 
-    /// Leads, if a quorum has promised and the candidate has what that quorum holds.
+    /// Leads, if a quorum has promised and the candidate has the entries of that quorum.
     pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
         let Role::Candidate(candidacy) = &self.role else {
             return;
@@ -334,8 +337,8 @@ impl<S: State> Replica<S> {
         );
         let own = self.claim();
         let highest = candidacy.best.as_ref().map_or(own, |it| it.claim.max(own));
-        // A witness may have a higher claim, and cannot say what it accepted. A quorum without it is
-        // as good; else a member that holds it is waited for.
+        // A witness may have a higher claim, and cannot send the entries that it accepted. A quorum
+        // without it is as good; else the candidate waits for a member that holds them.
         let counts_all = self.rules.adopts_confirmed();
         let is_for = |id: NodeId| {
             let claim = candidacy.claim(id);
@@ -365,8 +368,8 @@ impl<S: State> Replica<S> {
         self.lead(tail, cx);
     }
 
-    /// How many of the candidate's entries a quorum of those that promised holds: all that the
-    /// published rule keeps.
+    /// The number of the candidate's entries that a quorum of the promising members holds: the
+    /// published rule keeps no more.
     fn confirmed(&self, candidacy: &Candidacy<S::Update>) -> usize {
         let committed = self.acceptor.committed();
         let holds = |version: Version| {
@@ -380,7 +383,7 @@ impl<S: State> Replica<S> {
             .count()
     }
 
-    /// This member leads, with these entries as adopted.
+    /// Begins to lead, with these entries as adopted.
     fn lead(&mut self, adopted: Vec<Entry<S::Update>>, cx: &mut Context<'_, Self>) {
         let Role::Candidate(candidacy) = &self.role else {
             return;
@@ -423,7 +426,7 @@ impl<S: State> Replica<S> {
         self.advance(self.acceptor.end(), cx);
     }
 
-    /// A member does not promise, or does not accept.
+    /// Handles a refusal: a member does not promise, or does not accept.
     pub(crate) fn on_refuse(
         &mut self,
         ballot: Ballot,
@@ -434,9 +437,9 @@ impl<S: State> Replica<S> {
         self.seen = self.seen.max(promised.number);
         match &self.role {
             Role::Candidate(candidacy) if candidacy.ballot == ballot => {
-                // This member cannot follow a leader below what it has promised.
+                // This member cannot follow a leader below its promised ballot.
                 let own = self.acceptor.promised();
-                // The other one may not have been told yet that the leader failed.
+                // The other one may not have learned yet that the leader failed.
                 let is_there = leader != Ballot::default()
                     && leader.by != self.me.id
                     && !self.peers.is_gone(leader.by);
@@ -469,7 +472,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Another member says that this leader is there. It is asked.
+    /// Asks a leader that another member takes for present.
     fn follow_hearsay(&mut self, leader: Ballot, cx: &mut Context<'_, Self>) {
         if leader < self.acceptor.promised() {
             return self.seek_leader(cx);
@@ -485,7 +488,7 @@ impl<S: State> Replica<S> {
         self.send_work(cx);
     }
 
-    /// The leader asks this member to stand.
+    /// Stands at the leader's request.
     pub(crate) fn on_stand(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
         let is_leader = self.lead.is_some_and(|it| it.ballot == ballot);
         if is_leader && self.can_lead() && matches!(self.role, Role::Follower) {

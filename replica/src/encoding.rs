@@ -17,7 +17,7 @@ pub(crate) fn encode(value: &impl Serialize) -> Option<Vec<u8>> {
     postcard::to_allocvec(value).ok()
 }
 
-/// What these bytes encode, all of them.
+/// The value that all of these bytes encode.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(value)

@@ -1,4 +1,4 @@
-//! What is decided: one entry a version.
+//! Entries: each version decides one.
 
 use alloc::boxed::Box;
 
@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Configuration, Version};
 
-/// An update with its proposer's number, which makes it one of a kind.
+/// An update with its proposer's number, which makes it unique.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Proposal<U> {
     /// The proposer, in one of its lives.
     pub by: Member,
-    /// Counts its proposals in this life, without a gap.
+    /// The proposal's number: counts its proposer's proposals in this life, without a gap.
     pub number: u64,
-    /// The number with which it began: 1, or a later one where the group had forgotten it.
+    /// The number with which its proposer began: 1, or a later one where the group had forgotten
+    /// it.
     pub first: u64,
-    /// The version that it knew to be committed when it took [`first`](Self::first).
+    /// The version that the proposer knew to be committed when it took [`first`](Self::first).
     pub since: Version,
-    /// What it proposes.
+    /// The proposed update.
     pub update: U,
 }
 
 impl<U> Proposal<U> {
-    /// The next one of its proposer.
+    /// The next proposal of its proposer.
     pub(crate) const fn followed_by(&self, update: U) -> Self {
         Self {
             by: self.by,
@@ -37,7 +38,7 @@ impl<U> Proposal<U> {
     }
 }
 
-/// What one version decides.
+/// The decision of one version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Entry<U> {
@@ -45,12 +46,12 @@ pub enum Entry<U> {
     Update(Proposal<U>),
     /// The next configuration: the last entry of the present one.
     Configure(Box<Configuration>),
-    /// What a witness keeps of an update.
+    /// An update at a witness, without its content.
     Elided,
 }
 
 impl<U> Entry<U> {
-    /// What a witness keeps of it.
+    /// Returns the part of it that a witness keeps.
     pub(crate) fn elided(&self) -> Self {
         match self {
             Self::Configure(next) => Self::Configure(next.clone()),
@@ -58,7 +59,7 @@ impl<U> Entry<U> {
         }
     }
 
-    /// Whether the configuration ends with it.
+    /// Returns true if the configuration ends with it.
     pub(crate) const fn seals(&self) -> bool {
         matches!(self, Self::Configure(_))
     }

@@ -1,4 +1,4 @@
-//! What a host stores: facts, and the base that they follow.
+//! A member's stored memory: facts, and the base that they follow.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,19 +12,19 @@ use crate::origin::Origin;
 use crate::sessions::Sessions;
 use crate::{Ballot, Configuration, Entries, Entry, Reject, State, Version};
 
-/// A state with what belongs to it, as of one version.
+/// A state with the configuration and the record of proposers, as of one version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Snapshot<S: State> {
     pub(crate) version: Version,
     pub(crate) configuration: Configuration,
     pub(crate) sessions: Sessions,
-    /// None at a witness, and at a node that was never a member.
+    /// `None` at a witness, and at a node that was never a member.
     pub(crate) state: Option<S>,
 }
 
 impl<S: State> Snapshot<S> {
-    /// Whether it can be one: what a peer sends may be anything.
+    /// Returns true if its parts fit together: a peer may send anything.
     pub(crate) fn is_sound(&self) -> bool {
         self.version <= VERSION_MAX
             && self.sessions.is_sound()
@@ -32,45 +32,45 @@ impl<S: State> Snapshot<S> {
     }
 }
 
-/// What must survive a crash: an event that the host stores before it carries out the effects behind
-/// it.
+/// A change of the memory that must survive a crash: an event that the host stores before it
+/// carries out the effects behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub enum Fact<S: State> {
     /// The member promised this ballot.
     Promised(Ballot),
-    /// The member accepted what follows this version under a ballot.
+    /// The member accepted entries behind a version under a ballot.
     Accepted {
         /// The ballot.
         ballot: Ballot,
-        /// What it follows.
+        /// The version that the entries follow.
         after: Version,
-        /// Up to where the member knew entries to be committed before.
+        /// The last version that the member knew to be committed before.
         committed: Version,
-        /// Up to where the leader knew them to be committed. So what is on its way behind it fits
-        /// into a frame, in later lives as well.
+        /// The last version that the leader knew to be committed. It bounds the entries in flight
+        /// behind it, which fit into a frame in later lives as well.
         commit: Version,
-        /// What is accepted.
+        /// The accepted entries.
         entries: Entries<S::Update>,
     },
-    /// What the member had accepted is committed up to this version, with which the configuration
-    /// ends. Other commits are learned again.
+    /// The entries that the member had accepted are committed up to this version, with which the
+    /// configuration ends. Other commits are learned again.
     Committed(Version),
-    /// The member learned what was committed after this version.
+    /// The member learned committed entries.
     Learned {
-        /// What it follows.
+        /// The version that the entries follow.
         after: Version,
-        /// What is committed.
+        /// The committed entries.
         entries: Entries<S::Update>,
     },
     /// The member received the state whole.
     Installed(Box<Snapshot<S>>),
-    /// The node gave the state up: a later configuration holds it, in which it is no member, or a
-    /// witness.
+    /// The node gave the state up: a later configuration holds it, in which the node is a witness
+    /// or not a member.
     Retired,
 }
 
-/// All that a member must not forget, as a base for the facts that come after it.
+/// A member's whole memory, as a base for the facts that come after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Stored<S: State> {
@@ -106,7 +106,7 @@ impl<S: State> Stored<S> {
         &self.snapshot.configuration
     }
 
-    /// Whether `me` can go on from it.
+    /// Checks that `me` can go on from it.
     pub(crate) fn check(&self, me: Member) -> Result<(), Reject> {
         let voter = self.origin.voter;
         if voter.id != me.id || voter.supersedes(me) {
@@ -134,15 +134,15 @@ impl<S: State> Stored<S> {
     }
 }
 
-/// Why what was stored is not taken.
+/// The reason for which stored memory is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Damage {
     /// A fact that came before it was not folded.
     #[error("facts before this one are missing: fold all since the base, in their order")]
     Missing,
-    /// What it says cannot be.
-    #[error("it is nothing that this member stored: begin without it, in a new life")]
+    /// The memory contradicts itself, or the memory before it.
+    #[error("it is not a memory that this member stored: begin without it, in a new life")]
     Unsound,
     /// It is the memory of another node, or of a later life.
     #[error("it is the memory of {0}: give each node storage of its own")]

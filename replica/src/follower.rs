@@ -8,7 +8,7 @@ use crate::replica::{Lead, Replica, Role};
 use crate::{Ballot, Entries, Event, Fact, State, Timer, Version};
 
 impl<S: State> Replica<S> {
-    /// The leader asks to accept, tells what is committed, or says that it leads.
+    /// Handles a leader's entries, the report of its last commit, or its claim to lead.
     pub(crate) fn on_accept(
         &mut self,
         from: Member,
@@ -44,10 +44,10 @@ impl<S: State> Replica<S> {
         self.tie(cx);
         let number = self.configuration().number;
         let end = self.acceptor.end();
-        // What follows the last entry that is held is not known to be the leader's.
+        // This commits no further than the last entry that this member holds.
         self.commit(commit, cx);
         if self.configuration().number != number {
-            return; // The leader knows it: its own configuration ended.
+            return; // The leader knows of the commit: its own configuration ended.
         }
         let committed = self.acceptor.committed();
         let accepted = Body::Accepted {
@@ -62,7 +62,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// A member without a vote follows what is committed, and asks to be named.
+    /// Follows the commits, at a member without a vote, and asks to be named.
     fn on_accept_without_vote(
         &mut self,
         from: Member,
@@ -70,7 +70,7 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) {
         let named = self.configuration().voter(self.me.id);
-        // One that is named as a witness would get no state, and be told of the leader again.
+        // A node that is named as a witness would get no state, and a message of the leader again.
         let is_bare = named.is_some_and(|it| it.is_witness);
         let lacks_state = !is_bare && self.acceptor.state().is_none();
         if commit > self.acceptor.committed() || lacks_state {
@@ -82,7 +82,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// A leader is heard of from itself.
+    /// Follows a leader that has sent a message itself.
     fn follow(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
         self.seen = self.seen.max(ballot.number);
         if !self.is_active {

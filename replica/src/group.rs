@@ -1,4 +1,4 @@
-//! A configuration as the members count with it.
+//! A configuration with its electorate.
 
 use selvedge_core::NodeId;
 use selvedge_core::quorum::{Electorate, Tally};
@@ -30,7 +30,7 @@ impl Group {
         self.entry_room
     }
 
-    /// Whether the members for which `vote` is true decide.
+    /// Returns true if the members for which `vote` is true decide.
     pub(crate) fn is_quorum(&self, vote: impl Fn(NodeId) -> bool) -> bool {
         self.electorate.tally(|id| Some(vote(*id))) == Tally::Won
     }

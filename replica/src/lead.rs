@@ -1,4 +1,4 @@
-//! What a leader keeps.
+//! The memory of a leader.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -7,18 +7,20 @@ use selvedge_core::{Member, NodeId, Time, Untracked};
 
 use crate::{Ballot, Configuration, Proposal, Version};
 
-/// What the leader knows of another member.
+/// The leader's view of another member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Follower {
-    /// As the configuration names it.
+    /// The member as the configuration names it.
     pub(crate) member: Member,
     pub(crate) is_witness: bool,
-    /// Up to where it holds what the leader has; `None` until it has accepted under this ballot.
+    /// The last of the leader's versions that it holds; `None` until it has accepted under this
+    /// ballot.
     pub(crate) matched: Option<Version>,
-    /// Up to where entries were sent to it.
+    /// The last version that was sent to it.
     pub(crate) sent: Version,
-    /// Up to where it knows the entries to be committed, and was told so.
+    /// The last version that it knows to be committed.
     pub(crate) committed: Version,
+    /// The last commit that was reported to it.
     pub(crate) told: Version,
     /// The latest round that it acknowledged.
     pub(crate) round: u64,
@@ -38,19 +40,19 @@ pub(crate) struct Question {
 pub(crate) struct Held {
     /// The round that was sent when the timer was armed; 0 for none.
     pub(crate) round: u64,
-    /// Whether a quorum has acknowledged that round, and the timer has not ticked.
+    /// True if a quorum has acknowledged that round, and the timer has not ticked.
     pub(crate) is_held: bool,
-    /// Until when. In time as a checker has it this is never over before the timer ticks; a host
-    /// that slept may ask before its timers tick.
+    /// The end of the lease. In a model checker's time it never passes before the timer ticks; a
+    /// host that slept may ask before its timers tick.
     pub(crate) until: Untracked<Time>,
-    /// Whether this ballot was handed over, so that others may promise in spite of the lease.
+    /// True if this ballot was handed over, so that others may promise in spite of the lease.
     pub(crate) is_void: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Leadership<U> {
     pub(crate) ballot: Ballot,
-    /// Whether this member led with a lower ballot before, and stood again at once when that was
+    /// True if this member led with a lower ballot before, and stood again at once when that was
     /// refused. It does not do so twice in a row.
     pub(crate) is_raised: bool,
     /// The last version that was adopted. Reads wait until it is committed.
@@ -58,11 +60,11 @@ pub(crate) struct Leadership<U> {
     pub(crate) followers: Vec<Follower>,
     /// Counts the rounds that are sent.
     pub(crate) round: u64,
-    /// Whether reads wait for a round that is not sent yet.
+    /// True if reads wait for a round that is not sent yet.
     pub(crate) wants_round: bool,
     pub(crate) questions: Vec<Question>,
     pub(crate) lease: Held,
-    /// Proposals that have no place yet among those on their way.
+    /// Proposals that have no place yet among the entries in flight.
     pub(crate) backlog: VecDeque<Proposal<U>>,
     /// The next configuration, while it has no place yet.
     pub(crate) change: Option<Configuration>,
@@ -108,7 +110,7 @@ impl<U> Leadership<U> {
         follower.is_some_and(|it| it.matched >= Some(version))
     }
 
-    /// Whether a round that was sent is to be acknowledged.
+    /// Returns true if a round that was sent still needs acknowledgements.
     pub(crate) fn waits_for_round(&self) -> bool {
         // A lease is held as soon as its round has answered a read, or a quorum has accepted.
         let first = self.questions.first();

@@ -1,4 +1,5 @@
-//! Phase 2 of Paxos: the leader sends what it appends, and commits what a quorum holds.
+//! Phase 2 of Paxos: the leader sends the entries that it appends, and commits them when a quorum
+//! holds them.
 
 use alloc::vec::Vec;
 
@@ -19,7 +20,7 @@ impl<S: State> Replica<S> {
         self.acceptor.group().entry_room()
     }
 
-    /// Others propose through this member.
+    /// Handles other nodes' proposals.
     pub(crate) fn on_propose(
         &mut self,
         from: Member,
@@ -35,7 +36,7 @@ impl<S: State> Replica<S> {
         self.append_all(proposals, cx);
     }
 
-    /// This leader's own proposals, all that wait.
+    /// Enters all waiting proposals of this leader itself.
     pub(crate) fn enter_own(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads() && !self.work.proposals.is_empty() {
             let own: Vec<Proposal<S::Update>> = self.work.proposals.iter().cloned().collect();
@@ -47,7 +48,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Appends what is new, and sends it in one message to each member.
+    /// Appends the new proposals, and sends them in one message to each member.
     pub(crate) fn append_all(
         &mut self,
         proposals: impl IntoIterator<Item = Proposal<S::Update>>,
@@ -56,7 +57,7 @@ impl<S: State> Replica<S> {
         let limit = usize::try_from(self.config.pending).unwrap_or(usize::MAX);
         for proposal in proposals {
             if !self.is_next(&proposal) || self.check_len(&proposal).is_err() {
-                continue; // It is on its way, was applied, came before its predecessor, or never fits.
+                continue; // It is in flight, was applied, came before its predecessor, or never fits.
             }
             let Role::Leader(leadership) = &mut self.role else {
                 return;
@@ -70,7 +71,7 @@ impl<S: State> Replica<S> {
         self.append_backlog(cx);
     }
 
-    /// Whether the leader has not seen this proposal, and has seen the one before it.
+    /// Returns true if the leader has not seen this proposal, and has seen the one before it.
     fn is_next(&self, proposal: &Proposal<S::Update>) -> bool {
         let Role::Leader(leadership) = &self.role else {
             return false;
@@ -95,13 +96,13 @@ impl<S: State> Replica<S> {
         let last = queued.map(|it| it.number).or_else(on_its_way);
         match last.or_else(|| sessions.last(by)) {
             Some(last) => follows(last),
-            // A proposer that was forgotten hears of it with what is committed: an entry each time
-            // that it tries on would outrun the members that fetch the state.
+            // A proposer that was forgotten learns that from the commits: an entry for each of its
+            // attempts would outrun the members that fetch the state.
             None => number == first && !sessions.rules_out(by, since),
         }
     }
 
-    /// Appends what waits, as far as there is room, and sends it.
+    /// Appends waiting proposals, as far as there is room, and sends them.
     pub(crate) fn append_backlog(&mut self, cx: &mut Context<'_, Self>) {
         let mut appended = Entries::new();
         let after = self.acceptor.end();
@@ -124,7 +125,7 @@ impl<S: State> Replica<S> {
             self.acceptor
                 .accept(ballot, (end, committed), [entry.clone()]);
             if self.acceptor.end() == end {
-                break; // It has no place yet among those on their way.
+                break; // It has no place yet among the entries in flight.
             }
             if entry.seals() {
                 leadership.change = None;
@@ -136,8 +137,8 @@ impl<S: State> Replica<S> {
         if appended.is_empty() {
             return;
         }
-        // This member's own acceptance needs not be stored before others hear of it. But a witness does
-        // not know what it accepted: somebody has to.
+        // This member's own acceptance need not be stored before others receive the entry. But a
+        // witness does not know what it accepted, so a member with the state has to store it first.
         self.send_accepts_to(false, cx);
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -155,14 +156,14 @@ impl<S: State> Replica<S> {
         self.advance(self.acceptor.end(), cx);
     }
 
-    /// Sends to each member what it was not sent.
+    /// Sends to each member the entries that it was not sent.
     pub(crate) fn send_accepts(&mut self, cx: &mut Context<'_, Self>) {
         self.send_accepts_to(false, cx);
         self.send_accepts_to(true, cx);
         self.arm_resend(cx);
     }
 
-    /// Sends to each witness, or to each other member, what it was not sent.
+    /// Sends to each witness, or to each other member, the entries that it was not sent.
     fn send_accepts_to(&mut self, witnesses: bool, cx: &mut Context<'_, Self>) {
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -178,8 +179,8 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Sends to one member what it was not sent: as much as fits where it has accepted under this
-    /// ballot, and else all that is not committed, which always fits.
+    /// Sends to one member the entries that it was not sent: as many as fit where it has accepted
+    /// under this ballot, and else all that are not committed, which always fit.
     fn send_accept(&mut self, at: usize, cx: &mut Context<'_, Self>) {
         let room = self.entry_room();
         let Role::Leader(leadership) = &mut self.role else {
@@ -207,7 +208,7 @@ impl<S: State> Replica<S> {
             true => it.elided(),
             false => it.clone(),
         };
-        // What is on its way fits, and so does each entry: that was looked at when it was appended.
+        // The entries in flight fit, and so does each entry: that was checked when it was appended.
         let fits = after >= committed && on_their_way <= room;
         let is_measured = !fits && self.acceptor.end() > after + 1;
         let mut left = room;
@@ -215,8 +216,8 @@ impl<S: State> Replica<S> {
         for it in behind {
             let len = if is_measured { encoded_len(it) } else { 0 };
             if len > left && !entries.is_empty() {
-                // What is adopted is accepted as a whole; it fits by what stands above.
-                debug_assert!(follower.matched.is_some(), "what is on its way fits");
+                // The adopted entries are accepted as a whole; they fit by the comment above.
+                debug_assert!(follower.matched.is_some(), "entries in flight fit");
                 break;
             }
             left = left.saturating_sub(len);
@@ -235,7 +236,7 @@ impl<S: State> Replica<S> {
         self.send(to, body, cx);
     }
 
-    /// A member holds what was sent to it.
+    /// Handles an acknowledgement.
     pub(crate) fn on_accepted(
         &mut self,
         from: Member,
@@ -248,7 +249,7 @@ impl<S: State> Replica<S> {
             self.counters.stale += 1;
             return;
         };
-        // It accepted all that was adopted, in one message.
+        // It accepted all adopted entries, in one message.
         let is_within = (leadership.start..=last).contains(&end);
         if leadership.ballot != ballot || !is_within || round > leadership.round {
             self.counters.stale += 1;
@@ -280,8 +281,8 @@ impl<S: State> Replica<S> {
         self.settle_resend(cx);
     }
 
-    /// Commits what a quorum holds, now that a member holds what the leader has up to `end`. What
-    /// comes behind is held by the same members as before, which were no quorum.
+    /// Commits the entries that a quorum holds, now that a member holds the leader's entries up to
+    /// `end`. Later entries are held by the same members as before, which were no quorum.
     pub(crate) fn advance(&mut self, end: Version, cx: &mut Context<'_, Self>) {
         let Role::Leader(leadership) = &self.role else {
             return;
@@ -292,7 +293,7 @@ impl<S: State> Replica<S> {
             let is_for = |id: NodeId| id == self.me.id || leadership.matches(id, version);
             group.is_quorum(is_for)
         };
-        // The highest first: mostly all that the member has, or nothing, is held by a quorum.
+        // The highest first: mostly a quorum holds all entries that the member has, or none.
         let mut version = end;
         while version > committed && !holds(version) {
             let matched = leadership.followers.iter().filter_map(|it| it.matched);
@@ -310,14 +311,14 @@ impl<S: State> Replica<S> {
         self.append_backlog(cx);
     }
 
-    /// What a quorum holds is committed: applies it, and tells the application.
+    /// Commits the entries that a quorum holds: applies them, and notifies the application.
     pub(crate) fn commit(&mut self, version: Version, cx: &mut Context<'_, Self>) {
         let version = version.min(self.acceptor.end());
         if version <= self.acceptor.committed() {
             return;
         }
         if self.acceptor.is_sealed() && version == self.acceptor.end() {
-            // Ballots begin anew behind it, so its commit must not be forgotten.
+            // Ballots begin at 0 again behind it, so its commit must not be forgotten.
             Self::emit_fact(Fact::Committed(version), cx);
         }
         let number = self.configuration().number;
@@ -334,7 +335,7 @@ impl<S: State> Replica<S> {
         self.answer_reads(cx);
     }
 
-    /// Tells the application what came of an entry.
+    /// Reports the outcome of an entry to the application.
     pub(crate) fn on_committed(&mut self, it: Committed<S>, cx: &mut Context<'_, Self>) {
         match it {
             Committed::Applied {
@@ -362,8 +363,8 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// The group has forgotten a proposer. What it had proposed before it begins again is lost, in
-    /// whichever order it arrives.
+    /// Handles a proposer that the group has forgotten. Proposals from before it begins again are
+    /// lost, in any order of arrival.
     fn on_forgotten(&mut self, by: Member, number: u64, cx: &mut Context<'_, Self>) {
         let is_it = |it: &&Proposal<S::Update>| it.by == by && it.number == number;
         let Some(first) = self.work.proposals.iter().find(is_it).map(|it| it.first) else {
@@ -383,7 +384,7 @@ impl<S: State> Replica<S> {
         self.note_progress(cx);
     }
 
-    /// What is committed is told with the next message to each member, or after a while.
+    /// Arranges for the report of a commit, with the next message to each member, or after a while.
     fn settle_commit(&mut self, cx: &mut Context<'_, Self>) {
         let committed = self.acceptor.committed();
         let Role::Leader(leadership) = &mut self.role else {
@@ -414,7 +415,7 @@ impl<S: State> Replica<S> {
         self.arm_resend(cx);
     }
 
-    /// Whether this member has not acknowledged all that it was sent.
+    /// Returns true if this member has not acknowledged every entry that it was sent.
     fn lacks(&self, at: usize) -> bool {
         let Role::Leader(leadership) = &self.role else {
             return false;
@@ -429,7 +430,7 @@ impl<S: State> Replica<S> {
         lacks && !self.peers.is_gone(follower.member.id)
     }
 
-    /// Whether any member has not acknowledged all that it was sent.
+    /// Returns true if any member has not acknowledged every entry that it was sent.
     fn any_lacks(&self) -> bool {
         match &self.role {
             Role::Leader(leadership) => (0..leadership.followers.len()).any(|at| self.lacks(at)),
@@ -476,7 +477,7 @@ impl<S: State> Replica<S> {
         self.arm_resend(cx);
     }
 
-    /// A member is back, or began a new life: what it was sent is forgotten.
+    /// Sends again the entries that a member lacks, which is back or began a new life.
     pub(crate) fn on_follower_here(
         &mut self,
         id: NodeId,

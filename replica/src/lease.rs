@@ -1,13 +1,13 @@
-//! The lease: for a time a leader knows that there is no other, without a round.
+//! The lease: for a time a leader knows, without a round, that no other leader exists.
 //!
 //! A member that acknowledges a leader promises no other ballot until its own timer
 //! ([`Timer::Tied`]) has run for the whole [`Lease::span`]. The leader takes the lease to run from
 //! the moment at which it *sent* the round that a quorum acknowledged, and to be shorter by the
-//! drift. So its lease is over, by any clock, before the first of that quorum promises another
+//! drift. So its lease has ended, by any clock, before the first of that quorum promises another
 //! ballot, and no other leader commits anything before.
 //!
-//! - A member that restarts does not remember when it acknowledged, so it is tied from its first
-//!   input on for a whole span.
+//! - A member that restarts does not remember when it acknowledged, so it is tied for a whole span
+//!   from its first input on.
 //! - A leader that hands over lets others promise at once, so its ballot has no lease any more.
 //! - A leader that stands again has none until its new ballot has one.
 //! - A host that slept may ask before its timers tick. The moment at which the lease ends decides
@@ -24,7 +24,8 @@ impl<S: State> Replica<S> {
         self.configuration().lease
     }
 
-    /// The round that is sent now, if there is a lease and none is held or asked for.
+    /// Begins a lease with the round that is sent now, if the configuration has one and none is
+    /// held or requested.
     pub(crate) fn begin_lease(&mut self, cx: &mut Context<'_, Self>) {
         let Some(lease) = self.lease() else {
             return;
@@ -44,7 +45,7 @@ impl<S: State> Replica<S> {
         cx.arm(Timer::Lease, lease.relied_on());
     }
 
-    /// Whether this leader knows, now, that no other has committed anything since.
+    /// Returns true if this leader knows, now, that no other leader has committed anything since.
     pub(crate) fn holds_lease(&self, cx: &Context<'_, Self>) -> bool {
         let Role::Leader(leadership) = &self.role else {
             return false;
@@ -53,7 +54,7 @@ impl<S: State> Replica<S> {
         lease.is_held && cx.now() < *lease.until
     }
 
-    /// The lease's round was acknowledged by a quorum.
+    /// Takes hold of the lease: a quorum has acknowledged its round.
     pub(crate) fn settle_lease(&mut self) {
         if let Role::Leader(leadership) = &mut self.role {
             let lease = &mut leadership.lease;
@@ -72,7 +73,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Others may promise at once: this ballot has no lease any more.
+    /// Ends the lease for the rest of this ballot: others may promise at once.
     pub(crate) fn void_lease(&mut self, cx: &mut Context<'_, Self>) {
         if let Role::Leader(leadership) = &mut self.role {
             leadership.lease = Held {
@@ -83,12 +84,12 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Whether this member may have acknowledged a lease that still runs.
+    /// Returns true if this member may have acknowledged a lease that still runs.
     pub(crate) fn may_be_tied(&self) -> bool {
         self.is_tied || self.is_restored && self.lease().is_some()
     }
 
-    /// This member acknowledges its leader.
+    /// Ties this member, which acknowledges its leader.
     pub(crate) fn tie(&mut self, cx: &mut Context<'_, Self>) {
         if let Some(lease) = self.lease() {
             self.is_tied = true;

@@ -1,4 +1,4 @@
-//! Where each input goes.
+//! The dispatch of inputs.
 
 use core::cmp::Ordering;
 
@@ -55,7 +55,7 @@ impl<S: State> Replica<S> {
             bytes,
         } = &message.body
         {
-            // The only message whose content shows late that it is malformed.
+            // Only the content of this message can turn out malformed as late as here.
             self.on_page(from, *snapshot, *offset, bytes, cx)?;
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// A message about what is committed, of any configuration.
+    /// Handles a message about committed entries, of any configuration.
     fn on_final(
         &mut self,
         from: Member,
@@ -120,7 +120,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// A message of a configuration that has ended. An answer needs none.
+    /// Handles a message of a configuration that has ended. An answer needs no answer.
     fn on_former(&mut self, from: Member, body: &Body<S::Update>, cx: &mut Context<'_, Self>) {
         let is_answer = matches!(
             body,
@@ -136,7 +136,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// A message of this member's configuration.
+    /// Handles a message of this member's configuration.
     fn on_ballot(&mut self, from: Member, body: Body<S::Update>, cx: &mut Context<'_, Self>) {
         match body {
             Body::Prepare {
@@ -189,13 +189,14 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Whether the sender is in a configuration that this node does not take, so has nothing for it.
+    /// Returns true if the sender is in a configuration that this node does not take, so has
+    /// nothing for it.
     fn is_behind_mark(&self, number: u64) -> bool {
         let knows_none = self.configuration().number == 0;
         knows_none && number > 0 && !self.acceptor.origin().takes(number)
     }
 
-    /// Whether a correct peer may send this.
+    /// Checks that a correct peer may send this.
     fn judge(&self, from: Member, message: &Message<S::Update>) -> Result<(), Misbehaviour> {
         if from.id == self.me.id {
             return Err(Misbehaviour::OwnId(from));
@@ -209,7 +210,7 @@ impl<S: State> Replica<S> {
             {
                 Err(Misbehaviour::Ballot(ballot.by))
             }
-            // It is not read: this node lacks what says in which part it is named there.
+            // It is not read: this node lacks the configuration that names its part.
             Body::Promise { .. } | Body::Accept { .. }
                 if message.configuration != self.configuration().number =>
             {
@@ -228,10 +229,10 @@ impl<S: State> Replica<S> {
                 self.judge_entries(*committed, tail)
             }
             Body::Accept { after, entries, .. } => self.judge_entries(*after, entries),
-            // What is not applied may be of any configuration.
+            // Entries that are not applied may be of any configuration.
             Body::Learn { after, entries } if !self.is_news(*after, entries) => Ok(()),
             Body::Learn { after, entries } => {
-                // What is accepted is measured where it is kept.
+                // Accepted entries are measured where they are kept.
                 let room = self.entry_room();
                 if entries.iter().any(|it| encoded_len(it) > room) {
                     return Err(Misbehaviour::Entries);
@@ -281,7 +282,7 @@ impl<S: State> Replica<S> {
         if end.is_none_or(|it| it > VERSION_MAX) {
             return Err(Misbehaviour::Entries);
         }
-        // A witness that forgot is sent what a witness is sent, until it is named anew.
+        // A witness that lost its memory receives a witness's messages, until it is named again.
         let is_witness = || match self.acceptor.votes() {
             true => self.acceptor.is_witness(),
             false => (self.configuration().voter(self.me.id)).is_some_and(|it| it.is_witness),
@@ -337,7 +338,7 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// A node is here that was not, or has begun a new life.
+    /// Handles a node that has arrived, or has begun a new life.
     fn on_here(&mut self, member: Member, is_new: bool, cx: &mut Context<'_, Self>) {
         if is_new && self.lead.is_some_and(|it| it.ballot.by == member.id) {
             self.lose_leader(cx);
@@ -385,7 +386,7 @@ impl<S: State> Machine for Replica<S> {
             self.begin_again(cx);
         }
         if self.work.is_unavailable && self.work.is_empty() {
-            // Whichever way it ended.
+            // In any way that it ended.
             self.note_progress(cx);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What is sent; nothing else is.
+//! All messages of the protocol.
 
 use alloc::boxed::Box;
 
@@ -13,28 +13,28 @@ use crate::{Ballot, Configuration, Entries, Proposal, Version};
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 7;
 
-/// One message.
+/// A message between replicas.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Message<U> {
     /// The number of the configuration that the sender is in.
     pub configuration: u64,
-    /// What it says.
+    /// Its content.
     pub body: Body<U>,
 }
 
-/// What a message says. Ballots are those of the configuration that stands beside it.
+/// The content of a message. Ballots belong to the configuration that stands beside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Body<U> {
-    /// Asks for a promise. A member whose leader is there promises nothing (pre-vote and phase 1 in
-    /// one). Answered by [`Body::Promise`] or [`Body::Refuse`].
+    /// Asks for a promise. A member whose leader is present promises nothing (pre-vote and phase 1
+    /// in one). Answered by [`Body::Promise`] or [`Body::Refuse`].
     Prepare {
         /// The ballot to promise.
         ballot: Ballot,
-        /// Up to where the sender knows the entries to be committed.
+        /// The last version that the sender knows to be committed.
         committed: Version,
-        /// Under which ballot the sender accepted last.
+        /// The ballot under which the sender accepted last.
         accepted: Ballot,
         /// The last version that the sender holds.
         end: Version,
@@ -45,47 +45,47 @@ pub enum Body<U> {
     Promise {
         /// The ballot that is promised.
         ballot: Ballot,
-        /// Up to where the sender knows the entries to be committed.
+        /// The last version that the sender knows to be committed.
         committed: Version,
-        /// Under which ballot the sender accepted last.
+        /// The ballot under which the sender accepted last.
         accepted: Ballot,
         /// The last version that the sender holds.
         end: Version,
-        /// All that the sender holds behind `committed`, if that is later than what the receiver
-        /// holds; empty at a witness.
+        /// All entries that the sender holds behind `committed`, if they end later than the
+        /// receiver's; empty at a witness.
         tail: Entries<U>,
     },
     /// The sender does not promise, or does not accept.
     Refuse {
-        /// Which ballot.
+        /// The refused ballot.
         ballot: Ballot,
-        /// What the sender has promised.
+        /// The ballot that the sender has promised.
         promised: Ballot,
-        /// The ballot of the leader that is there, as the sender knows; 0 for none.
+        /// The ballot of the leader that the sender takes for present; 0 for none.
         leader: Ballot,
     },
-    /// The leader asks to accept what follows a version. Without entries it tells what is
-    /// committed, and that it leads. Answered by [`Body::Accepted`], [`Body::Lacking`] or
+    /// The leader asks to accept the entries behind a version. Without entries it reports the last
+    /// commit, and that the sender leads. Answered by [`Body::Accepted`], [`Body::Lacking`] or
     /// [`Body::Refuse`].
     Accept {
         /// The leader's ballot.
         ballot: Ballot,
-        /// What the entries follow.
+        /// The version that the entries follow.
         after: Version,
-        /// Up to where the leader knows the entries to be committed.
+        /// The last version that the leader knows to be committed.
         commit: Version,
         /// Counts the leader's rounds: a member that acknowledges it has followed since it was sent.
         round: u64,
-        /// What follows.
+        /// The entries.
         entries: Entries<U>,
     },
-    /// The sender holds all that the leader has, up to a version.
+    /// The sender holds all entries of the leader, up to a version.
     Accepted {
         /// The leader's ballot.
         ballot: Ballot,
-        /// Up to where.
+        /// That version.
         end: Version,
-        /// Up to where the sender knows the entries to be committed.
+        /// The last version that the sender knows to be committed.
         committed: Version,
         /// The latest of the leader's rounds that came with it.
         round: u64,
@@ -93,14 +93,14 @@ pub enum Body<U> {
     /// The sender lacks entries or the state. Of any configuration. Answered by [`Body::Learn`],
     /// [`Body::Page`], or, where it lacks nothing, by the leader's [`Body::Accept`].
     Lacking {
-        /// Up to where it has what is committed.
+        /// The last version that the sender knows to be committed.
         committed: Version,
-        /// What it has use for.
+        /// The form in which the sender can use the answer.
         wants: Wants,
     },
     /// Committed entries. Of any configuration.
     Learn {
-        /// What they follow.
+        /// The version that they follow.
         after: Version,
         /// The entries, as many as fit.
         entries: Entries<U>,
@@ -123,19 +123,20 @@ pub enum Body<U> {
     },
     /// Proposals, in their proposer's order.
     Propose {
-        /// As many as fit.
+        /// The proposals, as many as fit.
         proposals: List<Proposal<U>, 1>,
     },
-    /// Asks up to where to read. Answered by [`Body::ReadAt`].
+    /// Asks for the version at which to read. Answered by [`Body::ReadAt`].
     Read {
-        /// The sender's number of it.
+        /// The sender's number of the question.
         number: u64,
     },
-    /// A state of this version or a later one holds all that was committed before the question.
+    /// A state of this version or a later one holds every entry that was committed before the
+    /// question.
     ReadAt {
-        /// The life of the receiver that asked: a message reaches a node in whichever life it is.
+        /// The life of the receiver that asked: a message reaches a node in any of its lives.
         life: u32,
-        /// Which question.
+        /// The number of the question.
         number: u64,
         /// The version.
         version: Version,
@@ -149,26 +150,26 @@ pub enum Body<U> {
     Current {
         /// The configuration.
         configuration: Box<Configuration>,
-        /// Whether a quorum of it has installed the state: the former one may forget.
+        /// True if a quorum of it has installed the state: the former members may forget.
         is_active: bool,
     },
     /// The sender is a node of the configuration, and remembers nothing of its former life: it asks
-    /// to be named anew.
+    /// to be named again.
     Rejoin {
         /// The life in which its memory began: its present one where it stores nothing.
         life: u32,
     },
 }
 
-/// What a node that lacks something has use for.
+/// The form in which a node that lacks something can use the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Wants {
-    /// It holds a state: entries, or a later state.
+    /// Entries, or a later state: the node holds a state.
     Entries,
-    /// It holds no state: all of it.
+    /// The whole state: the node holds none.
     State,
-    /// It is a witness that holds no state: what belongs to the state, without it.
+    /// Everything but the application's state: the node is a witness that holds no state.
     Bare,
 }
 
@@ -185,7 +186,7 @@ pub struct SnapshotId {
 }
 
 impl<U> Body<U> {
-    /// Whether it is about what is committed, and means the same in any configuration.
+    /// Returns true if it is about committed entries, and means the same in any configuration.
     pub(crate) const fn is_final(&self) -> bool {
         matches!(
             self,
@@ -199,7 +200,8 @@ impl<U> Body<U> {
 }
 
 impl<U> Message<U> {
-    /// Whether its numbers are such as a group comes to: frames have room for these.
+    /// Returns true if its numbers are within the range that a group reaches: frames have room for
+    /// these.
     pub(crate) fn is_within_range(&self) -> bool {
         let is_ballot = |it: &Ballot| it.number <= BALLOT_MAX;
         let is_version = |it: Version| it <= VERSION_MAX;

@@ -1,4 +1,4 @@
-//! A state on its way from one member to another, page by page.
+//! The transfer of a state from one member to another, page by page.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,12 +12,12 @@ use crate::SnapshotId;
 pub(crate) struct Fetching {
     pub(crate) from: Member,
     pub(crate) snapshot: SnapshotId,
-    /// What has arrived.
+    /// The bytes that have arrived.
     pub(crate) bytes: Vec<u8>,
     pub(crate) attempts: u8,
 }
 
-/// A state that others fetch from this member: it stays as it is while they do.
+/// A state that others fetch from this member: it does not change meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Serving {
     pub(crate) snapshot: SnapshotId,

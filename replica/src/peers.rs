@@ -1,4 +1,4 @@
-//! Other nodes: in which life they are, and whether they are gone.
+//! The life and the status of other nodes.
 
 use selvedge_core::{BoundedMap, Delta, Incarnation, Member, NodeId};
 
@@ -8,36 +8,36 @@ struct Peer {
     is_gone: bool,
 }
 
-/// What is known of other nodes, members or not.
+/// The lives and failures of other nodes, members or not, as far as known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peers {
     known: BoundedMap<NodeId, Peer>,
 }
 
-/// What a delta says of a node.
+/// A membership delta's news of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
-    /// It is here, in this life or in a new one.
+    /// The node is present, in this life or in a new one.
     Here {
-        /// Whether a former life is over.
+        /// True if a former life has ended.
         is_new: bool,
     },
     /// It failed, or left.
     Gone,
     /// Nothing new.
     Nothing,
-    /// Of a life that has ended.
+    /// About a life that has ended.
     Former,
 }
 
-/// Which life a message came from.
+/// The life from which a message came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// One that is over.
+    /// A life that has ended.
     Former,
-    /// The one that is known, or the first one.
+    /// The known life, or the first one.
     Known,
-    /// One that began after the one that was known.
+    /// A life that began after the known one.
     New,
 }
 
@@ -58,12 +58,12 @@ impl Peers {
         }
     }
 
-    /// Whether the node failed or left, as the membership service says.
+    /// Returns true if the membership service reported that the node failed or left.
     pub(crate) fn is_gone(&self, id: NodeId) -> bool {
         self.known.get(&id).is_some_and(|it| it.is_gone)
     }
 
-    /// The nodes that are not known to be gone.
+    /// The nodes that are not known to have failed or left.
     pub(crate) fn here(&self) -> impl Iterator<Item = Member> + '_ {
         let here = self.known.iter().filter(|(_, peer)| !peer.is_gone);
         here.map(|(&id, peer)| Member {
@@ -72,8 +72,8 @@ impl Peers {
         })
     }
 
-    /// The node that is not known to be gone and comes next behind this id; the first one again behind
-    /// the last.
+    /// The next node behind this id that is not known to have failed or left; the first one again
+    /// behind the last.
     pub(crate) fn next_here(
         &self,
         behind: Option<NodeId>,
@@ -84,7 +84,7 @@ impl Peers {
         here().find(is_behind).or_else(|| here().next())
     }
 
-    /// A message came from this life.
+    /// Notes the life of a message's sender.
     pub(crate) fn hear(&mut self, from: Member, is_member: impl Fn(NodeId) -> bool) -> Heard {
         match self.known.get(&from.id) {
             Some(peer) if peer.incarnation.newer_than(from.incarnation) => Heard::Former,
@@ -125,8 +125,9 @@ impl Peers {
         }
     }
 
-    /// Where there is no room, the node counts as here, in whichever life it speaks. A member has
-    /// room: another node is forgotten for it. One that is gone is forgotten for any other.
+    /// Notes a node's life and status. Where there is no room, the node counts as present, in the
+    /// life in which it sends. A member has room: another node is forgotten for it. A node that
+    /// failed or left is forgotten for any other.
     fn note(&mut self, member: Member, is_gone: bool, is_member: impl Fn(NodeId) -> bool) {
         let peer = Peer {
             incarnation: member.incarnation,

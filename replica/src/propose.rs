@@ -1,4 +1,4 @@
-//! What this member's application asks, and how long it waits.
+//! The application's proposals and reads at this member, and their waiting.
 
 use alloc::vec::Vec;
 use core::iter::{self, Peekable};
@@ -14,7 +14,7 @@ use crate::sessions::Fate;
 use crate::{Event, Proposal, Reject, State, Timer};
 
 impl<S: State> Replica<S> {
-    /// Whether so many more may wait.
+    /// Checks that this number more may wait.
     fn check_room(&self, more: usize) -> Result<(), Reject> {
         let limit = self.config.pending;
         if self.state().is_none() {
@@ -26,7 +26,7 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// These take the next numbers, in their order.
+    /// Proposes these under the next numbers, in their order.
     pub(crate) fn propose(
         &mut self,
         updates: List<S::Update, 1>,
@@ -34,7 +34,7 @@ impl<S: State> Replica<S> {
     ) -> Result<(), Reject> {
         self.check_room(updates.len())?;
         let committed = self.acceptor.committed();
-        // A group that has forgotten this member is not told of the numbers before this one.
+        // A group that has forgotten this member learns nothing of the numbers before this one.
         let sessions = self.acceptor.sessions();
         let is_forgotten = sessions.rules_out(self.me, self.work.since());
         let mut proposals = List::<Proposal<S::Update>, 1>::new();
@@ -81,7 +81,7 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// Whether it fits into a frame, as an entry with a kind in front.
+    /// Checks that it fits into a frame, as an entry with a kind in front.
     pub(crate) fn check_len(&self, proposal: &Proposal<S::Update>) -> Result<(), Reject> {
         let len = 1 + encoded_len(proposal);
         let room = self.entry_room();
@@ -121,7 +121,7 @@ impl<S: State> Replica<S> {
         Ok(())
     }
 
-    /// Nobody is known to lead: this member stands, or asks the one that should.
+    /// Stands, or asks the member that should: no leader is known.
     fn ask_for_leader(&mut self, cx: &mut Context<'_, Self>) {
         self.seek_leader(cx);
         if !self.leads() && self.rank() > 0 {
@@ -129,9 +129,9 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Sends what waits to the leader, or to the member that should lead.
+    /// Sends the waiting work to the leader, or to the member that should lead.
     pub(crate) fn send_work(&mut self, cx: &mut Context<'_, Self>) {
-        debug_assert!(!self.leads(), "a leader enters what waits itself");
+        debug_assert!(!self.leads(), "a leader enters its waiting work itself");
         if self.work.is_empty() {
             return;
         }
@@ -152,7 +152,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Sends the first of these, as many as fit into a message. Whether there were any.
+    /// Sends the first of these, as many as fit into a message. Returns true if there were any.
     fn send_proposals<'a>(
         &self,
         to: NodeId,
@@ -214,14 +214,14 @@ impl<S: State> Replica<S> {
             self.send_work(cx);
             self.ask_for_answered(cx);
         }
-        // Also a leader may have been left behind, by members that know nothing of the group any more.
+        // Also a leader may be left behind, by members that have dropped their memory of the group.
         if self.work.is_unavailable {
             self.ask_outside(cx);
         }
         self.arm_pending(cx);
     }
 
-    /// A read knows its version, and that version has not come.
+    /// Asks for the entries that a read needs: it knows its version, which has not arrived.
     fn ask_for_answered(&mut self, cx: &mut Context<'_, Self>) {
         let waits = self.work.reads.iter().any(|it| it.at.is_some());
         if let Some(lead) = self.lead
@@ -232,9 +232,9 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// No member that is asked answers: there may be a later configuration, without any of them. The
-    /// other nodes that are here, and witnesses, are told of this one, one after another; one that knows
-    /// a later one says so.
+    /// Sends this configuration to the other nodes that are present, and to witnesses, one after
+    /// another: no member answers, so there may be a later configuration without any of them. A
+    /// node that knows a later one sends it.
     fn ask_outside(&mut self, cx: &mut Context<'_, Self>) {
         let members = self.configuration();
         let is_outside = |id| members.voter(id).is_none_or(|it| it.is_witness);
@@ -244,8 +244,8 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Frames of this configuration may have no room for what was proposed in another one. That is
-    /// given up, with what its proposer proposed behind it.
+    /// Gives up proposals for which frames of this configuration have no room, as they were
+    /// proposed in another one, and their proposers' proposals behind them.
     pub(crate) fn abandon_too_long(&mut self, cx: &mut Context<'_, Self>) {
         let room = self.entry_room();
         let mut over = Vec::new();
@@ -267,7 +267,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// This node is no member any more: what waits here is answered nowhere.
+    /// Gives all waiting work up: this node is no longer a member, and nothing answers it.
     pub(crate) fn abandon(&mut self, cx: &mut Context<'_, Self>) {
         for Proposal { by, number, .. } in mem::take(&mut self.work.proposals) {
             cx.event(Event::Abandoned { by, number });
@@ -279,7 +279,7 @@ impl<S: State> Replica<S> {
         self.note_progress(cx);
     }
 
-    /// Something that this member waited for has come.
+    /// Notes progress: something that this member waited for has come.
     pub(crate) fn note_progress(&mut self, cx: &mut Context<'_, Self>) {
         self.work.attempts = 0;
         self.work.turn = 0;

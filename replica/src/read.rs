@@ -1,8 +1,8 @@
-//! Reads that see all that was applied before them.
+//! Reads that see every update that was applied before them.
 //!
-//! The leader notes what is committed when it is asked, and answers when a quorum has acknowledged
-//! a round that it sent after that: then no other leader had committed anything when it was asked
-//! (Ongaro, "Consensus: bridging theory and practice", 2014, section 6.4). With a
+//! The leader notes the last committed version when it is asked, and answers when a quorum has
+//! acknowledged a round that it sent after that: then no other leader had committed anything when
+//! it was asked (Ongaro, "Consensus: bridging theory and practice", 2014, section 6.4). With a
 //! [lease](crate::Lease) it answers at once. A leader that adopted the end of its configuration
 //! answers no read: another leader may have decided that entry, and the next configuration more.
 
@@ -16,7 +16,7 @@ use crate::replica::{Replica, Role};
 use crate::{Ballot, Event, State, Version};
 
 impl<S: State> Replica<S> {
-    /// A member, perhaps this one, asks up to where to read.
+    /// Handles the question of a member, perhaps this one, for the version at which to read.
     pub(crate) fn on_read(&mut self, by: Member, number: u64, cx: &mut Context<'_, Self>) {
         if !self.leads() {
             if self.has_leader() {
@@ -47,7 +47,7 @@ impl<S: State> Replica<S> {
         {
             return; // It is asked again while it waits.
         }
-        // Whether the leader is there is asked by members alone, and by each of them once.
+        // Only members ask if the leader is present, and each has one such question open.
         let is_watch = is_watch && self.acceptor.configuration().voter(by.id).is_some();
         let former = |it: &&mut Question| it.number == 0 && it.by.id == by.id;
         if is_watch && let Some(question) = questions.iter_mut().find(former) {
@@ -59,7 +59,7 @@ impl<S: State> Replica<S> {
             self.counters.no_room += 1;
             return;
         }
-        // One round at a time: what is asked meanwhile waits for the next one.
+        // One round at a time: questions that arrive meanwhile wait for the next one.
         let is_free = questions.is_empty();
         let round = leadership.round + 1;
         questions.push(Question {
@@ -85,7 +85,7 @@ impl<S: State> Replica<S> {
         self.on_round(cx);
     }
 
-    /// Answers what waited for rounds that a quorum has acknowledged.
+    /// Answers the questions that waited for rounds that a quorum has acknowledged.
     pub(crate) fn on_round(&mut self, cx: &mut Context<'_, Self>) {
         let Role::Leader(leadership) = &mut self.role else {
             return;
@@ -138,11 +138,11 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// The leader says from which version on a read may be answered.
+    /// Handles the leader's answer: the first version at which a read may be answered.
     pub(crate) fn on_read_at(&mut self, number: u64, version: Version, cx: &mut Context<'_, Self>) {
         self.end_watch(cx);
         let Some(asked) = self.work.reads.iter_mut().find(|it| it.number == number) else {
-            return; // It was answered before, or asked if the leader is there.
+            return; // It was answered before, or asked if the leader is present.
         };
         if asked.at.is_none() {
             asked.at = Some(version);
@@ -150,7 +150,7 @@ impl<S: State> Replica<S> {
         self.answer_reads(cx);
     }
 
-    /// Tells the application of the reads that this member's state can answer.
+    /// Reports the reads that this member's state can answer to the application.
     pub(crate) fn answer_reads(&mut self, cx: &mut Context<'_, Self>) {
         let committed = self.acceptor.committed();
         let is_ready = |at: Option<Version>| at.is_some_and(|at| at <= committed);

@@ -1,4 +1,4 @@
-//! The state of a member, and what it can be asked without a step.
+//! The state of a member, and its queries that need no step.
 
 use core::mem;
 
@@ -22,12 +22,12 @@ use crate::{Ballot, Config, Configuration, Event, Fact, Reject, State, Stored, T
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lead {
     pub(crate) ballot: Ballot,
-    /// Whether it is gone, as far as this member knows.
+    /// True if it has failed or left, as far as this member knows.
     pub(crate) is_lost: bool,
 }
 
-/// A question for a promise that was refused because the leader is there: it is answered if the
-/// leader turns out to be gone.
+/// A request for a promise that was refused because the leader is present: it is answered if the
+/// leader turns out to have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Deferred {
     pub(crate) from: Member,
@@ -42,9 +42,9 @@ pub(crate) enum Role<U> {
     Leader(Leadership<U>),
 }
 
-/// One member of a group that holds an `S`.
+/// A member of a group that holds an `S`.
 ///
-/// See the [crate page](crate) for what is promised.
+/// See the [crate page](crate) for its promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Replica<S: State> {
     pub(crate) config: Config,
@@ -58,22 +58,23 @@ pub struct Replica<S: State> {
     pub(crate) peers: Peers,
     pub(crate) work: Work<S::Update>,
     pub(crate) fetching: Option<Fetching>,
-    /// To members that hold a state, and to witnesses.
+    /// The states that are sent: the first to members that hold a state, the second to witnesses.
     pub(crate) serving: [Option<Serving>; 2],
-    /// Whether a quorum of the configuration is known to have installed the state.
+    /// True if a quorum of the configuration is known to have installed the state.
     pub(crate) is_active: bool,
-    /// How often this member has told others that there is this configuration, while it does.
+    /// The number of invitations that this member has sent for this configuration, while it sends
+    /// them.
     pub(crate) invited: Option<u8>,
     /// The latest configuration that another node has named since the last tick here, or since this
     /// member has the present one; 0 without one.
     pub(crate) heard: u64,
-    /// Whether the lease that this member acknowledged may run.
+    /// True if the lease that this member acknowledged may still run.
     pub(crate) is_tied: bool,
-    /// Whether it was tied when its former life ended, and no input has come since.
+    /// True if it was tied when its former life ended, and no input has come since.
     pub(crate) is_restored: bool,
-    /// Whether the timer runs after which this member stands.
+    /// True while the timer runs after which this member stands.
     pub(crate) waits_to_stand: bool,
-    /// Whether the leader was asked if it is there.
+    /// True if the leader was asked if it is present.
     pub(crate) watches: bool,
     pub(crate) counters: Untracked<Counters>,
     pub(crate) rules: Rules,
@@ -95,13 +96,13 @@ impl<S: State> Replica<S> {
         Self::begin(me, config, origin, first, Some(state)).map_err(Reject::Config)
     }
 
-    /// A member of a group that begins with `first` and this state, in whichever life the node is:
-    /// `first` names it in life 0. So nodes whose lives come from a clock begin a group before they
-    /// have heard of each other. All founders begin with equal configurations and states.
+    /// A member of a group that begins with `first` and this state, in any life of the node:
+    /// `first` names it in life 0. So nodes whose lives come from a clock can begin a group before
+    /// they know each other's lives. All founders begin with equal configurations and states.
     ///
-    /// No former life of this node was a member: the host sees to that. A later one is
-    /// [restored](Self::restore), or is a [newcomer](Self::newcomer), which the group names anew; none
-    /// of them is life 0.
+    /// The host ensures that no former life of this node was a member. A later life is
+    /// [restored](Self::restore), or is a [newcomer](Self::newcomer), which the group names again;
+    /// none of them is life 0.
     ///
     /// # Errors
     /// [`Reject::Config`] and [`Reject::Configuration`], if these cannot work, or `first` does not
@@ -141,20 +142,21 @@ impl<S: State> Replica<S> {
     /// name it in that life, and counts on its vote.
     ///
     /// # Errors
-    /// A setting is out of its range, or the number is higher than that of any configuration.
+    /// A setting is out of its range, or the number is above [`Configuration::NUMBER_MAX`].
     pub fn newcomer_behind(me: Member, config: Config, mark: u64) -> Result<Self, OutOfRange> {
         Self::newcomer_since(me, config, me.incarnation, mark)
     }
 
     /// A [newcomer behind a mark](Self::newcomer_behind), 0 where it was never a member, that votes
-    /// also where it is named in a former life, from `since` on. So a node whose storage is shared by
-    /// many groups answers to a name that it got in one of them before it had anything to store there.
+    /// also where it is named in a former life, from `since` on. So a node whose storage is shared
+    /// by many groups votes under a name that it got in one of them before it had anything to store
+    /// there.
     ///
-    /// Each life of the node from `since` to this one had all that the lives before it stored, and what
-    /// is stored has no memory of this group behind the mark.
+    /// Each life of the node from `since` to this one had all memory that the lives before it
+    /// stored, and the storage has no memory of this group behind the mark.
     ///
     /// # Errors
-    /// A setting is out of its range, or the number is higher than that of any configuration.
+    /// A setting is out of its range, or the number is above [`Configuration::NUMBER_MAX`].
     pub fn newcomer_since(
         me: Member,
         config: Config,
@@ -170,12 +172,13 @@ impl<S: State> Replica<S> {
         Self::begin(me, config, origin, Configuration::none(), None)
     }
 
-    /// A member in a later life `me`, with what its former life stored. The facts that came after
-    /// `stored` are [folded](selvedge_core::durable::Durable::fold) before its first input.
+    /// A member in a later life `me`, with the memory that its former life stored. The facts that
+    /// came after `stored` are [folded](selvedge_core::durable::Durable::fold) before its first
+    /// input.
     ///
-    /// Each life of the node since this memory began had it. Where one began without it, as a
-    /// newcomer or with the first configuration, what was stored before is over, and is never
-    /// restored: it lacks what that life promised.
+    /// Each life of the node since this memory began had it. Where a life began without it, as a
+    /// newcomer or with the first configuration, the memory stored before has ended, and is never
+    /// restored: it lacks the promises of that life.
     ///
     /// # Errors
     /// [`Reject::Config`]; [`Reject::Damaged`] and [`Reject::Configuration`] where `stored` was damaged,
@@ -253,8 +256,9 @@ impl<S: State> Replica<S> {
         self
     }
 
-    /// Whether another configuration is on its way here: this member would propose it, accepted it, or
-    /// is about to adopt it. For checks, which keep what promises rest on.
+    /// Returns true if another configuration is in progress here: this member would propose it,
+    /// accepted it, or is about to adopt it. For the model checks, which keep the assumptions of
+    /// the promises.
     #[cfg(feature = "check")]
     #[must_use]
     pub fn is_changing(&self) -> bool {
@@ -289,9 +293,9 @@ impl<S: State> Replica<S> {
         &self.config
     }
 
-    /// The state as of [`version`](Self::version): what is committed, as far as this member knows.
-    /// It may be behind; a [`Command::Read`](crate::Command::Read) says when it is not. `None` at a
-    /// witness, and at a node that was never a member or is none any more.
+    /// The committed state as of [`version`](Self::version), as far as this member knows. It may be
+    /// behind; the answer of a [`Command::Read`](crate::Command::Read) shows when it is not. `None`
+    /// at a witness, and at a node that is not a member.
     #[must_use]
     pub fn state(&self) -> Option<&S> {
         self.acceptor
@@ -311,15 +315,15 @@ impl<S: State> Replica<S> {
         self.acceptor.configuration()
     }
 
-    /// The highest number of a configuration in which this node may have voted: the one that it
-    /// knows, or the mark that it was [given](Self::newcomer_behind). A host that drops the replica
-    /// keeps it, if the node is to join the group again in the same life.
+    /// The highest number of a configuration in which this node may have voted: that of the
+    /// configuration that it knows, or the mark that it was [given](Self::newcomer_behind). A host
+    /// that drops the replica keeps it, if the node is to join the group again in the same life.
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.configuration().number.max(self.acceptor.origin().mark)
     }
 
-    /// Whether this member votes in the present configuration.
+    /// Returns true if this member votes in the present configuration.
     #[must_use]
     pub fn votes(&self) -> bool {
         if self.rules.forgetful_votes() {
@@ -328,21 +332,22 @@ impl<S: State> Replica<S> {
         self.acceptor.votes()
     }
 
-    /// Whether a node counts as gone: membership reported last that it failed or left.
+    /// Returns true if membership last reported that the node failed or left.
     #[must_use]
     pub fn is_gone(&self, id: NodeId) -> bool {
         self.peers.is_gone(id)
     }
 
-    /// Whether the members for which `is_here` is true could decide without the others. O(n) for n
-    /// members.
+    /// Returns true if the members for which `is_here` is true could decide without the others.
+    /// O(n) for n members.
     #[must_use]
     pub fn could_decide(&self, is_here: impl Fn(NodeId) -> bool) -> bool {
         self.acceptor.group().is_quorum(is_here)
     }
 
-    /// Whether this node has no part in the group any more: the latest configuration that it knows does
-    /// not name it, it has given the state up, and nobody waits to be told of the next members.
+    /// Returns true if this node has no part in the group any more: the latest configuration that
+    /// it knows does not name it, it has given the state up, and no node waits for it to announce
+    /// the next members.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let configuration = self.configuration();
@@ -355,14 +360,14 @@ impl<S: State> Replica<S> {
     }
 
     /// The leader that this member follows, or is, with its ballot. `None` while it knows of none,
-    /// and when that one is gone.
+    /// and when that leader has failed or left.
     #[must_use]
     pub fn leader(&self) -> Option<(NodeId, Ballot)> {
         let lead = self.lead.filter(|it| !it.is_lost)?;
         Some((lead.ballot.by, lead.ballot))
     }
 
-    /// Whether this member leads, as far as it knows.
+    /// Returns true if this member leads, as far as it knows.
     #[must_use]
     pub const fn leads(&self) -> bool {
         matches!(self.role, Role::Leader(_))
@@ -374,19 +379,20 @@ impl<S: State> Replica<S> {
         self.work.next_number()
     }
 
-    /// How many own proposals and reads wait.
+    /// The number of own proposals and reads that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.work.proposals.len() + self.work.reads.len()
     }
 
-    /// What is counted.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0
     }
 
-    /// All that must survive a crash, as of now: a host stores it in place of all facts so far.
+    /// The memory that must survive a crash, as of now: a host stores it in place of all earlier
+    /// facts.
     #[must_use]
     pub fn stored(&self) -> Stored<S> {
         self.acceptor.stored()
@@ -412,7 +418,7 @@ impl<S: State> Replica<S> {
         }
     }
 
-    /// Sends to all other members that are not known to be gone.
+    /// Sends to all other members that are not known to have failed or left.
     pub(crate) fn send_to_all(&self, body: &Body<S::Update>, cx: &mut Context<'_, Self>) {
         for voter in self.configuration().members() {
             let to = voter.member;
@@ -426,17 +432,17 @@ impl<S: State> Replica<S> {
         cx.event(Event::Fact(fact));
     }
 
-    /// Whether a leader is there, as far as this member knows.
+    /// Returns true if a leader is present, as far as this member knows.
     pub(crate) fn has_leader(&self) -> bool {
         self.lead.is_some_and(|it| !it.is_lost)
     }
 
-    /// Whether this member may lead.
+    /// Returns true if this member may lead.
     pub(crate) fn can_lead(&self) -> bool {
         self.votes() && self.state().is_some()
     }
 
-    /// This member's place among those that may lead and are here: 0 stands first.
+    /// This member's place among the present members that may lead: 0 stands first.
     pub(crate) fn rank(&self) -> u64 {
         let here = self.configuration().members().filter(|it| {
             let id = it.member.id;
@@ -446,7 +452,7 @@ impl<S: State> Replica<S> {
         before.count() as u64
     }
 
-    /// Another member that may lead: the one that should at first, and then one after another.
+    /// Another member that may lead: the most preferred at first, and then each in turn.
     pub(crate) fn preferred(&self) -> Option<NodeId> {
         let others = || {
             let others = self.configuration().members().filter(|it| !it.is_witness);
@@ -457,7 +463,7 @@ impl<S: State> Replica<S> {
         others().nth(nth)
     }
 
-    /// What this member holds.
+    /// This member's claim: its accepted ballot and last version.
     pub(crate) fn claim(&self) -> Claim {
         Claim {
             accepted: self.acceptor.accepted(),
@@ -471,7 +477,7 @@ impl<S: State> Replica<S> {
         Stamp { number, by: () }.next(self.me.id)
     }
 
-    /// This member neither stands nor leads any more.
+    /// Ends this member's candidacy or lead.
     pub(crate) fn step_down(&mut self, cx: &mut Context<'_, Self>) {
         match mem::replace(&mut self.role, Role::Follower) {
             Role::Follower => {}

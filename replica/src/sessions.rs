@@ -1,4 +1,4 @@
-//! Which proposals were applied: each once, in the order of its proposer.
+//! The record of applied proposals: each is applied once, in the order of its proposer.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Version;
 
-/// What the group remembers of a proposer.
+/// The group's record of a proposer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Session {
     id: NodeId,
@@ -30,7 +30,7 @@ pub(crate) struct Sessions {
     forgotten: Version,
 }
 
-/// What is known of a proposal that waits.
+/// The status of a waiting proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It may be applied yet.
@@ -41,14 +41,14 @@ pub(crate) enum Fate {
     Over,
 }
 
-/// What becomes of a proposal when it is decided.
+/// The effect of a proposal when it is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It is applied.
     New,
-    /// It was applied before, its life is over, or one before it is missing.
+    /// It was applied before, its proposer's life has ended, or a proposal before it is missing.
     Old,
-    /// Its proposer was forgotten: whether it was applied before cannot be told.
+    /// Its proposer was forgotten: it is unknown if it was applied before.
     Forgotten,
 }
 
@@ -60,19 +60,19 @@ impl Sessions {
         known.map(|it| it.last)
     }
 
-    /// Whether the proposer that began at `since`, and is not known, may have been forgotten. All that
-    /// a forgotten proposer had applied was proposed before it was applied, so with an earlier
-    /// `since`.
+    /// Returns true if the proposer that began at `since`, and is not known, may have been
+    /// forgotten. Each applied proposal of a forgotten proposer was proposed before it was applied,
+    /// so with an earlier `since`.
     pub(crate) fn is_forgotten(&self, since: Version) -> bool {
         since < self.forgotten
     }
 
-    /// What became of a proposal, as far as the state tells.
+    /// The fate of a proposal, as far as the state shows it.
     pub(crate) fn fate(&self, by: Member, number: u64, since: Version) -> Fate {
         let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
         match known {
             Some(it) if it.incarnation == by.incarnation && number <= it.last => {
-                // Of the rows before this one nothing is known any more.
+                // The rows before this one are forgotten.
                 match number >= it.first {
                     true => Fate::Applied,
                     false => Fate::Over,
@@ -83,8 +83,8 @@ impl Sessions {
         }
     }
 
-    /// Whether a proposal that is not applied yet never is: its proposer was forgotten, or is in a later
-    /// life.
+    /// Returns true if a proposal that is not applied yet never will be: its proposer was
+    /// forgotten, or is in a later life.
     pub(crate) fn rules_out(&self, by: Member, since: Version) -> bool {
         let known = self.place(by.id).ok().and_then(|at| self.known.get(at));
         match known {
@@ -93,7 +93,7 @@ impl Sessions {
         }
     }
 
-    /// Takes note of a proposal that `version` decides. O(log n), and O(n) where a proposer is new.
+    /// Records a proposal that `version` decides. O(log n), and O(n) where a proposer is new.
     pub(crate) fn admit(
         &mut self,
         (by, number): (Member, u64),
@@ -116,7 +116,8 @@ impl Sessions {
                 };
                 let is_next = known.last.checked_add(1) == Some(number);
                 let follows = known.incarnation == by.incarnation && is_next;
-                // In a later life, or without those that it gave up.
+                // The proposer is in a later life, or began a new row without the proposals that it
+                // gave up.
                 let is_later = match known.incarnation == by.incarnation {
                     true => number > known.last,
                     false => by.incarnation.newer_than(known.incarnation),
@@ -139,7 +140,7 @@ impl Sessions {
         }
     }
 
-    /// Keeps the `limit` that were used last.
+    /// Keeps the `limit` proposers that were used last.
     fn forget_beyond(&mut self, limit: usize) {
         let Some(excess) = self.known.len().checked_sub(limit).filter(|&it| it > 0) else {
             return;
@@ -159,7 +160,7 @@ impl Sessions {
         }
     }
 
-    /// Whether it can be one: it is looked up by id.
+    /// Returns true if it is in strict order of ids: it is searched by id.
     pub(crate) fn is_sound(&self) -> bool {
         self.known.is_sorted_by(|one, other| one.id < other.id)
     }

@@ -1,4 +1,4 @@
-//! What is replicated.
+//! The trait of a replicated state.
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 /// A state that a group holds.
 ///
 /// Every member applies the same updates in the same order, so `apply` is deterministic: it reads
-/// no clock, draws nothing, and walks no collection whose order differs from node to node.
+/// no clock, draws no random number, and walks no collection in an order that differs from node to
+/// node.
 ///
 /// ```
 /// use selvedge_replica::State;
@@ -28,13 +29,13 @@ use serde::de::DeserializeOwned;
 /// }
 /// ```
 pub trait State: Clone + Eq + Hash + Debug + Serialize + DeserializeOwned {
-    /// What changes it. Encoded it has to fit into a frame, see
+    /// A change of the state. Its encoding must fit into a frame, see
     /// [`Configuration::frame_budget`](crate::Configuration::frame_budget).
     type Update: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned;
-    /// What an update comes to: each member is told.
+    /// The result of an update: each member reports it to its application.
     type Outcome: Clone + Eq + Hash + Debug;
 
-    /// Takes an update. Deterministic, and total: an update that does not apply changes nothing,
-    /// and its outcome says so.
+    /// Applies an update. Deterministic, and total: an update that cannot be applied changes
+    /// nothing, and its outcome shows that.
     fn apply(&mut self, update: &Self::Update) -> Self::Outcome;
 }

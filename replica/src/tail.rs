@@ -1,8 +1,8 @@
-//! Entries on their way, with the length of each.
+//! Entries in flight, with the length of each.
 //!
-//! All of them fit into one frame, so a member takes a ballot over with all entries that its leader adopted,
-//! and entries need no ballots of their own, as Raft's need terms. The price is that a frame, and not a
-//! number, bounds the updates on their way.
+//! All of them fit into one frame, so a member takes a ballot over with all entries that its leader
+//! adopted, and entries need no ballots of their own, as Raft's need terms. The price is that a
+//! frame, and not a number, bounds the updates in flight.
 
 use alloc::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::Entry;
 use crate::encoding::encoded_len;
 
-/// What is accepted and not known to be committed.
+/// The entries that are accepted and not known to be committed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tail<U> {
     entries: VecDeque<(Entry<U>, usize)>,
@@ -45,7 +45,7 @@ impl<U> Tail<U> {
         self.entries.range(skipped..).map(|it| &it.0)
     }
 
-    /// What all of them take in a frame.
+    /// The bytes that all of them take in a frame.
     pub(crate) const fn encoded_len(&self) -> usize {
         self.encoded_len
     }

@@ -1,4 +1,4 @@
-//! What the application of this member waits for.
+//! The proposals and reads for which this member's application waits.
 
 use alloc::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use selvedge_core::{Member, NodeId};
 
 use crate::{Proposal, Version};
 
-/// A member gives 2^32 numbers at most before it drops its memory. Marks are below 2^28.
+/// A member uses 2^32 numbers at most before it drops its memory. Marks are below 2^28.
 const NUMBERS_PER_MARK: u32 = 32;
 
 /// A read of this member's application.
@@ -16,7 +16,7 @@ pub(crate) struct Asked {
     pub(crate) read: u64,
     /// This member's number.
     pub(crate) number: u64,
-    /// From which version on it may be answered, once the leader has said it.
+    /// The first version at which it may be answered, once the leader has sent it.
     pub(crate) at: Option<Version>,
 }
 
@@ -27,22 +27,23 @@ pub(crate) struct Work<U> {
     pub(crate) reads: VecDeque<Asked>,
     next_number: u64,
     next_read: u64,
-    /// The number with which this member began, and what it knew to be committed then.
+    /// The number with which this member began, and the last version that it knew to be committed
+    /// then.
     first: u64,
     since: Version,
-    /// How often in a row it was asked in vain.
+    /// The number of attempts in a row without an answer.
     pub(crate) attempts: u8,
-    /// Which of the members is asked while no leader is known.
+    /// The place of the member that is asked while no leader is known.
     pub(crate) turn: u8,
-    /// Which node that is no member was asked last for a later configuration.
+    /// The node outside the group that was asked last for a later configuration.
     pub(crate) sought: Option<NodeId>,
     pub(crate) is_unavailable: bool,
     pub(crate) is_armed: bool,
 }
 
 impl<U> Work<U> {
-    /// Behind the numbers that a memory with a lower mark gave in this life: the group may remember
-    /// them.
+    /// Work whose numbers begin behind those of a memory with a lower mark in this life: the group
+    /// may remember them.
     pub(crate) const fn behind(mark: u64) -> Self {
         let first = 1 + (mark << NUMBERS_PER_MARK);
         Self {
@@ -69,7 +70,7 @@ impl<U> Work<U> {
         self.next_number
     }
 
-    /// What this member knew to be committed when it began to count.
+    /// The last version that this member knew to be committed when it began to count.
     pub(crate) const fn since(&self) -> Version {
         self.since
     }
@@ -93,20 +94,20 @@ impl<U> Work<U> {
         }
     }
 
-    /// This proposal has the number now.
+    /// Uses up the number of this proposal.
     pub(crate) const fn take_number(&mut self, proposal: &Proposal<U>) {
         self.first = proposal.first;
         self.since = proposal.since;
         self.next_number += 1;
     }
 
-    /// This member gave its proposals up: it begins again with its next number.
+    /// Begins a new row with the next number: this member gave its proposals up.
     pub(crate) fn begin_again(&mut self) {
         self.first = self.next_number;
     }
 
-    /// The group has forgotten the row of proposals that began with `first`: this member begins again,
-    /// if it has not done so.
+    /// Begins a new row, if this member has not done so: the group has forgotten the row that began
+    /// with `first`.
     pub(crate) fn forget_row(&mut self, first: u64) {
         if self.first == first {
             self.begin_again();
@@ -121,7 +122,7 @@ impl<U> Work<U> {
         number
     }
 
-    /// Takes out a proposal that waits no more. Whether it waited.
+    /// Removes a proposal that waits no more. Returns true if it waited.
     pub(crate) fn finish(&mut self, by: Member, number: u64) -> bool {
         let is_it = |it: &Proposal<U>| it.by == by && it.number == number;
         // Nearly always the first one.

@@ -1,5 +1,5 @@
-//! In steady state an update allocates nothing, at the leader as at the others, however many members
-//! there are, where the update and the state allocate nothing themselves.
+//! In steady state an update allocates nothing, at the leader as at the others, with any number of
+//! members, where the update and the state allocate nothing themselves.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ struct Group<H> {
     wire: VecDeque<(usize, Member, Message<u64>)>,
     applied: u64,
     facts: u64,
-    /// How often steps of the leader, and of the others, allocated.
+    /// The number of allocations in steps of the leader, and of the others.
     allocated: [u64; 2],
 }
 
@@ -97,7 +97,8 @@ impl<H: Host<Replica<Sum>>> Group<H> {
         }
     }
 
-    /// So many updates, and so many on their way at once. Returns how often steps allocated.
+    /// Proposes a number of updates, with a number in flight at once. Returns the number of
+    /// allocations.
     fn updates(&mut self, count: u64, at_once: u64) -> [u64; 2] {
         self.allocated = [0, 0];
         for _ in 0..count / at_once {
@@ -110,7 +111,7 @@ impl<H: Host<Replica<Sum>>> Group<H> {
     }
 }
 
-/// More than what is kept for members that lack entries: the window is full then.
+/// More entries than are kept for members that lack them: the window is full then.
 const MANY: u64 = 640;
 
 fn updates_allocate_nothing<H: Host<Replica<Sum>>>() {

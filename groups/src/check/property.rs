@@ -70,8 +70,8 @@ impl Setup {
         model
     }
 
-    /// A node leads the latest configuration, nobody waits for a decision, and a question that was
-    /// asked has come to a leader.
+    /// Returns true if a node leads the latest configuration, no node waits for a decision, and a
+    /// leader has received any question that was asked.
     fn is_done(self, mesh: &Mesh, group: GroupId) -> bool {
         let parts = || mesh.machines().filter_map(|it| it.replica(group));
         let latest = parts().map(|it| it.configuration().number).max();

@@ -1,4 +1,4 @@
-//! A mesh to be checked.
+//! The mesh of a scenario.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -16,10 +16,10 @@ use super::{Inner, Journal};
 use crate::{Begin, Command, Config, Groups, Message, Plan, Published, Timer};
 use crate::{GroupId, Node, Place, Selection, Target};
 
-/// What an application asks, in a form that constants can have. Nodes stand by id.
+/// An application's command, in a form that constants can have. Nodes stand by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// An epoch in which these are the members, the one that should lead first.
+    /// An epoch in which these are the members, the preferred leader first.
     Epoch(&'static [u64]),
     /// An update of the group; each one of a setup differs.
     Propose(u8),
@@ -27,68 +27,70 @@ pub enum Ask {
     Ask(u8),
 }
 
-/// What happens before a scenario begins, in one order.
+/// A step of the past of a scenario, which has one order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before {
-    /// A node (by id) is asked.
+    /// A command at a node (by id).
     Asked(u64, Ask),
-    /// A node (by id) is told.
+    /// A membership delta at a node (by id).
     Told(u64, Delta),
-    /// From now on nothing comes to these nodes, nor from them, and no timer of theirs ticks. What is
-    /// on its way arrives where the scenario begins.
+    /// From now on these nodes receive and send nothing, and none of their timers ticks. Messages
+    /// in flight arrive when the scenario begins.
     Cut(&'static [u64]),
     /// A node (by id) begins again without its memory.
     Again(u64),
-    /// Timers that are due expire, what is on its way arrives, and what is sent then is on its way.
+    /// Timers that are due expire, messages in flight arrive, and new messages are in flight.
     Round,
-    /// What is on its way to a node (by id) is lost.
+    /// Messages in flight to a node (by id) are lost.
     Lost(u64),
-    /// Until nothing is to be done, or a while has passed.
+    /// Goes on until no step is left, or a while has passed.
     Rest,
 }
 
-/// One node more than a group has members: 1 to 4, where one may fail. All but the last one found the
-/// group, and 1 leads it at first where anything happened.
+/// One node more than a group has members: 1 to 4, where one may fail. All but the last one found
+/// the group, and 1 leads it at first if there is a past.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// How many members may fail.
+    /// The number of members that may fail.
     pub failures: u8,
-    /// What happens before.
+    /// The past.
     pub before: &'static [Before],
-    /// Nodes (by id) that are down from here on, for good. What they know the others are not told.
+    /// Nodes (by id) that are down from here on, for good. Their knowledge does not reach the
+    /// others.
     pub down: &'static [u64],
-    /// The nodes (by id) whose timers tick; all, where none is named.
+    /// The nodes (by id) with timers that tick; all, where none is named.
     pub ticks_at: &'static [u64],
-    /// What applications of nodes (by id) ask, at any time, in this order at each node.
+    /// The commands of applications of nodes (by id), at any time, in this order at each node.
     pub asks: &'static [(u64, Ask)],
     /// Deltas that a node (by id) may learn at any time, true or false.
     pub deltas: &'static [(u64, Delta)],
     /// Nodes (by id) that may crash, and begin again without their memory; the others may learn of
     /// it, and of the next life.
     pub ends: &'static [u64],
-    /// How much may go wrong.
+    /// The bounds of faults.
     pub bounds: Bounds,
-    /// How many ticks suffice, whatever happened, for all that was asked to be done: from each state
-    /// with so many left. `None` where that is not asked.
+    /// The number of ticks that suffice, after anything, to carry out every command: from each
+    /// state with at least this number left. `None` where that is not checked.
     pub ends_within: Option<u32>,
-    /// Rules that take the place of ours.
+    /// Rules that take the place of this crate's.
     pub rules: &'static [Published],
-    /// Whether only one update a version is checked: for rules that break it.
+    /// True if only one update a version is checked: for rules that break it.
     pub safety_only: bool,
-    /// What must happen in some run.
+    /// The events that must happen in some run.
     pub sees: &'static [Sight],
 }
 
-/// What must happen in some run, so that a scenario in which nothing happens does not pass.
+/// An event that must happen in some run, so that a scenario in which nothing happens does not
+/// pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// So many updates are applied.
+    /// This number of updates are applied.
     Applied(usize),
-    /// So many leaders have led.
+    /// This number of leaders have led.
     Leaders(usize),
     /// This configuration counts somewhere.
     Configured(u64),
-    /// A question has come to a leader.
+    /// A question has reached a leader.
     Asked,
     /// A node has given its part up, here or before.
     Left,
@@ -98,10 +100,10 @@ pub enum Sight {
 
 type Mesh = State<Inner, Watch>;
 
-/// The first life: one of those that come from a clock.
+/// The first life: it stands for a life from a clock.
 const FIRST: u32 = 1;
 
-/// What happened before ends when nothing is to be done, or after this.
+/// The longest past: it ends earlier when no step is left.
 const WHILE: Span = Span::secs(5);
 
 impl Setup {
@@ -135,7 +137,7 @@ impl Setup {
         }
     }
 
-    /// Whether a question is asked.
+    /// Returns true if a question is asked.
     pub(super) fn is_asked(&self) -> bool {
         self.asks.iter().any(|it| matches!(it.1, Ask::Ask(_)))
     }
@@ -152,7 +154,8 @@ impl Setup {
         deltas
     }
 
-    /// What is listed may be told at any time; of a crash, and of the life after it, what is true.
+    /// Returns true for a listed delta, at any time; of a crash, and of the life after it, for a
+    /// true one.
     fn may_be_told(&self, mesh: &Mesh, node: u64, delta: Delta) -> bool {
         if self.deltas.contains(&(node, delta)) {
             return true;
@@ -163,7 +166,7 @@ impl Setup {
         is_here == matches!(delta, Delta::Joined(_))
     }
 
-    /// What is to be checked.
+    /// The scenario of this setup.
     #[must_use]
     pub fn model(self) -> Model<Inner, Watch> {
         let world = World::new(self.failures, self.rules);
@@ -231,7 +234,7 @@ impl Setup {
 /// Time is not modelled.
 const SOON: Span = Span::millis(1);
 
-/// What a host says first: an epoch, and all others.
+/// The first inputs of a host: an epoch, and all other nodes.
 fn first_inputs(me: Member, nodes: u64) -> Vec<Input<Inner>> {
     let others = (1..=nodes).filter(|it| *it != me.id.0);
     let others = others.map(|id| Input::Membership(Delta::Joined(Member::new(id, FIRST))));
@@ -241,7 +244,7 @@ fn first_inputs(me: Member, nodes: u64) -> Vec<Input<Inner>> {
         .collect()
 }
 
-/// What all nodes are given alike.
+/// The site: equal on all nodes.
 #[derive(Clone)]
 struct World {
     plan: Arc<Plan>,
@@ -407,7 +410,7 @@ impl Past {
         }
     }
 
-    /// What is due now.
+    /// Expires the timers that are due now.
     fn expire(&mut self) {
         let due = |it: &&Driver<Inner>| it.deadline().is_some_and(|at| at <= self.now);
         let due = self.drivers.iter().filter(due);

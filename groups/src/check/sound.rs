@@ -1,4 +1,4 @@
-//! What our rules keep, explored to the end.
+//! The promises under this crate's rules, explored to the end.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use crate::Published;
 
 const CALM: Bounds = Setup::CALM;
 
-/// So many timers tick.
+/// Bounds with this number of ticks.
 const fn ticks(count: u32) -> Bounds {
     Bounds {
         ticks: Some(count),
@@ -37,7 +37,8 @@ const THREE_AGAIN: Delta = Delta::Joined(Member::new(3, 2));
 /// The group has a leader.
 const LED: &[Before] = &[Rest];
 
-/// 3 is in the group no more, and has left it: 1, 2 and 4 are. As a founder it is told of that.
+/// 3 is no longer in the group, and has left it: 1, 2 and 4 are. As a founder it is notified of
+/// that.
 const LEFT: &[Before] = &[Rest, Asked(1, Epoch(&[1, 2, 4])), Rest];
 
 pub(super) fn quick() -> Vec<Scenario> {
@@ -239,7 +240,7 @@ fn changes() -> Vec<Scenario> {
                 sees: &[Applied(2)],
                 ticks_at: &[2],
                 bounds: ticks(3),
-                // 1 and 2 still take each other for gone.
+                // 1 and 2 still take each other for failed.
                 ends_within: None,
                 ..epoch
             },
@@ -328,7 +329,7 @@ pub(super) fn deep() -> Vec<Scenario> {
                 sees: &[Configured(4), InAgain(3)],
                 ticks_at: &[1, 2],
                 bounds: ticks(2),
-                // 1 and 2 still take each other for gone.
+                // 1 and 2 still take each other for failed.
                 ends_within: None,
                 ..change
             },
@@ -367,8 +368,8 @@ pub(super) fn deep() -> Vec<Scenario> {
     all
 }
 
-/// 2 says that it is here, is cut off, and misses an update and a link; 3 voted for both, has left, and
-/// kept nothing but its mark.
+/// 2 answers an inquiry, is cut off, and misses an update and a link; 3 voted for both, has left,
+/// and kept nothing but its mark.
 const MISSED: &[Before] = &[
     Rest,
     // Members are named in the lives that they are in.
@@ -381,7 +382,7 @@ const MISSED: &[Before] = &[
     Round,
     Cut(&[2]),
     Rest,
-    // What it was told of the link counts no more.
+    // Its hint of the link has expired.
     Asked(3, Epoch(&[1, 4, 2])),
     Told(1, TWO_FAILED),
     Told(4, TWO_FAILED),

@@ -1,4 +1,4 @@
-//! What was decided, voted and led, as events tell it.
+//! A record of decisions, votes and leaders, from events.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ struct Vote {
     accepted: Ballot,
 }
 
-/// Remembers what was decided, voted and led, as events tell it.
+/// Remembers the decisions, votes and leaders that events report.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Watch {
     /// In order.
@@ -36,27 +36,27 @@ pub struct Watch {
     pub(super) differs: bool,
     /// One update has two versions.
     pub(super) doubles: bool,
-    /// Under which configuration and ballot which node led, in order.
+    /// The configurations and ballots under which nodes led, in order.
     pub(super) led: Vec<(u64, Ballot)>,
     pub(super) leads_again: bool,
     /// The nodes, by id.
     ids: Vec<u64>,
-    /// Of each node, the number of the configuration that it knows; 0 where it has no part.
+    /// The number of the configuration that each node knows; 0 where it has no part.
     pub(super) numbers: Vec<u64>,
-    /// Of each node, the ballot under which it accepted last in that configuration, as far as its present
+    /// The ballot under which each node accepted last in that configuration, as far as its present
     /// memory goes.
     held: Vec<Ballot>,
-    /// What nodes (by id) promised and accepted in configurations, in order.
+    /// The votes of nodes (by id) in configurations, in order.
     votes: Vec<((u64, u64), Vote)>,
-    /// A node voted in a configuration, and had forgotten what it promised or accepted there.
+    /// A node voted in a configuration, and had forgotten an earlier vote there.
     pub(super) forgets: bool,
-    /// What was asked of the group came to a leader.
+    /// A question to the group reached a leader.
     pub(super) is_asked: bool,
     pub(super) has_left: bool,
 }
 
 impl Watch {
-    /// Of nodes that have done nothing.
+    /// A watch over nodes that have done nothing.
     pub(super) fn of(ids: impl Iterator<Item = u64>) -> Self {
         let ids: Vec<u64> = ids.collect();
         Self {

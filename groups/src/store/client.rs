@@ -1,4 +1,4 @@
-//! What a node asks of maps, wherever they are held.
+//! A node's requests to maps, on any node.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,11 +11,11 @@ use crate::store::{
     StoreRequest,
 };
 
-/// Every so many ticks a watch is asked for again, also where nothing is missing.
+/// The number of ticks after which a watch is requested again, also where nothing is missing.
 const RENEWAL: u8 = 8;
 
-/// What stands around a change in a frame at most, while a group decides it: header, sender and site
-/// (24 bytes), group and replica (80), proposal (40).
+/// The most bytes around a change in a frame, while a group decides it: header, sender and site (24
+/// bytes), group and replica (80), proposal (40).
 const AROUND: usize = 144;
 
 type Out = Vec<ClientEffect>;
@@ -28,15 +28,15 @@ struct Waiting {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 struct Watching {
-    /// The version of the map at which the entry was looked at last.
+    /// The version of the map at the last report of the entry.
     at: u64,
     /// The entry's version then; 0 for no entry.
     known: u64,
-    /// Whether the application was told anything.
+    /// True if the application got a report.
     is_told: bool,
 }
 
-/// What this node asks of one map.
+/// This node's requests to one map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Asking {
     /// The number of the change at the front.
@@ -78,18 +78,18 @@ impl Asking {
     }
 }
 
-/// What this node asks of all maps, in its present life.
+/// This node's requests to all maps, in its present life.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoreClient {
     config: StoreConfig,
-    /// How long an operation may be, in bytes.
+    /// The longest operation, in bytes.
     room: usize,
     /// Numbers go on as long as the node lives, so a map is never forgotten.
     maps: BoundedMap<GroupId, Asking>,
 }
 
 impl StoreClient {
-    /// A node that asks nothing yet. Frames have this limit in bytes.
+    /// A client without requests. Frames have this limit in bytes.
     #[must_use]
     pub fn new(config: StoreConfig, frame_budget: u16) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl StoreClient {
         }
     }
 
-    /// The application asks.
+    /// Handles a command of the application.
     ///
     /// # Errors
     /// The command has no room. Nothing changed.
@@ -167,7 +167,7 @@ impl StoreClient {
         Ok(())
     }
 
-    /// The leader of a map's group answered.
+    /// Handles an answer of the leader of a map's group.
     pub fn on_told(&mut self, map: GroupId, answer: StoreAnswer, out: &mut Out) {
         let Some(asking) = self.maps.get_mut(&map) else {
             return; // Nothing was asked.
@@ -181,7 +181,7 @@ impl StoreClient {
             }
             StoreAnswer::Changed { number, stored } if number == asking.number => {
                 let Some(done) = asking.changes.pop() else {
-                    return; // A liar answers what was not asked.
+                    return; // A liar answers without a question.
                 };
                 asking.number += 1;
                 let ticket = done.ticket;
@@ -192,7 +192,7 @@ impl StoreClient {
                 });
                 asking.ask_change(map, out);
             }
-            StoreAnswer::Changed { .. } => {} // Told before.
+            StoreAnswer::Changed { .. } => {} // Reported before.
             StoreAnswer::Watched {
                 key,
                 version,
@@ -226,11 +226,11 @@ impl StoreClient {
                     });
                 }
             }
-            StoreAnswer::Known | StoreAnswer::Refused => {} // What waits is asked again.
+            StoreAnswer::Known | StoreAnswer::Refused => {} // Waiting requests are sent again.
         }
     }
 
-    /// What was not answered is asked again.
+    /// Sends unanswered requests again.
     pub fn on_tick(&mut self, map: GroupId, out: &mut Out) {
         let Some(asking) = self.maps.get_mut(&map) else {
             return; // It never asked.
@@ -261,7 +261,7 @@ impl StoreClient {
     }
 }
 
-/// What no entry has as its version: the node knows nothing yet, and wants to be told.
+/// A version that no entry has: the node knows nothing yet, and wants a report.
 const UNKNOWN: u64 = u64::MAX;
 
 impl Watching {

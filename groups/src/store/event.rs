@@ -10,7 +10,7 @@ use crate::store::{Change, Entry, Key, Operation, StoreAnswer, StoreRequest, Sto
 /// A command of the application to a map.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StoreCommand {
-    /// Change an entry. [`StoreEvent::Changed`] follows, once. Changes of one map by this node are
+    /// Changes an entry. [`StoreEvent::Changed`] follows, once. Changes of one map by this node are
     /// done in their order.
     Change {
         /// The application's name for it.
@@ -18,16 +18,16 @@ pub enum StoreCommand {
         /// The operation.
         operation: Operation,
     },
-    /// Read an entry. [`StoreEvent::Found`] follows, once.
+    /// Reads an entry. [`StoreEvent::Found`] follows, once.
     Get {
         /// The application's name for it.
         ticket: u64,
         /// The name of the entry.
         key: Key,
     },
-    /// Report an entry, now and after each change: [`StoreEvent::Watched`].
+    /// Reports an entry, now and after each change: [`StoreEvent::Watched`].
     Watch(Key),
-    /// End the reports of an entry.
+    /// Ends the reports of an entry.
     Unwatch(Key),
 }
 
@@ -59,7 +59,7 @@ pub enum StoreEvent {
         /// The entry, or `None` if the map does not have it.
         entry: Option<Entry>,
     },
-    /// A watched entry is this now.
+    /// The present content of a watched entry.
     Watched {
         /// The name of the entry.
         key: Key,
@@ -68,18 +68,22 @@ pub enum StoreEvent {
     },
 }
 
-/// Why a command to a map was refused. Nothing changed.
+/// The reason for which a command to a map was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum StoreReject {
-    /// This node has a limit.
-    #[error("more than {limit} would wait or be watched: wait for some to end, or raise pending")]
+    /// This node's limit of waiting requests is reached.
+    #[error(
+        "the command would exceed the limit of {limit} waiting requests or watched entries: wait for some to end, or raise pending"
+    )]
     Full {
         /// The limit.
         limit: u16,
     },
     /// The entry's name, with its value, does not fit into a frame.
-    #[error("it takes {len} bytes, a frame has room for {room}: make it shorter, or frames longer")]
+    #[error(
+        "the entry takes {len} bytes and a frame has room for {room}: shorten it, or raise the frame budget"
+    )]
     TooLong {
         /// Its length.
         len: usize,
@@ -98,21 +102,21 @@ pub enum StoreTimer {
 /// An effect of a [`StoreClient`](crate::store::StoreClient).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientEffect {
-    /// Ask the leader of a map's group, whichever node that is. It may be lost.
+    /// Asks the leader of a map's group, whichever node that is. The request may be lost.
     Ask {
         /// The map's group.
         map: GroupId,
         /// The request.
         request: StoreRequest,
     },
-    /// Arm the timer of a map: [`on_tick`](crate::store::StoreClient::on_tick) follows.
+    /// Arms the timer of a map: [`on_tick`](crate::store::StoreClient::on_tick) follows.
     Arm {
         /// The map's group.
         map: GroupId,
         /// The delay.
         after: Span,
     },
-    /// Notify the application.
+    /// Notifies the application.
     Event {
         /// The map's group.
         map: GroupId,
@@ -124,20 +128,20 @@ pub enum ClientEffect {
 /// An effect of a [`StoreLeader`](crate::store::StoreLeader).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaderEffect {
-    /// Propose a change of the map: [`on_applied`](crate::store::StoreLeader::on_applied) follows, if it
-    /// is decided.
+    /// Proposes a change of the map: [`on_applied`](crate::store::StoreLeader::on_applied) follows,
+    /// if it is decided.
     Propose(Change),
-    /// Read the map: [`on_readable`](crate::store::StoreLeader::on_readable) follows with this number,
-    /// when the state is up to date.
+    /// Reads the map: [`on_readable`](crate::store::StoreLeader::on_readable) follows with this
+    /// number, when the state is up to date.
     Read(u64),
-    /// Send an answer to a node. It may be lost.
+    /// Sends an answer to a node. It may be lost.
     Answer {
         /// The node.
         to: Member,
         /// The answer.
         answer: StoreAnswer,
     },
-    /// Arm the leader's timer.
+    /// Arms the leader's timer.
     Arm {
         /// The timer.
         timer: StoreTimer,

@@ -1,4 +1,4 @@
-//! What the leader of a map's group does.
+//! The leader of a map's group.
 
 use alloc::vec::Vec;
 
@@ -8,10 +8,10 @@ use crate::store::{
     Change, Decided, Key, LeaderEffect, Store, StoreAnswer, StoreRequest, StoreTimer,
 };
 
-/// How many watches, and how many questions, a leader has at once.
+/// The most watches, and the most questions, that a leader has at once.
 pub(super) const LIMIT: usize = 1_024;
 
-/// For how many ticks a watch lasts that is not asked for again.
+/// The number of ticks for which a watch lasts that is not requested again.
 pub(super) const PATIENCE: u8 = 32;
 
 type Out = Vec<LeaderEffect>;
@@ -22,7 +22,7 @@ struct Watch {
     member: Member,
     /// The entry's version that the node knows; 0 for no entry.
     known: u64,
-    /// For how many ticks the node was not heard of.
+    /// The number of ticks since the node's last request.
     silent: u8,
 }
 
@@ -37,7 +37,7 @@ pub struct StoreLeader {
 }
 
 impl StoreLeader {
-    /// A leader that no node has asked yet. It asks again for what is not known after `resend`.
+    /// A leader without requests. It sends unacknowledged reports again after `resend`.
     #[must_use]
     pub const fn new(resend: Span) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl StoreLeader {
         }
     }
 
-    /// A node asks.
+    /// Handles a node's request.
     pub fn on_asked(&mut self, state: &Store, from: Member, request: StoreRequest, out: &mut Out) {
         match request {
             StoreRequest::Get { number, key } => {
@@ -82,7 +82,7 @@ impl StoreLeader {
         let is_first = self.watches.iter().next().is_none();
         let place = (from.id, key);
         if (self.watches.get(&place)).is_some_and(|it| it.member.supersedes(from)) {
-            return; // Late, from a life that is over.
+            return; // Late, from a life that has ended.
         }
         let watch = Watch {
             member: from,
@@ -103,7 +103,7 @@ impl StoreLeader {
         }
     }
 
-    /// A change was decided.
+    /// Handles a decided change.
     pub fn on_applied(&mut self, state: &Store, decided: &Decided, out: &mut Out) {
         let Decided {
             by,
@@ -120,7 +120,7 @@ impl StoreLeader {
         }
     }
 
-    /// The state is up to date.
+    /// Answers the questions of a read: the state is up to date.
     pub fn on_readable(&mut self, state: &Store, read: u64, out: &mut Out) {
         if let Some((from, number, key)) = self.questions.remove(&read) {
             let entry = state.get(&key).cloned();
@@ -128,7 +128,7 @@ impl StoreLeader {
         }
     }
 
-    /// Sends again what nodes that watch do not know.
+    /// Sends the reports again that watching nodes have not acknowledged.
     pub fn on_tick(&mut self, state: &Store, timer: StoreTimer, out: &mut Out) {
         match timer {
             StoreTimer::Resend => {}

@@ -1,4 +1,4 @@
-//! What a node asks of a map's leader, and what it is answered.
+//! Requests to a map's leader, and its answers.
 
 use alloc::boxed::Box;
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::{Entry, Key, Operation, Stored};
 
-/// What a node asks of the leader of a map's group.
+/// A request to the leader of a map's group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum StoreRequest {
-    /// What an entry is now. Answered by [`StoreAnswer::Found`].
+    /// Reads an entry. Answered by [`StoreAnswer::Found`].
     Get {
         /// The node's number of it.
         number: u64,
-        /// Which entry.
+        /// The entry.
         key: Key,
     },
     /// Changes an entry. Answered by [`StoreAnswer::Changed`].
@@ -22,26 +22,26 @@ pub enum StoreRequest {
         /// Counts the changes of the node that asks, of this map and in this life: from 1. The next
         /// one is asked when this one is answered.
         number: u64,
-        /// What to do.
+        /// The operation.
         operation: Box<Operation>,
     },
-    /// The node watches an entry, and knows a version of it. Answered by [`StoreAnswer::Watched`] as
-    /// long as the entry has another one, else by [`StoreAnswer::Known`]; sent again now and then, for
-    /// leaders change.
+    /// The node watches an entry, and knows a version of it. Answered by [`StoreAnswer::Watched`]
+    /// as long as the entry has another one, else by [`StoreAnswer::Known`]; sent again at
+    /// intervals, for leaders change.
     Watch {
-        /// Which entry.
+        /// The entry.
         key: Key,
         /// The entry's version that the node knows; 0 for no entry.
         known: u64,
     },
     /// The node watches an entry no longer.
     Unwatch {
-        /// Which entry.
+        /// The entry.
         key: Key,
     },
 }
 
-/// What a leader answers.
+/// An answer of the leader.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum StoreAnswer {
@@ -49,27 +49,27 @@ pub enum StoreAnswer {
     Found {
         /// The node's number of the question.
         number: u64,
-        /// The entry; nothing where there is none.
+        /// The entry, or `None` if the map does not have it.
         entry: Option<Entry>,
     },
-    /// What became of a change.
+    /// The outcome of a change.
     Changed {
         /// The node's number of it.
         number: u64,
-        /// What became of it.
+        /// The outcome.
         stored: Stored,
     },
     /// A watched entry.
     Watched {
-        /// Which entry.
+        /// The entry.
         key: Key,
-        /// The version of the map when it was looked at; a higher one is later.
+        /// The version of the map at the report; a higher one is later.
         version: u64,
-        /// The entry; nothing where there is none.
+        /// The entry, or `None` if the map does not have it.
         entry: Option<Entry>,
     },
     /// The leader has no room for the watch, or the question: ask again later.
     Refused,
-    /// The node knows the latest of what it watches.
+    /// The node knows the latest version of the entry.
     Known,
 }

@@ -1,4 +1,4 @@
-//! A map that a group holds.
+//! A map, as a group's state.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -11,17 +11,18 @@ use serde::{Deserialize, Serialize};
 /// The name of an entry. With its value it has to fit into a frame.
 pub type Key = String;
 
-/// What an entry holds: bytes of the application.
+/// The value of an entry: bytes of the application.
 pub type Bytes = List<u8, 16>;
 
-/// How many entries a map has at most.
+/// The most entries of a map.
 pub const ENTRIES_MAX: usize = 4_096;
 
-/// How many bytes all names and values of a map take at most: 256 KiB.
+/// The most bytes of all names and values of a map: 256 KiB.
 pub const BYTES_MAX: usize = 256 << 10;
 
-/// Of how many nodes the last change is remembered. Where more change the map, the one that was idle
-/// for longest is forgotten: a change of it that is still on its way may be done twice.
+/// The number of nodes of which the last change is remembered. Where more change the map, the one
+/// that was idle for longest is forgotten: a change of it that is still in flight may be done
+/// twice.
 pub const CLIENTS_MAX: usize = 64;
 
 /// An entry of a map.
@@ -30,17 +31,17 @@ pub const CLIENTS_MAX: usize = 64;
 pub struct Entry {
     /// The version of the map that changed it last.
     pub version: u64,
-    /// What it holds.
+    /// The value.
     pub value: Bytes,
 }
 
-/// What an entry must be for a change to be done: compare and set.
+/// The condition of a change on the entry: compare and set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Expected {
     /// Anything.
     Any,
-    /// There is no such entry.
+    /// The map does not have the entry.
     Absent,
     /// The entry has this version.
     Version(u64),
@@ -50,11 +51,11 @@ pub enum Expected {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Operation {
-    /// Which entry.
+    /// The entry.
     pub key: Key,
-    /// What it must be.
+    /// The condition on it.
     pub expected: Expected,
-    /// What it becomes; `None` removes it.
+    /// The new value; `None` removes it.
     pub value: Option<Bytes>,
 }
 
@@ -66,42 +67,42 @@ pub struct Change {
     pub by: Member,
     /// Counts its changes in this life.
     pub number: u64,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// What a change came to.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Stored {
-    /// It was done, by this version of the map. Where it removes an entry that is not there nothing
-    /// changes, and this is the present version.
+    /// It was done, by this version of the map. A removal of an absent entry changes nothing, and
+    /// this is the present version.
     Done {
         /// The version.
         version: u64,
     },
     /// The entry is not as expected: nothing changed.
     Mismatch {
-        /// The entry's version; nothing where there is none.
+        /// The entry's version, or `None` if the map does not have it.
         found: Option<u64>,
     },
     /// The map has no room: nothing changed.
     Full,
-    /// A later change of this node, or of a later life of it, was decided: what became of this one is
-    /// not known any more.
+    /// A later change of this node, or of a later life of it, was decided: the outcome of this one
+    /// is no longer known.
     Over,
 }
 
-/// A change that was decided, and what it came to.
+/// A decided change, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decided {
     /// The node that asked for it.
     pub by: Member,
     /// Its number of it.
     pub number: u64,
-    /// Which entry.
+    /// The entry.
     pub key: Key,
-    /// What it came to.
+    /// The outcome.
     pub stored: Stored,
 }
 
@@ -119,16 +120,16 @@ struct Client {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Store {
     version: u64,
-    /// How many changes were decided, done or not.
+    /// The number of changes that were decided, done or not.
     decided: u64,
     entries: BTreeMap<Key, Entry>,
-    /// What all names and values take.
+    /// The bytes of all names and values.
     bytes: u64,
     clients: Vec<Client>,
 }
 
 impl Store {
-    /// Counts the changes that were done.
+    /// The number of changes that were done.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.version
@@ -151,7 +152,7 @@ impl Store {
         self.clients.iter().find(|it| it.by.id == by.id)
     }
 
-    /// What became of a change that was decided before. O(number of clients).
+    /// The outcome of a change that was decided before. O(number of clients).
     pub(super) fn former(&self, by: Member, number: u64) -> Option<Stored> {
         let client = self.client(by)?;
         let is_former_life = client.by.supersedes(by);

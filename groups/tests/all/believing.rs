@@ -1,4 +1,4 @@
-//! One node of a plan, and what others say to it.
+//! One node of a plan, and messages from others.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl State for Sum {
     }
 }
 
-/// Groups below 100 begin when they are asked for, and no other one begins.
+/// Groups below 100 begin with the first question, and no other one begins.
 impl Begins for Sum {
     type Site = ();
 
@@ -90,7 +90,7 @@ impl Bench {
         self.step(Input::Message { from, message })
     }
 
-    /// Another node says where a group is, and that the first member leads it.
+    /// Another node sends the place of a group, with the first member as its leader.
     fn is_told(&mut self, from: u64, group: GroupId, number: u64, members: &[u64]) {
         let members = members.iter().map(|it| NodeId(*it));
         let item = Item::Where {
@@ -102,7 +102,7 @@ impl Bench {
         self.hear(from, item).unwrap();
     }
 
-    /// Asks a group. Returns which nodes were asked.
+    /// Asks a group. Returns the nodes that were asked.
     fn ask(&mut self, group: GroupId) -> Vec<u64> {
         self.sent.clear();
         let parcel = 1;
@@ -126,7 +126,7 @@ impl Bench {
     }
 }
 
-/// Of nodes 1 to 9, those that node 1 does not ask for a group of which it knows nothing.
+/// The nodes of 1 to 9 that node 1 does not ask for a group of which it knows nothing.
 fn elsewhere(group: GroupId) -> Vec<u64> {
     let likely = Bench::new(1, 9, Config::new()).ask(group);
     (2..=9).filter(|it| !likely.contains(it)).collect()
@@ -135,7 +135,7 @@ fn elsewhere(group: GroupId) -> Vec<u64> {
 #[test]
 fn a_founder_that_had_no_room_founds_a_group_when_it_has() {
     let mut bench = Bench::new(1, 3, Config::new().with_groups(1));
-    // It hears of a group that no site begins with.
+    // It learns of a group that no site begins with.
     let message = selvedge_replica::Message {
         configuration: 1,
         body: Body::Rejoin { life: 1 },
@@ -147,7 +147,7 @@ fn a_founder_that_had_no_room_founds_a_group_when_it_has() {
     assert_eq!(bench.ask(asked), [2, 3]);
     assert_eq!(bench.groups().counters().no_room, 1);
     assert!(bench.groups().replica(asked).is_none());
-    // Nothing came of the other one.
+    // The other group never began here.
     bench.epoch(1);
     bench.ask(asked);
     let number = bench
@@ -185,11 +185,11 @@ fn a_wrong_number_is_believed_until_a_few_questions_go_unanswered() {
         bench.sent.clear();
         bench.is_told(3, group, 7, &[leader]);
         if bench.sent.iter().any(|it| it.0 == leader) {
-            break; // What was asked goes on.
+            break; // The question goes on.
         }
     }
     assert!(bench.ask(group).contains(&leader));
-    // When that one answers, it alone is asked.
+    // When that node answers, it alone is asked.
     bench
         .hear(
             leader,
@@ -215,7 +215,7 @@ fn a_wrong_number_is_believed_until_an_epoch_begins() {
     bench.is_told(3, group, 7, &[leader]);
     assert_eq!(bench.ask(group), [liar]);
     bench.epoch(1);
-    // Nor does this node pass on what it was told, but as a guess.
+    // Nor does this node pass the place on, except as a guess.
     bench.sent.clear();
     bench.hear(4, Item::Ask { group, asked: 1 }).unwrap();
     let told = bench.sent.iter().find_map(|it| match it.1 {

@@ -1,4 +1,4 @@
-//! When members change.
+//! Changes of members.
 
 use crate::mesh::*;
 
@@ -17,7 +17,7 @@ fn a_leader_changes_members_at_its_groups_moment_of_an_epoch() {
     let leader = mesh.leader(GROUP);
     assert_eq!(change(&mut mesh, leader), None);
     mesh.epoch(2);
-    // The id of the group alone says so.
+    // The id of the group alone shows that.
     let after = Span(STAGGER.0 / 256 * 180);
     assert_eq!(change(&mut mesh, leader), Some(after));
     for id in (1..=9).filter(|it| *it != leader) {
@@ -35,7 +35,7 @@ fn a_leader_changes_members_at_its_groups_moment_of_an_epoch() {
     assert!(number <= 2);
 }
 
-/// Nobody asks, so only what the leader says of itself is known.
+/// No node asks, so only the leader's own report is known.
 #[test]
 fn founders_that_are_no_members_are_told_where_the_group_is() {
     let mut mesh = Mesh::new(9, config());
@@ -59,7 +59,7 @@ fn founders_that_are_no_members_are_told_where_the_group_is() {
             else {
                 panic!("{answer:?}");
             };
-            // One that was a member itself knows the members alone.
+            // A former member knows the members alone.
             assert_eq!(known, number);
             assert!(known_leader.is_none_or(|it| it.0 == leader));
             told += 1;
@@ -194,8 +194,8 @@ fn a_member_in_a_later_life_is_named_in_it() {
     assert_eq!(voter.member, again);
     assert_eq!(mesh.node(id).machine().state(GROUP), Some(&Sum(0)));
 
-    // A leader that has not heard of that life does not name the one before: the others go on from what
-    // they stored, and hear of the node in its former life.
+    // A leader that does not know that life does not name the one before: the others go on from
+    // their stored memory, and know the node in its former life.
     mesh.down.insert(id);
     let now = mesh.now;
     for it in (1..=3).filter(|it| *it != id) {

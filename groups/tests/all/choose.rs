@@ -1,4 +1,4 @@
-//! What holds for every policy.
+//! Properties of every policy.
 
 use proptest::prelude::*;
 use selvedge_core::{NodeId, Sha256Sortition, SipSortition};

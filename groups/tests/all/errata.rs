@@ -1,4 +1,4 @@
-//! Where the paper's rule breaks a promise, and ours keeps it.
+//! Cases in which the paper's rule breaks a promise, and this crate's keeps it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const GROUPS: usize = 12;
 /// A node that chooses groups, epoch after epoch.
 struct Observer {
     is_published: bool,
-    /// Where each node looked after devices in the last epoch, in the mean.
+    /// The mean place of the devices that each node looked after in the last epoch.
     history: BTreeMap<NodeId, Place>,
 }
 
@@ -57,12 +57,12 @@ impl Observer {
     }
 }
 
-/// How many groups differ at most in one of the epochs after the one in which one of two observers
+/// The most groups that differ in one of the epochs after the one in which one of two observers
 /// does not see one node.
 fn differ(is_published: bool) -> usize {
     let all = nodes(&grid(100, 1));
     let (mut one, mut other) = (Observer::new(is_published), Observer::new(is_published));
-    // Seen by one alone: it is in a group.
+    // Only one observer sees it: it is in a group.
     let first = one.groups(1, &all);
     let unseen = first[0][0];
     let without: Vec<Node> = all.iter().filter(|it| it.id != unseen).copied().collect();

@@ -1,4 +1,4 @@
-//! How a question finds the leader of a group.
+//! The way of a question to the leader of a group.
 
 use selvedge_core::Sha256Sortition;
 use selvedge_groups::{Chooser, Published};
@@ -6,7 +6,7 @@ use selvedge_replica::{Body, Configuration};
 
 use crate::mesh::*;
 
-/// So many nodes that those which are asked for different reasons differ.
+/// Enough nodes for different ones to be asked for different reasons.
 const NODES: u64 = 40;
 
 fn where_is(
@@ -28,7 +28,7 @@ fn ask(group: GroupId) -> Item<u64, Parcel> {
     Item::Ask { group, asked }
 }
 
-/// Which nodes a node asks.
+/// The nodes that a node asks.
 fn asked(node: &mut One, group: GroupId) -> BTreeSet<u64> {
     let parcel = vec![7];
     node.command(Command::Ask { group, parcel });
@@ -43,13 +43,13 @@ fn set(ids: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
     ids.into_iter().collect()
 }
 
-/// Nodes that are no founders, so that a founder is asked for no other reason.
+/// Nodes that are not founders, so that a founder is asked for no other reason.
 fn others(group: GroupId) -> Vec<u64> {
     let founders = founders(NODES, group);
     (1..=NODES).filter(|it| !founders.contains(it)).collect()
 }
 
-/// A node that is here and founds nothing, and the others that it would choose.
+/// A present node that founds nothing, and the others that it would choose.
 fn stranger(here: &[u64]) -> (One, BTreeSet<u64>) {
     let id = others(LATER)[0];
     let mut node = One::new(id, NODES, Begin::First);
@@ -130,8 +130,8 @@ fn a_node_that_knows_the_leader_asks_it_and_then_more_and_more_others() {
     assert_eq!(asked(&mut node, LATER), set(members), "the leader is gone");
 }
 
-/// What is told later may be older than what a former member knows: a guess, or from one that did not
-/// hear of a link.
+/// A later hint may be older than the knowledge of a former member: a guess, or from a node that
+/// missed a link.
 #[test]
 fn a_former_member_asks_the_members_that_it_knows_of_whatever_is_told() {
     let others = others(LATER);
@@ -387,7 +387,7 @@ fn a_founder_begins_a_group_when_it_is_first_asked_for() {
     assert_eq!(begins(other, Begin::First, LATER, nothing), [false; 2]);
 }
 
-/// A group that begins with the site is founded with the node, and by nobody later.
+/// A group that begins with the site is founded with the node, and by no node later.
 #[test]
 fn a_founder_without_its_part_comes_back_as_a_newcomer() {
     let id = founders(NODES, GROUP)[0];

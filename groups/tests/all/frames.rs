@@ -1,10 +1,10 @@
-//! What goes into a frame.
+//! The contents of a frame.
 
 use selvedge_core::wire;
 
 use crate::mesh::*;
 
-/// What stands before the items of a message, and before a replica's message in an item.
+/// The bytes before the items of a message, and before a replica's message in an item.
 const FIXED_LEN: usize = 7;
 const ITEM_LEN: usize = 11;
 
@@ -55,7 +55,7 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
             parcel: vec![7; len],
         });
     };
-    // What was asked before goes out together, when the node learns of the leader.
+    // Earlier questions go out together, when the node learns of the leader.
     let messages = |lens: &[usize]| {
         let mut node = One::new(1, 5, Begin::Again);
         for len in lens {

@@ -1,9 +1,9 @@
-//! A leader asks the nodes that it would name whether they are here.
+//! Inquiries: a leader asks the nodes that it would name if they are present.
 
 use crate::mesh::*;
 
-/// A leader that has just asked, with what it asked: the nodes and the question's number. A quorum has
-/// answered, unless members are silent.
+/// A leader that has just asked, with the nodes and the question's number. A quorum has answered,
+/// unless members are silent.
 fn asking(are_silent: bool) -> (One, BTreeSet<u64>, u64) {
     let mut mesh = Mesh::new(9, config());
     mesh.run(Span::secs(5));
@@ -25,7 +25,7 @@ fn asking(are_silent: bool) -> (One, BTreeSet<u64>, u64) {
     panic!("each epoch has the same members");
 }
 
-/// Until the leader looks for other members; whether it does.
+/// Waits until the leader looks for other members. Returns true if it does.
 fn wait(node: &mut One) -> bool {
     let due = node.timers().get(&Timer::Change(GROUP)).copied();
     if let Some(due) = due {
@@ -127,8 +127,8 @@ fn members_change_when_all_that_are_chosen_say_that_they_are_here() {
     }
 }
 
-/// Members are cut off, and those that are chosen are not: a link would be decided when members are
-/// there again, and name the others in their lives of today.
+/// Members are cut off, and the chosen nodes are not: a link would be decided when members are
+/// present again, and name the others in outdated lives.
 #[test]
 fn a_leader_that_no_quorum_answers_names_nobody_until_one_does() {
     let (mut node, asked_first, first) = asking(true);
@@ -151,8 +151,8 @@ fn a_leader_that_no_quorum_answers_names_nobody_until_one_does() {
     assert_eq!(node.machine().counters().changes, 1);
 }
 
-/// A quorum answered, and is said to have failed before the nodes that are chosen have answered. The link
-/// would reach no member until that is refuted, and name the others in their lives of today.
+/// A quorum answered, and is reported as failed before the chosen nodes have answered. The link
+/// would reach no member until that is refuted, and name the others in outdated lives.
 #[test]
 fn a_leader_that_holds_a_quorum_for_gone_names_nobody_until_one_is_back() {
     let (mut node, asked_first, first) = asking(false);
@@ -218,7 +218,7 @@ fn a_node_that_has_room_for_a_group_says_that_it_is_here() {
     }
 }
 
-/// What is kept of answers has no other limit than the number of those that are asked.
+/// The number of asked nodes is the only limit of kept answers.
 #[test]
 fn an_answer_that_is_late_or_comes_twice_or_was_not_asked_for_changes_nothing() {
     let (mut node, asked, number) = asking(false);

@@ -1,4 +1,4 @@
-//! Who is in a group, and who leads it.
+//! The members of a group, and its leader.
 
 use crate::mesh::*;
 
@@ -98,7 +98,7 @@ fn a_node_enters_a_group_with_its_state_and_leaves_it_with_nothing() {
         for (id, node) in &mesh.nodes {
             let entered = mesh.count(*id, &Event::Entered(GROUP));
             let left = mesh.count(*id, &Event::Left(GROUP));
-            // One that was not needed for a link may be told of it later.
+            // A member that was not needed for a link may learn of it later.
             let is_in = node.is_in(GROUP);
             assert_eq!(entered, left + usize::from(is_in), "node {id}");
             if !is_in {
@@ -111,7 +111,7 @@ fn a_node_enters_a_group_with_its_state_and_leaves_it_with_nothing() {
     assert!(moves.sum::<usize>() > 9);
 }
 
-/// All tell what they are at once, so the moment is seen.
+/// All nodes report at once, so the test sees the moment.
 #[test]
 fn a_node_that_is_named_has_not_entered_before_it_has_the_state() {
     let mut mesh = Mesh::new(9, config());

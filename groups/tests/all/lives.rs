@@ -1,4 +1,4 @@
-//! What a node knows of others, and of groups that it left.
+//! A node's knowledge of others, and of groups that it left.
 
 use selvedge_core::durable::Durable;
 use selvedge_groups::Misbehaviour;
@@ -104,7 +104,7 @@ fn a_node_enters_a_group_that_names_it_or_whose_members_ask_it() {
     assert!(!enters(answer), "two that know nothing would talk for ever");
 }
 
-/// Each life that folds what the first one stored answers to the lives before it.
+/// Each life that folds the facts of the first one votes under the names of the lives before it.
 #[test]
 fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_group() {
     let first = life(ME.id.0, 3);

@@ -29,7 +29,7 @@ impl State for Sum {
     }
 }
 
-/// Groups below 100 begin when they are asked for.
+/// Groups below 100 begin with the first question.
 impl Begins for Sum {
     type Site = Vec<GroupId>;
 
@@ -55,7 +55,7 @@ pub(crate) type Machine = Groups<Sum, Parcel>;
 pub(crate) type Sent = (Member, Message<u64, Parcel>);
 pub(crate) type Told = Event<Sum, Parcel>;
 
-/// A group that begins with the site, and one that begins when it is asked for.
+/// A group that begins with the site, and one that begins with the first question.
 pub(crate) const GROUP: GroupId = GroupId(1);
 pub(crate) const LATER: GroupId = GroupId(2);
 pub(crate) const PATIENCE: Span = Span::secs(1);
@@ -105,12 +105,12 @@ pub(crate) fn leave(machine: &mut Machine, group: GroupId, last: Configuration) 
     machine.fold(&left).unwrap();
 }
 
-/// What a value takes in postcard's encoding.
+/// The length of a value in postcard's encoding.
 pub(crate) fn encoded_len(value: &impl Serialize) -> usize {
     postcard::to_allocvec(value).unwrap().len()
 }
 
-/// One node by hand, and what it did since it was asked last.
+/// One node by hand, and its effects since the last call.
 pub(crate) struct One {
     pub(crate) driver: Driver<Machine>,
     pub(crate) rng: ChaCha8Rng,
@@ -179,7 +179,7 @@ impl One {
             });
     }
 
-    /// What it sent since this was asked last.
+    /// The messages that it sent since the last call.
     pub(crate) fn sent(&mut self) -> Vec<(Member, Item<u64, Parcel>)> {
         let sent = core::mem::take(&mut self.sent).into_iter();
         sent.flat_map(|(to, message)| message.items.into_iter().map(move |it| (to, it)))
@@ -199,14 +199,14 @@ impl One {
     }
 }
 
-/// All nodes of a plan. What is sent arrives at once, where the node is up.
+/// All nodes of a plan. Messages arrive at once, where the node is up.
 pub(crate) struct Mesh {
     pub(crate) nodes: BTreeMap<u64, One>,
     pub(crate) down: BTreeSet<u64>,
     pub(crate) now: Time,
-    /// What the nodes told.
+    /// The events of the nodes.
     pub(crate) told: Vec<(u64, Told)>,
-    /// How often a node was told where a group is.
+    /// The number of times that a node received the place of a group.
     pub(crate) said: usize,
 }
 
@@ -219,7 +219,7 @@ impl Mesh {
         Self::without(None, plan, config)
     }
 
-    /// One of the nodes never begins, and the others believe that it is here.
+    /// One of the nodes never begins, and the others believe that it is present.
     pub(crate) fn without(down: Option<u64>, plan: &Plan, config: Config) -> Self {
         let all = 1..=plan.nodes().len() as u64;
         let one = |id| One::of(machine_of(life(id, 0), plan.clone(), config, Begin::First));
@@ -244,7 +244,7 @@ impl Mesh {
         self.nodes.get_mut(&id).unwrap()
     }
 
-    /// Carries over all that was sent.
+    /// Delivers all messages.
     pub(crate) fn settle(&mut self) {
         let mut under_way: VecDeque<(Member, Sent)> = VecDeque::new();
         loop {
@@ -322,7 +322,7 @@ impl Mesh {
         leads[0]
     }
 
-    /// The members of a group as its leader knows, and the number of the link.
+    /// The members of a group, as its leader knows them, and the number of the link.
     pub(crate) fn members(&self, group: GroupId) -> (u64, Vec<u64>) {
         let leader = self.nodes.get(&self.leader(group)).unwrap();
         let configuration = leader.machine().replica(group).unwrap().configuration();
@@ -330,7 +330,7 @@ impl Mesh {
         (configuration.number, members)
     }
 
-    /// How often a node told this of itself.
+    /// The number of times that a node reported this event.
     pub(crate) fn count(&self, id: u64, event: &Told) -> usize {
         self.told
             .iter()

@@ -1,5 +1,5 @@
-//! Runs the quick scenarios of `groups::check` under our rules: every promise, explored to the end, with
-//! exact counts. Then every rule that must break: in so many steps.
+//! Runs the quick scenarios of `groups::check` under this crate's rules: every promise, explored to
+//! the end, with exact counts. Then every rule that must break: in an exact number of steps.
 
 use selvedge_groups::check::scenarios;
 use selvedge_sim::check::{verify_ours, verify_published};

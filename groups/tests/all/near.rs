@@ -28,7 +28,7 @@ fn candidates(count: usize) -> f64 {
 }
 
 /// Table 2 of the paper has 13.0, 34.1, 50.8, 52.8 and 66.9, of places with a history of their
-/// devices behind them, in a grid of a shape that it does not tell.
+/// devices behind them, in a grid whose shape the paper leaves out.
 #[test]
 fn candidates_are_about_those_of_table_2() {
     let table = [13.0, 34.1, 50.8, 52.8, 66.9];
@@ -103,7 +103,7 @@ fn the_nearest_or_the_lowest_hash_comes_first() {
     );
 }
 
-/// One bucket holds only what is at the very place, so the centre has no candidate.
+/// One bucket holds only nodes at the very place, so the centre has no candidate.
 #[test]
 fn what_is_similar_to_neighbours_is_taken_where_too_few_are_similar_to_the_centre() {
     let tight = Selection::new().with_policy(Policy::Near(Locality {

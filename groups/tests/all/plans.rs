@@ -1,4 +1,4 @@
-//! What all nodes are given alike.
+//! The plan, equal on all nodes.
 
 use selvedge_core::Incarnation;
 use selvedge_groups::{Leader, Locality, Place, PlanError, Policy};
@@ -6,7 +6,7 @@ use selvedge_replica::Configuration;
 
 use crate::mesh::*;
 
-/// What stands in a frame around a message of a replica at most.
+/// The most bytes in a frame around a message of a replica.
 const AROUND: u16 = 18;
 
 fn nodes() -> Vec<Node> {

@@ -20,7 +20,7 @@ fn where_is(number: u64, members: &[u64]) -> Item<u64, Parcel> {
     }
 }
 
-/// Which nodes it asks what it lacks.
+/// The nodes that it asks for a later configuration.
 fn seeks(node: &mut One) -> BTreeSet<u64> {
     let sent = node.sent().into_iter().filter_map(|(to, item)| {
         let Item::Replica { message, .. } = item else {
@@ -59,8 +59,8 @@ fn a_member_that_is_told_of_later_members_asks_them() {
     assert!(seeks(&mut node).is_empty(), "it knows of no members");
 }
 
-/// What it was told is believed less when questions are not answered, and is no news when it is told
-/// again: each telling would ask those that tell it.
+/// A hint counts less when questions are not answered, and is no news when it arrives again: each
+/// copy would cause a question to its senders.
 #[test]
 fn what_leads_nowhere_is_looked_for_once() {
     let (mut node, others) = founder();
@@ -75,7 +75,7 @@ fn what_leads_nowhere_is_looked_for_once() {
     assert_eq!(seeks(&mut node).len(), 3);
     node.hear(from, [where_is(3, told)]);
     assert_eq!(seeks(&mut node).len(), 3);
-    // Two nodes tell what they know, by turns.
+    // Two nodes send their hints, by turns.
     for number in [3, 2, 3, 2, 3] {
         node.hear(from, [where_is(number, told)]);
         assert!(seeks(&mut node).is_empty());

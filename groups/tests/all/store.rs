@@ -163,8 +163,8 @@ fn any_change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    /// Beside a map that remembers all: versions rise by one with each change that is done, an answer is
-    /// given once for all, and nothing of a life that is over is done.
+    /// Compares with a map that remembers all changes: versions rise by one with each change that
+    /// is done, an answer never changes, and no change of an ended life is done.
     #[test]
     fn any_changes_in_any_order_are_decided_as_one_list(
         changes in proptest::collection::vec(any_change(), 1..60),

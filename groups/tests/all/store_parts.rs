@@ -13,15 +13,15 @@ use selvedge_replica::State as _;
 
 use crate::mesh::encoded_len;
 
-/// How many watches, and how many questions, a leader has at once.
+/// The most watches, and the most questions, that a leader has at once.
 const LIMIT: usize = 1_024;
 
-/// For how many ticks a watch lasts that is not asked for again.
+/// The number of ticks for which a watch lasts that is not requested again.
 const PATIENCE: u8 = 32;
 
 const MAP: GroupId = GroupId(2);
 const RESEND: Span = Span::millis(400);
-/// What a node knows that was told nothing.
+/// The version at a node without a report.
 const NOTHING: u64 = u64::MAX;
 
 fn effects<T>(call: impl FnOnce(&mut Vec<T>)) -> Vec<T> {
@@ -78,7 +78,7 @@ const fn arm() -> ClientEffect {
     }
 }
 
-/// A node that asks, with room for so many.
+/// A node that asks, with room for this number of requests.
 struct Asker(StoreClient);
 
 impl Asker {
@@ -347,7 +347,7 @@ impl Leader {
         effects(|out| self.leader.on_tick(&self.state, StoreTimer::Resend, out))
     }
 
-    /// What a node is told that watches.
+    /// The answer to a node that watches.
     fn watched(&self, to: Member, key: &str) -> LeaderEffect {
         let entry = self.state.get(key).cloned();
         let (key, version) = (key.into(), self.state.version());

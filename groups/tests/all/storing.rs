@@ -1,4 +1,4 @@
-//! What a node says of what it must not forget.
+//! The facts of a node's memory.
 
 use selvedge_core::durable::Durable;
 use selvedge_groups::Fact;

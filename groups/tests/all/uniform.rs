@@ -62,7 +62,7 @@ fn load_is_spread_over_nodes_by_targets_and_by_epochs() {
     }
 }
 
-/// Of 5 of 100, two groups share 0.25 members on average if they are drawn independently.
+/// Two groups of 5 of 100 share 0.25 members on average if they are drawn independently.
 #[test]
 fn groups_of_two_targets_or_two_epochs_share_no_more_than_chance() {
     let nodes = nodes(&grid(100, 1));

@@ -1,4 +1,4 @@
-//! Where the paper's rules break, and ours do not.
+//! Scenarios in which the paper's rules break, and this crate's do not.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ use crate::Published;
 const THREE: &[u64] = &[1, 2, 3];
 const ONE_FAILED: Delta = Delta::Failed(Member::new(1, 0));
 
-/// Members 1 and 2 take each other for gone, and 3 was told that 1 is.
+/// Members 1 and 2 take each other for failed, and 3 has a report that 1 failed.
 const APART_TOLD: &[(u64, Delta)] = &[
     (1, Delta::Failed(Member::new(2, 0))),
     (2, ONE_FAILED),

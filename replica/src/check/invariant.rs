@@ -1,13 +1,14 @@
 //! The invariant on which safety rests, as a property of whole states.
 //!
-//! A history shows a broken promise long after the step that broke it: two members have to apply the
-//! two updates, and a reader has to look. The invariant breaks in that step. It is the one of the
-//! page's "Why it is safe":
+//! A history shows a broken promise long after the step that broke it: two members have to apply
+//! the two updates, and a reader has to look. The invariant breaks in that step. It is the
+//! invariant of the crate page's "Why it is safe":
 //!
-//! - All that was accepted under one ballot, and all that its leader sends, is part of one sequence.
-//! - A leader counts no member for more than the member holds, unless another leader has replaced it.
+//! - All entries that are accepted under one ballot, and all that its leader sends, are part of one
+//!   sequence.
+//! - A leader counts no member as holding more than it does, unless another leader has replaced it.
 //! - No two members know different entries to be committed at one version.
-//! - A leader names no version for a read from which the next configuration counts.
+//! - A leader answers no read with the version that ends its configuration, or a later one.
 //!
 //! It compares the entries that members still hold: committed ones are kept for a [window](crate::Config::window).
 
@@ -49,7 +50,7 @@ fn log<S: State>(of: &Replica<S>) -> impl Iterator<Item = (Version, &Entry<S::Up
     (oldest + 1..).zip(entries)
 }
 
-/// A witness keeps entries without their updates.
+/// Compares two entries: a witness keeps them without their updates.
 fn is_same<U: PartialEq>(one: &Entry<U>, other: &Entry<U>) -> bool {
     match (one, other) {
         (Entry::Elided, it) | (it, Entry::Elided) => !it.seals(),
@@ -124,7 +125,7 @@ fn denies<S: State>(member: &Replica<S>, message: &Message<S::Update>) -> Option
             entries,
             ..
         } if ballot(member) == (number, *sent) => {
-            // Entries that a member learned are not those of its ballot; a leader has no others.
+            // Entries that a member learned are not of its ballot; a leader's entries all are.
             let begins = match member.leads() {
                 true => 0,
                 false => member.acceptor.committed(),

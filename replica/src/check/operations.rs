@@ -1,11 +1,11 @@
-//! Lists of operations on a small mesh, with a watch on what is applied and read.
+//! Lists of operations on a small mesh, with a watch on updates and reads.
 //!
 //! Bytes become operations, and choices; so a fuzzer steers both, and a property test draws both.
-//! After every step the promises are compared with what all nodes together did. When the bytes run
-//! out, faults are over: then everything that was proposed is applied, and every read is answered.
+//! After every step the promises are compared with the actions of all nodes together. When the
+//! bytes run out, faults end: then every proposal is applied, and every read is answered.
 //!
-//! What the promises rest on is kept: where nothing is stored, a member loses its memory only while
-//! a quorum of the others has its own.
+//! The assumptions of the promises are kept: where nothing is stored, a member loses its memory
+//! only while a quorum of the others has its own.
 
 mod limits;
 mod settings;
@@ -31,11 +31,11 @@ use crate::encoding::encode;
 use crate::message::{Body, Message};
 use crate::{Command, Entry, Published, QuorumRule, Replica, Voter};
 
-/// At most so many messages are in flight; older ones are lost.
+/// The most messages in flight; older ones are lost.
 const IN_FLIGHT: usize = 256;
 const ROUND: Span = Span::millis(25);
 
-/// A mesh, and what watches it.
+/// A mesh, and its watcher.
 struct World {
     mesh: Mesh<Replica<Journal>>,
     watch: Watcher,
@@ -49,7 +49,7 @@ pub fn run(bytes: &[u8]) -> Result<Summary, String> {
     run_under(bytes, &[])
 }
 
-/// The same under rules that differ from ours, to see that it notices.
+/// Carries out the operations under published rules, to see that it notices.
 ///
 /// # Errors
 /// The promise that broke, in words, with the last operations.
@@ -109,7 +109,7 @@ impl World {
 
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = usize::from(bytes.take());
-        // Three bits say which node, five say what.
+        // Three bits choose the node, five the operation.
         let seat = (byte >> 5) % self.mesh.seats().len();
         let operation = match byte & 31 {
             0..=7 => Operation::Deliver(self.pick(bytes)),
@@ -164,7 +164,7 @@ impl World {
         self.play(Operation::Forge(seat, from, message.into()), bytes)
     }
 
-    /// Which message; it takes a byte where there is one.
+    /// Chooses a message; it takes a byte where there is one.
     fn pick(&self, bytes: &mut Bytes<'_>) -> usize {
         match self.mesh.in_flight().len() {
             0 => 0,
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// So many updates in one command.
+    /// Proposes this number of updates in one command.
     fn propose(&mut self, seat: usize, count: u16, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let Some(machine) = self.mesh.machine(seat) else {
             return Ok(());
@@ -236,7 +236,7 @@ impl World {
             return Ok(());
         }
         if newest.members().any(|it| it.is_witness) {
-            return Ok(()); // What only a witness and the one that forgets accepted is lost.
+            return Ok(()); // An entry that only a witness and this node accepted would be lost.
         }
         if self.is_changing() {
             return Ok(()); // The next configuration may name this life.
@@ -245,7 +245,7 @@ impl World {
         self.play(Operation::Announce(seat), bytes)
     }
 
-    /// Whether another configuration is on its way.
+    /// Returns true if another configuration is in progress.
     fn is_changing(&self) -> bool {
         let seals = |entries: &[Entry<u16>]| entries.iter().any(Entry::seals);
         let carries = |body: &Body<u16>| {
@@ -307,7 +307,7 @@ impl World {
         self.play(Operation::Command(seat, Command::Configure(next)), bytes)
     }
 
-    /// Faults are over: all hear of each other, and messages arrive in time.
+    /// Ends all faults: all nodes learn of each other, and messages arrive in time.
     fn end(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         for at in 0..self.mesh.seats().len() {
             self.play(Operation::Resume(at), bytes)?;
@@ -345,7 +345,8 @@ impl World {
         ))
     }
 
-    /// Whether nothing waits, and all members of the newest configuration hold the same.
+    /// Returns true if nothing waits, and all members of the newest configuration hold the same
+    /// state.
     fn is_settled(&self) -> bool {
         let newest = &self.watch.newest;
         let highest = self.watch.highest();
@@ -356,7 +357,7 @@ impl World {
                 it.version() >= highest && it.configuration().number >= newest.number
             })
         };
-        // A node outside may have forgotten all that know of the group.
+        // A node outside may have forgotten all nodes that know of the group.
         let is_member = |at: usize| {
             let id = self.mesh.seat(at).map(|it| it.me().id);
             id.is_some_and(|id| newest.voter(id).is_some())
@@ -366,7 +367,7 @@ impl World {
             && newest.members().all(has_all)
     }
 
-    /// A group that has nothing to do sends nothing, sooner or later.
+    /// Checks that a group that has nothing to do sends nothing, sooner or later.
     fn check_quiet(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         for _ in 0..20 {
             self.watch.sent.clear();

@@ -1,8 +1,9 @@
 //! The promises as properties.
 //!
-//! Together they say that every history is linearizable: updates are in one order, each once, and
-//! have their place before they are known to be applied; a read sees all that was applied or read
-//! anywhere before it was asked, and a state holds what the versions up to its own say.
+//! Together they state that every history is linearizable: updates are in one order, each once, and
+//! have their place before they are known to be applied; a read sees every update that was applied
+//! or read anywhere before it was asked, and a state holds the updates of the versions up to its
+//! own.
 
 use alloc::vec::Vec;
 
@@ -95,7 +96,7 @@ fn is_seen(state: &Mesh, sight: Sight) -> bool {
     }
 }
 
-/// Whether nothing waits, and all members that are up and hold a state hold the same one.
+/// Returns true if nothing waits, and all members that are up and hold a state hold the same one.
 fn is_done(state: &Mesh) -> bool {
     let waits = |it: &Replica<Journal>| it.waiting() > 0;
     let number = state.machines().map(|it| it.configuration().number).max();
@@ -113,8 +114,9 @@ fn is_done(state: &Mesh) -> bool {
     !state.machines().any(waits) && !state.machines().any(is_behind)
 }
 
-/// Whether of any two states one is the beginning of the other, with no update twice; and, where
-/// effects do not wait for storage, whether each holds as much as the versions up to its own.
+/// Returns true if of any two states one is the beginning of the other, with no update twice; and,
+/// where effects do not wait for storage, if each holds as many updates as the versions up to its
+/// own.
 fn are_states_right(state: &Mesh, memory: Memory) -> bool {
     let applied = &state.observer().applied;
     let states = || {

@@ -1,5 +1,5 @@
-//! Two would-be leaders among members that take each other for gone, or one that is told so: what
-//! one of them decides, changes or answers while the other one stands.
+//! Two would-be leaders among members that take each other for failed, or of which one gets such a
+//! report: the decisions, changes or answers of one while the other one stands.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,10 +17,10 @@ const THREE: &[u64] = &[1, 2, 3];
 const ONE_FAILED: Delta = Delta::Failed(Member::new(1, 0));
 const TWO_FAILED: Delta = Delta::Failed(Member::new(2, 0));
 
-/// Members 1 and 2 take each other for gone: what one sends to the other is little, and 3 decides.
+/// Members 1 and 2 take each other for failed: they exchange little, and 3 decides.
 pub(super) const APART: &[(u64, Delta)] = &[(1, TWO_FAILED), (2, ONE_FAILED)];
 
-/// They are apart, and 3 may be told at any time that 1 failed. Nothing ticks.
+/// They are apart, and 3 may get a report at any time that 1 failed. Nothing ticks.
 const RIVALS: Setup = Setup {
     led_by: Some(1),
     told: APART,
@@ -34,7 +34,7 @@ const RIVALS: Setup = Setup {
     ..Setup::of(THREE, &[])
 };
 
-/// Members 1 and 2 both stand, and both propose: with whichever ballots that takes.
+/// Members 1 and 2 both stand, and both propose: with any number of ballots.
 const DUEL: Setup = Setup {
     led_by: None,
     first: &[(1, Stand), (2, Stand), (1, Propose(11)), (2, Propose(22))],
@@ -52,7 +52,7 @@ const LEASE: Setup = Setup {
     ..RIVALS
 };
 
-/// So many timers tick, also while messages are on their way.
+/// Bounds with this number of ticks, some also while messages are in flight.
 const fn ticks(ticks: u32, early_ticks: u32) -> Bounds {
     Bounds {
         ticks: Some(ticks),
@@ -74,7 +74,7 @@ pub(super) fn quick() -> Vec<Scenario> {
     all
 }
 
-/// Nobody tells 3 anything, and two timers tick.
+/// Node 3 gets no report, and two timers tick.
 const APART_DUEL: Setup = Setup {
     deltas: &[],
     bounds: ticks(2, 0),

@@ -1,4 +1,4 @@
-//! A mesh to be checked.
+//! The mesh of a scenario.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -15,7 +15,7 @@ use crate::message::Body;
 use crate::replica::Role;
 use crate::{Command, Config, Configuration, Event, Lease, Published, Replica, Timer, Voter};
 
-/// What an application asks, in a form that constants can have. Nodes stand by id.
+/// An application's command, in a form that constants can have. Nodes stand by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// See [`Command::Propose`]; each update of a setup differs.
@@ -43,39 +43,39 @@ pub enum Before {
     Among(&'static [u64]),
 }
 
-/// What a crash leaves of a node.
+/// The memory that a crash leaves of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// Nothing: it begins its next life with the first configuration.
     None,
-    /// The facts that were stored; so many may wait for storage while the node goes on.
+    /// The stored facts; this number may wait for storage while the node goes on.
     Facts(usize),
 }
 
-/// Nodes 1 to n, which of them are members, what each wants and is told, and what may go wrong.
+/// Nodes 1 to n: the members among them, the commands and reports of each, and the possible faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u64,
     /// The first configuration, by id, the most preferred leader first.
     pub members: &'static [u64],
     /// The members of it, by id, that are witnesses.
     pub witnesses: &'static [u64],
-    /// Whether members promise nobody else for a time. No member leads at first then, for nothing may
-    /// be armed. The lease of a leader is over before that of a member that acknowledged it; both
-    /// may be over while messages are on their way, no other timer may tick then.
+    /// True if members promise no other leader for a time. No member leads at first then, for no
+    /// timer may be armed. The lease of a leader ends before the tie of a member that acknowledged it;
+    /// both may end while messages are in flight, no other timer may tick then.
     pub lease: bool,
-    /// The node that leads before anything happens, by id: all members follow it, and nothing is
-    /// on its way.
+    /// The node that leads before anything happens, by id: all members follow it, and no message is
+    /// in flight.
     pub led_by: Option<u64>,
     /// The steps after that, before the scenario. Each takes effect before the next one. No timer is
     /// left running.
     pub before: &'static [Before],
     /// Members, by id, that forgot all before anything else happens: they are in their next life.
     pub forgot: &'static [u64],
-    /// What nodes (by id) ask before anything happens.
+    /// The commands at nodes (by id) before anything happens.
     pub first: &'static [(u64, Ask)],
-    /// What each node's application asks, at any time.
+    /// The commands of each node's application, at any time.
     pub asks: &'static [&'static [Ask]],
     /// Deltas that a node (by id) learns before anything else.
     pub told: &'static [(u64, Delta)],
@@ -83,9 +83,9 @@ pub struct Setup {
     pub deltas: &'static [(u64, Delta)],
     /// Nodes (by id) that may crash; the others may learn of it, and of the next life.
     pub ends: &'static [u64],
-    /// Whether a node crashes only when an update was applied somewhere.
+    /// True if a node crashes only after an update was applied somewhere.
     pub ends_late: bool,
-    /// What a crash leaves.
+    /// The memory that a crash leaves.
     pub memory: Memory,
     /// See [`Config::attempts`].
     pub attempts: u8,
@@ -93,27 +93,28 @@ pub struct Setup {
     pub window: u32,
     /// See [`Configuration::frame_budget`].
     pub frame_budget: u16,
-    /// How much may go wrong.
+    /// The bounds of faults.
     pub bounds: Bounds,
-    /// How many ticks suffice, whatever happened, for all that was asked to be done: from each state
-    /// with so many left. `None` where that is not asked.
+    /// The number of ticks that suffice, after anything, to answer every command: from each state
+    /// with at least this number left. `None` where that is not checked.
     pub ends_within: Option<u32>,
     /// Members stand with no ballot above this number, so that there are fewer states. `None` for any.
     pub most_ballots: Option<u64>,
-    /// Published rules that take the place of ours.
+    /// Published rules that take the place of this crate's.
     pub rules: &'static [Published],
-    /// Whether only one update a version is checked: for rules that break it.
+    /// True if only one update a version is checked: for rules that break it.
     pub safety_only: bool,
-    /// What must happen in some run.
+    /// The events that must happen in some run.
     pub sees: &'static [Sight],
 }
 
-/// What must happen in some run, so that a scenario in which nothing happens does not pass.
+/// An event that must happen in some run, so that a scenario in which nothing happens does not
+/// pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
     /// All updates of the setup are applied.
     AllApplied(usize),
-    /// So many leaders have led.
+    /// This number of leaders have led.
     Leaders(usize),
     /// This configuration counts somewhere.
     Configured(u64),
@@ -280,7 +281,8 @@ impl Setup {
         deltas
     }
 
-    /// What is listed may be told at any time; of a crash, and of the life after it, what is true.
+    /// Returns true for a listed delta, at any time; of a crash, and of the life after it, for a
+    /// true one.
     fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
         if self.deltas.contains(&(node as u64 + 1, delta)) {
             return true;
@@ -342,7 +344,7 @@ impl Setup {
         }
     }
 
-    /// What is to be checked.
+    /// The scenario of this setup.
     #[must_use]
     pub fn model(self) -> Model<Replica<Journal>, Watch> {
         let (machines, events) = self.machines();
@@ -413,7 +415,7 @@ fn unusable() -> ! {
     panic!("the settings of a scenario can work")
 }
 
-/// Whether this node leads, its lease runs, and this member has acknowledged the round of it.
+/// Returns true if this node leads, its lease runs, and this member has acknowledged its round.
 fn is_tied_to(state: &Mesh, member: NodeId, node: &Node<Replica<Journal>>) -> bool {
     let leader = node.machine();
     let Role::Leader(leadership) = &leader.role else {

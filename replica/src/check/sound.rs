@@ -1,4 +1,4 @@
-//! What our rules keep, explored to the end.
+//! The promises under this crate's rules, explored to the end.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ const A_RESTART: Bounds = Bounds {
     ..CALM
 };
 
-/// Nothing ticks: for what happens before any timeout, progress not asked.
+/// Nothing ticks: for events before any timeout, without a check of progress.
 const TICKLESS: Setup = Setup {
     bounds: Bounds {
         ticks: Some(0),
@@ -115,7 +115,7 @@ fn elections() -> Vec<Scenario> {
     ]
 }
 
-/// So many timers tick.
+/// Bounds with this number of ticks.
 const fn ticks(count: u32) -> Bounds {
     Bounds {
         ticks: Some(count),
@@ -123,7 +123,7 @@ const fn ticks(count: u32) -> Bounds {
     }
 }
 
-/// A leader, and two proposals; so many ticks.
+/// A leader, and two proposals; this number of ticks.
 const fn both(count: u32) -> Setup {
     Setup {
         led_by: Some(1),
@@ -260,7 +260,7 @@ fn restarts() -> Vec<Scenario> {
 
 const THREE_AGAIN: Delta = Delta::Joined(Member::new(3, 1));
 
-/// Member 3 has forgotten all, and the leader is told of its new life: it names it anew. 2 is a
+/// Member 3 has lost its memory, and the leader learns of its new life: it names it again. 2 is a
 /// witness or not.
 const fn forgot(witnesses: &'static [u64]) -> Setup {
     Setup {
@@ -308,7 +308,7 @@ const OF_FIVE: Setup = Setup {
     ..Setup::of(FIVE, &[])
 };
 
-/// The leader takes 4 and 5 for gone.
+/// The leader takes 4 and 5 for failed.
 const THREE_OF_FIVE: Setup = Setup {
     told: &[(1, FOUR_FAILED), (1, FIVE_FAILED)],
     ..OF_FIVE

@@ -1,4 +1,4 @@
-//! What was applied, read and led, as events tell it.
+//! A record of updates, reads and leaders, from events.
 
 use alloc::vec::Vec;
 
@@ -27,7 +27,7 @@ struct Asked {
     least: Version,
 }
 
-/// Remembers what was applied and read, and which nodes led, as events tell it.
+/// Remembers the applied updates, the reads and the leaders that events report.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Watch {
     /// In order of versions.
@@ -39,14 +39,14 @@ pub struct Watch {
     asked: Vec<Asked>,
     /// The highest version that was read, where one was.
     pub(super) read: Option<Version>,
-    /// Whether a read missed something that was applied or read before it was asked.
+    /// True if a read missed something that was applied or read before it was asked.
     pub(super) reads_late: bool,
     pub(super) has_installed: bool,
-    /// Under which configuration and ballot a node led, in order.
+    /// The configurations and ballots under which nodes led, in order.
     pub(super) led: Vec<(u64, Ballot)>,
-    /// Of each node, the number of the configuration in its last event.
+    /// The number of the configuration in the last event of each node.
     pub(super) numbers: Vec<u64>,
-    /// Those with which lives without memory begin.
+    /// The numbers with which lives without memory begin.
     first: Vec<u64>,
 }
 
@@ -74,7 +74,7 @@ impl Watch {
 
     fn on_readable(&mut self, node: usize, read: u64, version: Version) {
         let is_it = |it: &Asked| it.node == node && it.read == read;
-        // One that was asked before anything happened is not noted.
+        // A read that was asked before anything happened is not noted.
         if let Some(at) = self.asked.iter().position(is_it) {
             self.reads_late |= self.asked.remove(at).least > version;
         }

@@ -1,4 +1,4 @@
-//! Which configurations can work.
+//! Configurations that can work, and that cannot.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -13,7 +13,7 @@ fn members(ids: &[u64]) -> Configuration {
     Configuration::of(ids.iter().map(|&id| Member::new(id, 1)))
 }
 
-/// What the first setting that is refused says.
+/// The error of the first setting that is refused.
 fn refusal(configuration: &Configuration) -> String {
     configuration.check().unwrap_err().to_string()
 }
@@ -132,7 +132,7 @@ fn the_leader_relies_on_a_lease_for_less() {
     assert_eq!(longest.relied_on(), Span(u64::MAX - u64::MAX / 2));
 }
 
-/// The longest frame without its list is that of a PROMISE in which each number is the highest.
+/// The longest frame without its list is a PROMISE in which each number is the highest.
 #[test]
 fn the_budget_is_compared_with_the_longest_frame() {
     for id in [1, 300, u64::MAX] {
@@ -179,7 +179,7 @@ fn the_budget_is_compared_with_the_longest_frame() {
     }
 }
 
-/// A state whose updates have any length.
+/// A state with updates of any length.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Note(Vec<u8>);
 
@@ -254,7 +254,7 @@ fn an_update_that_cannot_be_encoded_fits_into_no_frame() {
     assert!(matches!(refused, Err(Reject::TooLong { .. })));
 }
 
-/// The next configuration has shorter frames: what waits and fits into them no more is given up.
+/// The next configuration has shorter frames: waiting proposals that no longer fit are given up.
 #[test]
 fn what_waits_is_given_up_where_it_fits_no_more() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);

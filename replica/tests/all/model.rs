@@ -1,5 +1,5 @@
-//! Runs the quick scenarios of `check` under our rules: every promise, explored to the end, with
-//! exact counts. The deep ones are for `selvedge check --deep`.
+//! Runs the quick scenarios of `check` under this crate's rules: every promise, explored to the
+//! end, with exact counts. The deep ones are for `selvedge check --deep`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ fn our_rules_keep_every_promise() {
     assert_eq!(verify_ours(&scenarios()).unwrap(), 35);
 }
 
-/// More states than are searched, so this is no proof: nothing breaks as far as it goes.
+/// Too many states to search, so this is no proof: nothing breaks as far as it goes.
 #[test]
 fn five_members_with_three_proposals_break_nothing_in_the_first_states() {
     let limits = Limits {

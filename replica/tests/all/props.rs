@@ -27,7 +27,7 @@ fn random_lists_keep_every_promise() {
     assert!(ran == 1 || all.missing().is_none(), "{:?}", all.missing());
 }
 
-/// The first of the seeds under which a list breaks what is promised of order, state or reads.
+/// The first of the seeds under which a list breaks a promise of order, state or reads.
 fn breaks(rule: Published) -> Option<(u64, String)> {
     (0..10_000).find_map(|seed| {
         let broken = run_under(&list(seed), &[rule]).err()?;

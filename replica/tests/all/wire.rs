@@ -1,4 +1,4 @@
-//! What goes over the wire: exact bytes, and foretold lengths.
+//! The wire format: exact bytes, and predicted lengths.
 
 use selvedge_core::{Member, NodeId, Span, Stamp};
 use selvedge_replica::{

@@ -40,8 +40,8 @@ impl World {
         }
     }
 
-    /// A leader is cut off with at most one follower, before or while it changes something; the others
-    /// decide and change the members, once or twice. Then some or all links are mended.
+    /// A leader is cut off with at most one follower, before or during a change; the others decide
+    /// and change the members, once or twice. Then some or all links are mended.
     pub(crate) fn part(&mut self) {
         let Some(leader) = self.leader() else {
             return;
@@ -57,7 +57,7 @@ impl World {
         if self.percent(50) {
             self.cut_apart(&left, &right);
         }
-        // More than fit into one frame; they are all to be applied in the time that is left.
+        // More than fit into one frame; all of them must be applied in the remaining time.
         let most = if self.first.frame_budget < 1_000 {
             20
         } else {
@@ -175,7 +175,7 @@ impl World {
         next
     }
 
-    /// The former leader is reached again; its follower, or the others, perhaps later.
+    /// Reconnects the former leader; its follower, or the others, perhaps later.
     fn mend(&mut self, [leader, follower]: [u64; 2], right: &[u64]) {
         if self.percent(50) {
             // By one of the others alone at first.

@@ -1,4 +1,4 @@
-//! What applications ask of a node.
+//! Commands of applications at a node.
 
 use selvedge_core::Input;
 use selvedge_replica::{Command, Configuration};

@@ -1,4 +1,4 @@
-//! Storage that gives back something else than it was handed.
+//! Storage that returns other data than it was given.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -20,7 +20,7 @@ fn op(id: u64) -> Op {
     }
 }
 
-/// What a member alone in its group stores while it proposes, changes, and proposes.
+/// The facts of a member alone in its group, which proposes, changes, and proposes.
 fn stored() -> (Stored<Log>, Vec<Fact<Log>>) {
     let me = Member::new(1, 0);
     let first = Configuration::of([me]);
@@ -46,7 +46,7 @@ fn stored() -> (Stored<Log>, Vec<Fact<Log>>) {
     (base, facts)
 }
 
-/// A later life of it, as far as what was stored is taken.
+/// A later life of it, as far as it takes the stored facts.
 fn begin(base: Stored<Log>, facts: &[Fact<Log>]) -> Option<Machine> {
     let mut machine = Replica::restore(Member::new(1, 1), Config::new(), base).ok()?;
     for fact in facts {

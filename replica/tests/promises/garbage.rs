@@ -11,7 +11,7 @@ use crate::oracle::Op;
 use crate::world::World;
 
 impl World {
-    /// Messages of any age come once more.
+    /// Sends messages of any age once more.
     pub(crate) fn echoes(&mut self) {
         for _ in 0..1 + self.below(20) {
             self.echo();

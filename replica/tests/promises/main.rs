@@ -1,5 +1,5 @@
-//! The promises of the crate's page, against a network, clocks, storage and an order of their own.
-//! How to run more of them, or one, stands in `selvedge_sim::histories`.
+//! The promises of the crate's page, against random networks, clocks, storage and orders of events.
+//! `selvedge_sim::histories` explains how to run more of them, or one.
 
 #![allow(
     clippy::unwrap_used,

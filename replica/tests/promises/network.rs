@@ -1,4 +1,4 @@
-//! What goes from node to node: messages, news of members, and what clients outside ask.
+//! The network: messages, news of members, and requests of clients outside.
 
 use selvedge_core::{Delta, Input, Member};
 use selvedge_replica::{Body, Command, Entry, Message, Proposal};
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// The mesh has other nodes, which come and go.
+    /// Adds other nodes to the mesh, which come and go.
     pub(crate) fn meet_strangers(&mut self, id: u64) {
         for nth in 0..self.strangers {
             let member = Member::new(1_000 + nth, self.below(2) as u32);
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// Keeps each configuration that is on its way.
+    /// Keeps each configuration in flight.
     pub(crate) fn note_configurations(&mut self, message: &Message<Op>) {
         if self.liars {
             return;

@@ -1,5 +1,5 @@
-//! What a history has to obey: it sees what hosts let out, in the order of real time, and nothing
-//! else.
+//! The rules that a history must obey. The oracle sees only effects that hosts carry out, in the
+//! order of real time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ impl State for Log {
     }
 }
 
-/// How a proposal ended at the member that it was asked of.
+/// The end of a proposal at the member that got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Applied,
@@ -46,7 +46,7 @@ pub(crate) enum End {
 #[derive(Debug)]
 struct Asked {
     id: u64,
-    /// What had been seen before it was asked.
+    /// The highest version seen before it was asked.
     floor: u64,
     ended: Option<End>,
 }
@@ -57,18 +57,18 @@ pub(crate) struct Oracle {
     log: Vec<u64>,
     length_at: BTreeMap<u64, usize>,
     pad_at: BTreeMap<usize, u64>,
-    /// Versions and what was applied by them.
+    /// Versions and the updates that they applied.
     applied: BTreeMap<u64, (Member, u64)>,
     version_of: BTreeMap<(Member, u64), u64>,
     asked: BTreeMap<(Member, u64), Asked>,
     reads: BTreeMap<(Member, u64), (u64, bool)>,
-    /// The highest version that anybody has seen.
+    /// The highest version that any host has seen.
     seen: u64,
     never: BTreeSet<u64>,
     configured: BTreeMap<u64, u64>,
     pub(crate) reads_done: u64,
     pub(crate) ends: [u64; 4],
-    /// Peers lie, and nothing is agreed.
+    /// True if peers lie: then no agreement is checked.
     pub(crate) is_off: bool,
 }
 
@@ -117,7 +117,7 @@ impl Oracle {
         assert_eq!(before, None);
     }
 
-    /// A state that its host may show to anybody.
+    /// Checks a state that its host may show to its users.
     pub(crate) fn state(&mut self, at: Member, version: u64, state: &Log) {
         if self.is_off {
             return;
@@ -150,7 +150,7 @@ impl Oracle {
         self.seen = self.seen.max(version);
     }
 
-    /// A member was told that an update is applied.
+    /// Checks an update that a member reports as applied.
     pub(crate) fn applied(
         &mut self,
         at: Member,
@@ -204,7 +204,7 @@ impl Oracle {
         asked.ended = Some(end);
     }
 
-    /// A proposal is forgotten, as a member with this state says.
+    /// Checks that a proposal is forgotten, as a member with this state reports.
     pub(crate) fn forgotten(&mut self, by: Member, number: u64, state: &Log) {
         if self.is_off {
             return;
@@ -244,7 +244,7 @@ impl Oracle {
         if self.is_off {
             return;
         }
-        // A member that received the state whole says as of which version.
+        // A member that received the state whole reports its version.
         let was = self.configured.entry(number).or_insert(version);
         *was = version.min(*was);
         if let Some((_, &before)) = self.configured.range(..number).next_back() {
@@ -253,7 +253,7 @@ impl Oracle {
         self.seen = self.seen.max(version);
     }
 
-    /// What this life was asked and has not answered.
+    /// The commands that this life has not answered.
     pub(crate) fn open(&self, of: Member) -> Vec<String> {
         let proposals = self
             .asked
@@ -268,7 +268,7 @@ impl Oracle {
         proposals.chain(reads).collect()
     }
 
-    /// Every update of which anybody was told is in the final order.
+    /// Checks that every reported update is in the final order.
     pub(crate) fn nothing_lost(&self) {
         if self.is_off {
             return;

@@ -1,4 +1,4 @@
-//! Stories that random histories found, by hand.
+//! Stories that random histories found, each as a fixed test.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -166,8 +166,9 @@ fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
     assert_eq!(pages(&hear(&mut leader, 3, whole)), [(2, 0)]);
 }
 
-/// A proposal that is never applied was decided anew each time that it was sent again: it moved the
-/// version away from the members that fetched the state, and its member never heard of its end.
+/// A proposal that is never applied was decided again each time that it was sent again: it moved
+/// the version away from the members that fetched the state, and its member never learned of its
+/// end.
 #[test]
 fn a_proposal_of_a_life_that_is_over_ends() {
     let mut leader = node(1, &Configuration::of([member(1)]), 8);
@@ -196,8 +197,8 @@ fn a_proposal_of_a_life_that_is_over_ends() {
     assert_eq!(leader.deadline(), None);
 }
 
-/// Two members that had given the state up told of the next configuration, were asked for the state,
-/// and told of it again: each answer brought two questions.
+/// Two members that had given the state up announced the next configuration, were asked for the
+/// state, and announced it again: each answer caused two questions.
 #[test]
 fn a_member_that_gave_the_state_up_is_not_asked_for_it() {
     let mut node = node(2, &Configuration::of([1, 2].map(member)), 0);
@@ -224,8 +225,8 @@ fn a_member_that_gave_the_state_up_is_not_asked_for_it() {
     assert_eq!(tell(true), [3, 4]);
 }
 
-/// A witness that came back without its memory asked its leader for a state that no witness gets. It
-/// was told of the leader again, and asked again.
+/// A witness that came back without its memory asked its leader for a state that no witness gets.
+/// It got a message of the leader again, and asked again.
 #[test]
 fn a_witness_in_a_later_life_asks_to_be_named_and_for_no_state() {
     let mut first = Configuration::of([1, 2, 3].map(member));

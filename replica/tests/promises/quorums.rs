@@ -1,4 +1,4 @@
-//! Which promises hold: whether enough members keep their memory.
+//! The assumption that enough members keep their memory.
 
 use selvedge_core::Member;
 
@@ -6,7 +6,7 @@ use selvedge_sim::histories::Node;
 
 use crate::world::World;
 
-/// Whether a node's memory, as it is or would be, holds what was done under this name.
+/// Returns true if a node's memory, as it is or would be, holds all votes under this name.
 fn answers_to(node: &Node<World>, named: Member) -> bool {
     let life = named.incarnation.0;
     named.id.0 == node.id
@@ -17,14 +17,14 @@ fn answers_to(node: &Node<World>, named: Member) -> bool {
 }
 
 impl World {
-    /// Whether a node, as a configuration names it, has its memory or would have it.
+    /// Returns true if a node, as a configuration names it, has its memory or would have it.
     pub(crate) fn keeps(&self, voter: Member, without: Option<u64>, up: bool) -> bool {
         let node = &self.nodes[&voter.id.0];
         let named = answers_to(node, voter) && !node.never;
         named && (node.stores || without != Some(node.id)) && (!up || node.host.is_some())
     }
 
-    /// Whether each configuration that may count has a quorum that keeps its memory.
+    /// Returns true if each configuration that may count has a quorum that keeps its memory.
     pub(crate) fn keeps_quorums(&self, without: Option<u64>, up: bool) -> bool {
         let active = self.active();
         self.configurations
@@ -42,7 +42,8 @@ impl World {
                     };
                     voters.is_empty() || keep >= least
                 };
-                // What only a witness and one more accepted is lost with that one.
+                // An entry that only a witness and one more member accepted is lost with that
+                // member.
                 let witness = it.members().any(|it| it.is_witness);
                 let lost = it
                     .members()
@@ -51,8 +52,8 @@ impl World {
             })
     }
 
-    /// Returns true if a quorum of the newest configuration is up and votes, and one of it can lead. Until
-    /// then members of former configurations invite it.
+    /// Returns true if a quorum of the newest configuration is up and votes, and a member of it can
+    /// lead. Until then members of former configurations invite it.
     pub(crate) fn newest_can_decide(&self) -> bool {
         let machines = || self.nodes.keys().filter_map(|&id| self.machine(id));
         let newest = machines().max_by_key(|it| it.configuration().number);
@@ -69,7 +70,8 @@ impl World {
         })
     }
 
-    /// The latest configuration of which a quorum has installed the state: all before are over.
+    /// The latest configuration of which a quorum has installed the state: all earlier ones have
+    /// ended.
     pub(crate) fn active(&self) -> u64 {
         let mut active = 1;
         for (&number, all) in &self.configurations {

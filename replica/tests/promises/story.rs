@@ -17,9 +17,9 @@ pub(crate) struct Totals {
     pub(crate) dropped: u64,
     /// Histories in which peers lied, or a member could not receive the state.
     pub(crate) hopeless: u64,
-    /// Histories after which all that was asked had to be answered.
+    /// Histories after which every command had to be answered.
     pub(crate) alive: u64,
-    /// Histories after which nothing was sent any more.
+    /// Histories after which no message was sent any more.
     pub(crate) idle: u64,
     pub(crate) sent: u64,
     pub(crate) busiest: u64,
@@ -130,7 +130,7 @@ fn begin(mut choices: Choices) -> World {
     world
 }
 
-/// Somebody's idea of the next configuration.
+/// An application's proposal of the next configuration.
 pub(crate) fn next(world: &mut World) -> Configuration {
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     let witnesses = world.percent(30);

@@ -1,4 +1,4 @@
-//! The group: its nodes, and what it is asked.
+//! The group: its nodes, and their commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
@@ -12,14 +12,14 @@ use crate::oracle::{End, Log, Op, Oracle};
 
 pub(crate) type Machine = Replica<Log>;
 
-/// What the test has of a node.
+/// The test's view of a node.
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) config: Config,
     pub(crate) newcomer: bool,
 }
 
-/// What a host knows in one life.
+/// The knowledge of a host in one life.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) unavailable: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Known {
     budget: u16,
 }
 
-/// What the host may show once all facts before it are stored.
+/// The effects that the host may show once all facts before them are stored.
 #[derive(Debug)]
 pub(crate) struct Observed {
     version: u64,
@@ -55,22 +55,23 @@ pub(crate) struct World {
     hosts: Hosts<Self>,
     /// Messages of any age come again.
     pub(crate) echoes: bool,
-    /// Peers lie: nothing is agreed then, but nothing panics, and memory is bounded.
+    /// Peers lie: no agreement is checked then, but nothing panics, and memory is bounded.
     pub(crate) liars: bool,
-    /// So many nodes are in the mesh that are no part of this.
+    /// The number of nodes in the mesh that have no part in the group.
     pub(crate) strangers: u64,
     /// No state reaches this node.
     pub(crate) stateless: Option<u64>,
     pub(crate) oracle: Oracle,
     pub(crate) first: Configuration,
     pub(crate) begin: Log,
-    /// Every configuration that was ever on its way.
+    /// Every configuration that was ever in flight.
     pub(crate) configurations: BTreeMap<u64, BTreeSet<Configuration>>,
-    /// Whether some node receives no state but a small one.
+    /// True if some node receives no state but a small one.
     pub(crate) narrow: bool,
     pub(crate) clients: Vec<Client>,
     pub(crate) next_op: u64,
-    /// At how many moments of a second each question was sent, and when last; the most in any.
+    /// The number of moments of a second at which each question was sent, with the last; the most
+    /// in any.
     pub(crate) asked: BTreeMap<(u64, u64, u64), (u64, Real)>,
     pub(crate) most_asked: u64,
     /// Memories that were dropped within a life.
@@ -347,16 +348,16 @@ impl World {
         }
     }
 
-    /// All faults end: all are up that ever will be, and know it.
+    /// Ends all faults: each node that will ever be up is up, and all know it.
     pub(crate) fn heal(&mut self) {
         self.calm();
         self.wake_all();
-        // What is late has come.
+        // Late messages have arrived.
         self.run_for(30_000_000);
         self.tell_all();
     }
 
-    /// Membership tells each node of all others.
+    /// Membership reports all other nodes to each node.
     pub(crate) fn tell_all(&mut self) {
         for id in self.ids() {
             for other in self.ids() {

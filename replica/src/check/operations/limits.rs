@@ -1,4 +1,4 @@
-//! What a member keeps, and a member in a line.
+//! The limits of a member's memory, and a member in a line.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,7 +8,7 @@ use crate::check::Journal;
 use crate::encoding::encoded_len;
 use crate::replica::Role;
 
-/// What a member keeps stays within its settings.
+/// Checks that a member's memory stays within its settings.
 pub(super) fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
     let pending = it.config.pending as usize;
     let members = it.configuration().members().count();
@@ -24,7 +24,7 @@ pub(super) fn check_limits(it: &Replica<Journal>) -> Result<(), String> {
         .fetching
         .as_ref()
         .is_none_or(|state| state.bytes.len() <= it.config.state_limit as usize);
-    // Reads that wait for a round that nobody sends would wait for ever.
+    // Reads that wait for a round that no leader sends would wait for ever.
     if let Role::Leader(lead) = &it.role
         && let Some(question) = lead.questions.first()
         && question.round > lead.round

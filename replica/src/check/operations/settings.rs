@@ -1,4 +1,4 @@
-//! What a run is like.
+//! The settings of a run.
 
 use selvedge_core::{Member, Span};
 use selvedge_sim::Bytes;
@@ -6,17 +6,17 @@ use selvedge_sim::Bytes;
 use crate::check::Journal;
 use crate::{Config, Configuration, Lease, Published, QuorumRule, Replica, Voter};
 
-/// What a run is like.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) nodes: usize,
-    /// How many of them are members at first.
+    /// The number of nodes that are members at first.
     pub(super) members: usize,
-    /// Whether facts are stored.
+    /// True if facts are stored.
     pub(super) is_durable: bool,
-    /// Whether configurations change.
+    /// True if configurations change.
     pub(super) changes: bool,
-    /// Whether messages come that no node sent: then only limits are promised.
+    /// True if forged messages arrive: then only limits are promised.
     pub(super) is_hostile: bool,
     pub(super) window: u32,
     pub(super) first: Configuration,

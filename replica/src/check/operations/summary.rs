@@ -1,7 +1,7 @@
-//! What a run counts.
+//! The counters of a run.
 
 selvedge_sim::counts! {
-    /// What is counted.
+    /// The counters of a run.
     pub struct Summary {
         /// Operations that were carried out.
         operations,
@@ -9,7 +9,7 @@ selvedge_sim::counts! {
         applied,
         /// Reads that were answered.
         read,
-        /// Configurations that a member was told of first.
+        /// Configurations that a member reported first.
         configured,
         /// States that were received whole.
         installed,
@@ -17,7 +17,7 @@ selvedge_sim::counts! {
         led,
         /// Lives that began after a crash.
         restarts,
-        /// Times that a group was said to be unavailable.
+        /// Reports that a group was unavailable.
         unavailable,
         /// Messages that no node sent.
         hostile,

@@ -1,4 +1,4 @@
-//! What all nodes together did, and whether it is what was promised.
+//! The actions of all nodes together, compared with the promises.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -21,21 +21,21 @@ pub(super) type Key = (Member, u64);
 pub(super) struct Watcher {
     pub(super) settings: Settings,
     pub(super) rules: Vec<Published>,
-    /// What each version applied.
+    /// The update that each version applied.
     pub(super) applied: BTreeMap<Version, (Key, u16)>,
     pub(super) versions: BTreeMap<Key, Version>,
-    /// What was proposed, and by which seat.
+    /// The proposals, with their values.
     pub(super) proposed: BTreeMap<Key, u16>,
     pub(super) waiting: BTreeMap<Key, usize>,
     /// The highest version that was applied anywhere when a read was asked, by seat and number.
     pub(super) reads: BTreeMap<(usize, u64), Version>,
     pub(super) next_read: u64,
     pub(super) next_update: u16,
-    /// What each seat has stored.
+    /// The stored memory of each seat.
     pub(super) stored: Vec<(Stored<Journal>, Vec<Fact<Journal>>)>,
     pub(super) newest: Configuration,
     pub(super) summary: Summary,
-    /// What was sent lately, for the reports.
+    /// The last messages, for the reports.
     pub(super) sent: Vec<String>,
     pub(super) is_recording: bool,
 }
@@ -102,7 +102,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// The state of a member is what the versions up to its own say.
+    /// Checks that the state of a member holds the updates of the versions up to its own.
     fn check_state(&self, machine: &Replica<Journal>) -> Result<(), String> {
         let Some(state) = machine.state() else {
             return Ok(());
@@ -227,7 +227,7 @@ impl Watch<Replica<Journal>> for Watcher {
         }
         let machine = self.folded(seat, me)?;
         let (base, facts) = self.stored.get_mut(seat)?;
-        // A host stores the whole now and then in place of all facts.
+        // A host sometimes stores the whole memory in place of all facts.
         if facts.len() > 8 {
             *base = machine.stored();
             facts.clear();
@@ -247,7 +247,7 @@ impl Watcher {
         Some(machine)
     }
 
-    /// What is stored says all that was promised.
+    /// Checks that the stored memory holds every promise.
     fn check_folded(&self, step: &Step<'_, Replica<Journal>>) -> Result<(), String> {
         let Some(folded) = self.folded(step.at, step.me) else {
             return Err("what is stored cannot be folded".into());

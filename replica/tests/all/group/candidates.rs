@@ -1,4 +1,4 @@
-//! What candidates, and those that they ask, do with each answer.
+//! Candidates, the members that they ask, and each answer.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn accept(ballot: Ballot, commit: u64, entries: &[Entry<u16>]) -> Body<u16> {
     }
 }
 
-/// Node 2 has promised and is gone; nodes 4 and 5 are gone, and node 3 has not answered.
+/// Node 2 has promised and failed; nodes 4 and 5 have failed, and node 3 has not answered.
 #[test]
 fn a_promise_counts_also_when_its_member_is_gone() {
     let mut group = Group::of(&[1, 2, 3, 4, 5]);
@@ -124,7 +124,7 @@ fn a_candidate_does_not_lead_with_less_than_was_accepted() {
 
 #[test]
 fn a_refusal_that_names_no_other_leader_has_a_candidate_wait() {
-    // By one that knows no leader, and by one that takes this member for the leader still.
+    // By a member that knows no leader, and by one which still takes this member for the leader.
     for leader in [Ballot::default(), ballot(1, 1)] {
         let mut group = Group::of(&[1, 2, 3]);
         group.command(1, Command::Stand);
@@ -136,7 +136,7 @@ fn a_refusal_that_names_no_other_leader_has_a_candidate_wait() {
     }
 }
 
-/// Node 3 has promised a candidate. Another member has not heard of it, and names the former leader.
+/// Node 3 has promised a candidate. Another member does not know that, and names the former leader.
 #[test]
 fn a_member_follows_no_leader_below_its_promise() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -157,7 +157,7 @@ fn a_member_follows_no_leader_below_its_promise() {
     );
 }
 
-/// Node 3 has refused node 2, whose turn it would be.
+/// Node 3 has refused node 2, which would be next.
 #[test]
 fn a_candidate_that_is_gone_is_promised_nothing_later() {
     for (gone, answered) in [(2, vec![]), (4, vec![2])] {
@@ -172,7 +172,7 @@ fn a_candidate_that_is_gone_is_promised_nothing_later() {
     }
 }
 
-/// Of three, the first two fail one after another.
+/// The first two of three members fail one after another.
 #[test]
 fn a_member_that_waits_stands_at_once_when_it_is_the_first_that_is_here() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -193,7 +193,7 @@ fn a_member_that_waits_stands_at_once_when_it_is_the_first_that_is_here() {
     }
 }
 
-/// Of what it accepted, a member keeps what may be committed when it learns what is.
+/// A member that learns commits keeps only those accepted entries that may be committed.
 #[test]
 fn what_was_accepted_behind_what_is_learned_is_kept_if_it_follows() {
     let leader = ballot(1, 1);
@@ -227,7 +227,7 @@ fn what_was_accepted_behind_what_is_learned_is_kept_if_it_follows() {
     }
 }
 
-/// The published rule: a new leader keeps what a quorum confirms of what it holds.
+/// The published rule: a new leader keeps those of its entries that a quorum confirms.
 #[test]
 fn under_the_published_rule_a_leader_keeps_what_a_quorum_confirms() {
     let first = Configuration::of([1, 2, 3, 4, 5].map(member));

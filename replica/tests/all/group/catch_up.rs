@@ -28,7 +28,7 @@ fn a_state_travels_in_pages_of_127_bytes_while_updates_go_on() {
     assert_eq!(group.state(3), group.state(1));
 }
 
-/// Committed entries are gone from the window of the member that is asked.
+/// The member that is asked no longer has committed entries in its window.
 #[test]
 fn a_member_that_was_away_for_long_gets_the_state_whole_and_one_for_short_the_entries() {
     for (updates, installed) in [(10, 0), (300, 1)] {
@@ -89,7 +89,7 @@ fn committed_entries_travel_as_many_as_fit_into_a_frame() {
     assert_eq!(entries.len(), 12);
 }
 
-/// What a leader sends again.
+/// The messages that a leader sends again.
 #[test]
 fn entries_are_sent_again_as_many_as_fit_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));
@@ -112,7 +112,7 @@ fn entries_are_sent_again_as_many_as_fit_into_a_frame() {
     assert_eq!(group.state(3).len(), 13);
 }
 
-/// A group of two that keeps no entries, and what node 1 sends to a node that wants its state.
+/// A group of two that keeps no entries, and the messages of node 1 to a node that wants its state.
 fn pages() -> (Group, Vec<(u32, Vec<u8>)>, u32) {
     let mut first = Configuration::of([1, 2].map(member));
     first.frame_budget = 127;
@@ -294,7 +294,7 @@ fn a_proposal_that_the_received_state_holds_is_overtaken() {
     assert_eq!(group.node(3).waiting(), 1);
 }
 
-/// One in which an update is committed while its first page is on the way.
+/// A state behind which an update is committed while its first page is in flight.
 #[test]
 fn a_state_stays_as_it_is_while_it_is_fetched() {
     let mut first = Configuration::of([1, 2].map(member));
@@ -322,7 +322,7 @@ fn a_state_stays_as_it_is_while_it_is_fetched() {
     }
 }
 
-/// Its sender has no more of the one that was begun.
+/// Its sender no longer has the state that was begun.
 #[test]
 fn a_later_state_replaces_the_one_that_is_fetched() {
     let (mut group, pages, total) = pages();
@@ -355,7 +355,7 @@ fn a_member_that_holds_a_state_takes_none_without_one() {
     }
 }
 
-/// It is told of more than it was sent.
+/// The reported commit is beyond the entries that it was sent.
 #[test]
 fn a_member_asks_for_what_is_committed_and_was_not_sent() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -383,7 +383,7 @@ fn a_member_asks_for_what_is_committed_and_was_not_sent() {
     };
 }
 
-/// One that began a new life without its memory holds the first state.
+/// A member that began a new life without its memory holds the first state.
 #[test]
 fn a_member_without_a_vote_asks_for_what_is_committed_and_to_be_named() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -439,7 +439,7 @@ fn a_member_that_becomes_a_witness_while_it_fetches_gets_no_page_of_another_stat
     };
     group.judged(3, member(2), 2, page.clone()).unwrap();
     group.wire.clear();
-    // All that node 1 has, as often as node 3 asks for more.
+    // All entries of node 1, as often as node 3 asks for more.
     group
         .judged(1, member(3), 1, lacking(Wants::Entries))
         .unwrap();
@@ -452,7 +452,7 @@ fn a_member_that_becomes_a_witness_while_it_fetches_gets_no_page_of_another_stat
     assert!(group.node(3).votes());
 }
 
-/// The leader has as many entries on their way as fit into a frame, and others wait for room.
+/// The leader has as many entries in flight as fit into a frame, and others wait for room.
 #[test]
 fn a_leader_that_learns_from_others_what_is_committed_sends_what_waits() {
     let mut first = Configuration::of([1, 2, 3].map(member));

@@ -1,16 +1,16 @@
-//! How many messages and timers are spent, and when.
+//! The cost in messages and timers, and their moments.
 
 use super::*;
 
 impl Group {
-    /// When the node's timer is due, counted from now.
+    /// The time until the node's timer is due.
     fn due(&self, id: u64, timer: Timer) -> Option<Span> {
         let mut timers = self.nodes[self.at(id)].timers();
         let found = timers.find(|it| it.0 == timer);
         found.map(|it| it.1.since(self.now))
     }
 
-    /// A group that node 1 leads, and in which nothing is under way.
+    /// A group that node 1 leads, with nothing in flight.
     fn led(ids: &[u64]) -> Self {
         let mut group = Self::of(ids);
         group.command(1, Command::Propose(0));
@@ -19,7 +19,7 @@ impl Group {
         group
     }
 
-    /// The node that leads hears that a member holds all up to `end`.
+    /// Gives the leader the acknowledgement of a member that holds all entries up to `end`.
     fn accepted(&mut self, from: u64, end: u64, committed: u64, round: u64) {
         let ballot = self.node(1).leader().unwrap().1;
         let body = Body::Accepted {
@@ -50,7 +50,7 @@ fn round(sent: &[(u64, Body<u16>)], to: u64) -> u64 {
     rounds.next_back().unwrap()
 }
 
-/// Of five, nodes 2 and 3 acknowledge the round of a read.
+/// Nodes 2 and 3 of five acknowledge the round of a read.
 #[test]
 fn a_round_is_sent_again_to_those_that_have_not_acknowledged_it_while_a_read_waits() {
     let mut group = Group::led(&[1, 2, 3, 4, 5]);
@@ -112,7 +112,7 @@ fn what_was_told_of_a_commit_is_told_again_until_it_is_acknowledged() {
     assert_eq!(group.pass(1, Span::secs(9)), []);
 }
 
-/// Two updates are on their way, and the second is committed 40 ms after the first.
+/// Two updates are in flight, and the second is committed 40 ms after the first.
 #[test]
 fn a_commit_is_told_after_its_delay_whatever_is_committed_meanwhile() {
     let mut group = Group::led(&[1, 2, 3]);
@@ -178,7 +178,7 @@ fn what_waits_is_sent_again_in_time_whatever_is_proposed_meanwhile() {
     assert_eq!(proposals.len(), 2);
 }
 
-/// Nobody is known to lead, and the most preferred member does not answer.
+/// No leader is known, and the most preferred member does not answer.
 #[test]
 fn another_member_is_asked_where_one_does_not_answer() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -209,8 +209,8 @@ fn what_waits_is_sent_to_the_leader_while_it_is_there() {
     assert_eq!(proposed.map(|it| it.0).collect::<Vec<_>>(), [1]);
 }
 
-/// Those that are members of the next configuration, and did not lead, leave it to the leader to
-/// tell of it. One that is none any more helps.
+/// Members of the next configuration that did not lead leave it to the leader to announce it. A
+/// former member that left helps.
 #[test]
 fn a_member_that_stays_invites_nobody_and_one_that_leaves_does() {
     let invites = |sent: &[(u64, Body<u16>)]| {
@@ -237,7 +237,7 @@ fn a_member_that_stays_invites_nobody_and_one_that_leaves_does() {
     }
 }
 
-/// Its messages, too, say so.
+/// Its messages, too, carry the commit.
 #[test]
 fn a_new_life_is_heard_of_from_its_messages() {
     let mut group = Group::led(&[1, 2, 3]);
@@ -256,7 +256,7 @@ fn a_new_life_is_heard_of_from_its_messages() {
     assert_eq!(group.leader(3), None);
 }
 
-/// Of five, node 2 holds the first of two updates, and node 3 both.
+/// Node 2 of five holds the first of two updates, and node 3 both.
 #[test]
 fn what_a_quorum_holds_is_committed_though_one_of_it_holds_more() {
     let mut group = Group::led(&[1, 2, 3, 4, 5]);
@@ -272,7 +272,7 @@ fn what_a_quorum_holds_is_committed_though_one_of_it_holds_more() {
     assert_eq!(group.state(1), [0, 8, 9]);
 }
 
-/// The members are gone, and three other nodes are here.
+/// The members have failed, and three other nodes are present.
 #[test]
 fn other_nodes_are_asked_one_after_another_while_no_member_answers() {
     let mut group = Group::led(&[1, 2, 3]);
@@ -294,7 +294,7 @@ fn other_nodes_are_asked_one_after_another_while_no_member_answers() {
     assert_eq!(asked, [7, 8, 9, 7, 8, 9, 7, 8]);
 }
 
-/// More nodes than are remembered have failed; the life of one that is here is remembered.
+/// More nodes than are remembered have failed; the life of a present node is remembered.
 #[test]
 fn a_node_that_is_gone_makes_room_for_one_that_is_here() {
     let mut group = Group::led(&[1, 2, 3]);

@@ -71,7 +71,7 @@ fn mend(group: &mut Group) {
     }
 }
 
-/// All is applied in the end, at all members of the present configuration.
+/// All updates are applied in the end, at all members of the present configuration.
 fn assert_applied(group: &Group, ids: &[u64], updates: u16) {
     for &id in ids {
         let state = group.state(id);
@@ -142,7 +142,7 @@ fn a_leader_that_learns_another_entry_than_it_proposed_is_deposed_before_it_send
     assert_eq!(group.state(1), [1, 2_000, 2_001, 2_002, 2_003]);
 }
 
-/// It has nothing on its way: another leader decided all the same.
+/// It has nothing in flight: another leader decided all the same.
 #[test]
 fn a_leader_that_learns_an_entry_behind_what_it_proposed_is_deposed() {
     let mut group = part(1_400, 0);
@@ -191,7 +191,7 @@ fn a_leader_that_receives_the_state_of_its_configuration_is_deposed() {
     assert_eq!(group.state(1).len(), 10);
 }
 
-/// All other members of its configuration have left the group, and know nothing of it any more.
+/// All other members of its configuration have left the group, and have forgotten it.
 #[test]
 fn a_leader_that_was_left_behind_by_all_asks_nodes_outside() {
     let mut group = Group::new(&Configuration::of([1, 2, 3].map(member)), &[1, 2, 3, 4]);

@@ -1,4 +1,4 @@
-//! Which member leads, and when another one takes over.
+//! The choice of the leader, and its replacement.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn a_leader_that_fails_is_replaced_one_round_trip_after_it_is_told() {
     assert_eq!(group.state(2), [7], "what a quorum held is adopted");
 }
 
-/// Node 3 hears of the failure only after node 2 has asked it.
+/// Node 3 learns of the failure only after node 2 has asked it.
 #[test]
 fn a_question_that_came_too_early_is_answered_when_the_leader_is_told_to_be_gone() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -49,7 +49,7 @@ fn a_member_that_was_cut_off_deposes_nobody() {
         group.told(3, |it| matches!(it, Event::Unavailable { .. })),
         0
     );
-    // Time passes there, too, and nobody answers.
+    // Time passes there, too, and no member answers.
     for _ in 0..20 {
         group.now = group.now + Span::millis(200);
         let mut effects = Vec::new();
@@ -106,7 +106,7 @@ fn prepared(sent: &[(u64, Body<u16>)]) -> Vec<u64> {
     to.map(|it| it.0).collect()
 }
 
-/// A member whose leader is there refuses, and asks the leader, once. A leader that does not answer
+/// A member with a present leader refuses, and asks the leader, once. A leader that does not answer
 /// is lost, and the promise is made.
 #[test]
 fn a_question_is_answered_when_the_leader_turns_out_to_be_silent() {
@@ -272,7 +272,7 @@ fn nobody_stands_beside_a_leader() {
         configuration: group.node(1).configuration().clone().into(),
         is_active: true,
     };
-    // The most preferred one neither stands nor asks for what it has.
+    // The most preferred member neither stands nor asks for entries that it has.
     assert_eq!(group.say(1, member(3), current), []);
     // Only the leader that a member follows may ask it to stand.
     let other = Body::Stand {
@@ -309,8 +309,8 @@ fn messages_go_to_the_latest_life_that_is_known() {
     assert_eq!(to, [Member::new(2, 5), member(3)]);
 }
 
-/// Nodes 1 and 2 are cut off from each other, the membership service says that 1 failed, and each
-/// question for a promise overtakes what a leader asks to accept. No time passes.
+/// Nodes 1 and 2 are cut off from each other, the membership service reports that 1 failed, and
+/// each request for a promise overtakes the leader's entries. No time passes.
 #[test]
 fn two_that_lead_in_turns_come_to_an_end_without_a_timer() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -337,7 +337,7 @@ fn two_that_lead_in_turns_come_to_an_end_without_a_timer() {
     group.round_without(&[1]);
     group.round_without(&[1]);
     assert_eq!(group.state(2), [7, 9]);
-    // The other one goes on with whoever follows it, and stands after a while.
+    // The other one goes on with its followers, and stands after a while.
     assert!(group.node(1).leads());
     let sent = group.pass(1, Span::millis(400));
     assert_eq!(prepared(&sent), [2, 3]);

@@ -1,4 +1,4 @@
-//! Who is bound by a lease, and until when.
+//! The members that a lease binds, and the time for which it does.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const LEASE: Lease = Lease {
     drift: 1_000,
 };
 
-/// A group that node 1 leads, with nothing under way and no lease that runs.
+/// A group that node 1 leads, with nothing in flight and no lease that runs.
 fn leased() -> Group {
     let mut first = Configuration::of([1, 2, 3].map(member));
     first.lease = Some(LEASE);
@@ -22,7 +22,7 @@ fn readable(group: &Group) -> usize {
     group.told(1, |it| matches!(it, Event::Readable { .. }))
 }
 
-/// The host asks when the lease is just over, before the timer ticks.
+/// The host asks when the lease has just ended, before the timer ticks.
 #[test]
 fn a_lease_is_held_until_just_before_its_end() {
     for (early, answered) in [(1, 1), (0, 0)] {
@@ -50,7 +50,7 @@ fn a_member_that_is_bound_stands_when_the_leader_asks_it_to() {
     assert!((1..=3).all(|id| group.leader(id) == Some(3)), "at once");
 }
 
-/// A tick that was on its way when the leader handed over.
+/// A tick that was due when the leader handed over.
 #[test]
 fn a_lease_that_was_given_up_stays_so() {
     let mut group = leased();
@@ -80,7 +80,7 @@ fn reads_of_several_members_are_each_answered_once() {
     for id in [2, 3, 2, 3] {
         group.step(1, ask(id, 1)).unwrap();
     }
-    // Node 2 asks whether the leader is there as well.
+    // Node 2 asks if the leader is present as well.
     group.step(1, ask(2, 0)).unwrap();
     let mut answers = Vec::new();
     while !group.wire.is_empty() {
@@ -101,7 +101,7 @@ fn reads_of_several_members_are_each_answered_once() {
     assert_eq!(group.pass(1, Span::secs(1)), []);
 }
 
-/// Its round is on the way.
+/// Its round is in flight.
 #[test]
 fn a_lease_is_not_held_before_a_quorum_has_acknowledged_it() {
     let mut group = leased();

@@ -1,4 +1,4 @@
-//! What a correct peer never sends.
+//! Messages that a correct peer never sends.
 
 use selvedge_replica::SnapshotId;
 
@@ -163,7 +163,7 @@ fn with_version(version: u64) -> Vec<Body<u16>> {
     ]
 }
 
-/// What a fresh node 1 says of a message of node 2.
+/// The result of a message of node 2 at a fresh node 1.
 fn verdict(configuration: u64, body: Body<u16>) -> Option<Misbehaviour> {
     let mut group = Group::of(&[1, 2, 3]);
     match group.judged(1, member(2), configuration, body) {
@@ -279,7 +279,7 @@ fn the_end_of_the_own_life_is_refused_and_that_of_a_former_one_is_not() {
     group.tell(1, Delta::Suspected(member(1)));
 }
 
-/// Answers to what nobody asked, or from nodes that are no members.
+/// Answers without a question, or from nodes that are not members.
 #[test]
 fn answers_that_are_not_awaited_are_counted() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -343,7 +343,7 @@ fn answers_that_are_not_awaited_are_counted() {
         assert_eq!(group.say(1, member(from), accepted), []);
         assert_eq!(group.node(1).counters().stale, before + 1);
     }
-    // A life that is over.
+    // A life that has ended.
     let before = group.node(1).counters().stale;
     assert_eq!(
         group.say(1, Member::new(2, 0), Body::Rejoin { life: 1 }),
@@ -387,7 +387,7 @@ fn a_stray_tick_changes_nothing() {
     }
 }
 
-/// What is learned is judged where it is applied.
+/// Learned entries are checked where they are applied.
 #[test]
 fn what_is_learned_follows_what_is_committed() {
     let update = || {
@@ -465,7 +465,7 @@ fn what_is_learned_fits_into_a_frame() {
     assert!(counts.0 > 0 && counts.1 > 0, "{counts:?}");
 }
 
-/// 40 entries where 12 fit: what a member keeps on its way fits into a frame all the same.
+/// 40 entries where 12 fit: the entries that a member keeps fit into a frame all the same.
 #[test]
 fn a_member_accepts_no_more_than_fits_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));

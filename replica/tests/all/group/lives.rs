@@ -1,4 +1,4 @@
-//! In which lives a member votes: names that stand for its memory, founders, and marks.
+//! The lives in which a member votes: names that stand for its memory, founders, and marks.
 
 use super::*;
 use selvedge_replica::{Configuration, ConfigurationError, Fact};
@@ -49,7 +49,7 @@ fn a_member_votes_where_it_is_named_in_any_life_of_its_memory() {
     }
 }
 
-/// What votes under that name is another process, or one that is to come.
+/// Another process votes under that name, present or future.
 #[test]
 fn a_member_that_is_named_in_a_later_life_does_not_vote_before_it() {
     let mut group = restored();
@@ -113,7 +113,8 @@ fn a_former_process_that_still_runs_does_not_vote_beside_the_next_one() {
     assert!(said.iter().any(is_promise), "{said:?}");
 }
 
-/// Whether a member with memory since `began`, now in `present`, votes where it is named so.
+/// Returns true if a member with memory since `began`, now in `present`, votes where it is named
+/// so.
 fn votes(began: u32, present: u32, named: u32, is_founder: bool) -> Option<bool> {
     let me = Member::new(1, began);
     let first = lives(&[if is_founder { 0 } else { named }]);
@@ -169,7 +170,7 @@ fn lives_of_one_memory_may_wrap() {
             "since {began}, in {present}, as {named}"
         );
     }
-    // What is stored is not of a later life.
+    // The stored memory is not of a later life.
     assert_eq!(votes(5, 3, 5, false), None);
     assert_eq!(votes(3, TOP - 1, 3, false), None);
 }
@@ -252,7 +253,7 @@ fn founders_begin_in_any_life_and_are_named_anew_in_any_other() {
     }
 }
 
-/// A founder that stored all is named in its present life, and is no newcomer to anybody.
+/// A founder that stored all facts is named in its present life, and is no newcomer to any node.
 #[test]
 fn a_founder_with_storage_votes_in_later_lives_under_either_name() {
     let life = HALF + 5;
@@ -291,7 +292,8 @@ fn a_founder_is_named_in_life_0() {
     }
 }
 
-/// Nobody may be named back: a node that begins in life 0 has no memory of a later one.
+/// No node may be named in an earlier life: a node that begins in life 0 has no memory of a later
+/// one.
 #[test]
 fn nobody_is_named_in_life_0_again() {
     for known in [1, HALF + 1, u32::MAX] {
@@ -304,8 +306,9 @@ fn nobody_is_named_in_life_0_again() {
     }
 }
 
-/// 1 and 3 decide an update, and then a configuration without 3, which drops its memory. 2 has heard
-/// of neither; 3 goes on in the same life, as `again` says, and meets 2. What 1 and 2 hold.
+/// The updates of 1 and 2 in the end. 1 and 3 decide an update, and then a configuration without 3,
+/// which drops its memory. 2 knows of neither; 3 goes on in the same life, as `again` begins it,
+/// and meets 2.
 fn two_histories(again: impl FnOnce(Member, u64) -> Node) -> (Vec<u16>, Vec<u16>, bool) {
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Stand);
@@ -313,7 +316,7 @@ fn two_histories(again: impl FnOnce(Member, u64) -> Node) -> (Vec<u16>, Vec<u16>
     group.command(1, Command::Propose(11));
     group.wait_without(Span::secs(1), &[2]);
     group.command(1, Command::Configure(Configuration::of([member(1)])));
-    // It asks, and hears that it is no member any more.
+    // It asks, and learns that it is no longer a member.
     group.command(3, Command::Read(1));
     group.wait_without(Span::secs(1), &[2]);
     assert_eq!((group.state(1), group.state(2)), (&[11][..], &[][..]));
@@ -328,7 +331,7 @@ fn two_histories(again: impl FnOnce(Member, u64) -> Node) -> (Vec<u16>, Vec<u16>
     group.wait_without(Span::secs(5), &[1]);
     let takes = group.node(3).configuration().number == 1;
     let histories = (group.state(1).to_vec(), group.state(2).to_vec());
-    // Where nothing was decided meanwhile, all is well when 1 is there again.
+    // Where nothing was decided meanwhile, all is well when 1 is present again.
     if histories.1.is_empty() {
         group.tell(2, Delta::Refuted(member(1)));
         group.wait(Span::secs(5));
@@ -353,7 +356,7 @@ fn without_its_mark_a_node_that_dropped_its_memory_votes_twice() {
     assert_eq!((one, other, takes), (vec![11], vec![], false));
 }
 
-/// It said in life 2 that it was there, and lost power before it had anything of the group to store.
+/// It answered in life 2, and lost power before it had a fact of the group to store.
 #[test]
 fn a_newcomer_answers_to_a_life_that_stored_nothing_of_the_group() {
     let me = Member::new(3, 4);
@@ -434,7 +437,7 @@ fn no_state_of_a_configuration_up_to_the_mark_is_taken() {
     }
 }
 
-/// The group remembers which numbers of this life were applied.
+/// The group remembers the applied numbers of this life.
 #[test]
 fn a_node_that_dropped_its_memory_gives_no_number_again() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -492,7 +495,8 @@ fn a_liar_cannot_replace_committed_versions_in_the_facts_of_a_member() {
     assert_eq!((group.state(1), group.node(1).version()), (&*held, 2));
 }
 
-/// A former life was no witness yet, and holds a state. What it accepted as a witness has no updates.
+/// A former life was not a witness yet, and holds a state. Its entries accepted as a witness have
+/// no updates.
 #[test]
 fn a_state_that_lacks_an_update_is_given_up_when_a_witness_comes_back() {
     for lacks_update in [false, true] {

@@ -138,7 +138,7 @@ fn the_next_members_are_told_less_and_less_often() {
     assert!(waited.len() > 7);
 }
 
-/// A member of the present configuration has nobody to tell of it.
+/// A member of the present configuration has no node to announce it to.
 #[test]
 fn a_member_that_restarts_invites_nobody() {
     let first = Configuration::of([1, 2, 3].map(member));
@@ -234,7 +234,7 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(said, "attempts is 0: set it to 1 or more, up to 255");
 }
 
-/// One thing at a time is damaged.
+/// A stored memory with damage in one place at a time.
 #[test]
 fn each_part_of_what_was_stored_is_checked() {
     type Parts = (

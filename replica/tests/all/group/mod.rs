@@ -1,4 +1,4 @@
-//! Groups by hand: messages, time and storage as the test says.
+//! Groups by hand: the test controls messages, time and storage.
 
 mod candidates;
 mod catch_up;
@@ -26,7 +26,7 @@ use selvedge_replica::{
 
 type Node = Replica<Journal>;
 
-/// A few nodes, the messages between them, and what they told.
+/// A few nodes, the messages between them, and their events.
 struct Group {
     now: Time,
     nodes: Vec<Driver<Node>>,
@@ -114,7 +114,7 @@ impl Group {
         self.step(id, Input::Membership(delta)).unwrap();
     }
 
-    /// This body arrives. What the node sends is taken from the wire, and nothing else is there.
+    /// Delivers this body. Returns the node's messages, taken from the wire, which holds no others.
     fn say(&mut self, to: u64, from: Member, body: Body<u16>) -> Vec<(u64, Body<u16>)> {
         let configuration = self.node(to).configuration().number;
         self.judged(to, from, configuration, body).unwrap();
@@ -136,7 +136,7 @@ impl Group {
         self.step(to, Input::Message { from, message })
     }
 
-    /// What is on its way; it arrives nowhere.
+    /// Takes the messages in flight; they arrive nowhere.
     fn taken(&mut self) -> Vec<(u64, Body<u16>)> {
         let wire = core::mem::take(&mut self.wire);
         wire.into_iter()
@@ -144,7 +144,7 @@ impl Group {
             .collect()
     }
 
-    /// Time passes at one node alone; what it sends arrives nowhere.
+    /// Lets time pass at one node alone; its messages arrive nowhere.
     fn pass(&mut self, id: u64, span: Span) -> Vec<(u64, Body<u16>)> {
         self.now = self.now + span;
         let (at, now) = (self.at(id), self.now);
@@ -155,14 +155,14 @@ impl Group {
         self.taken()
     }
 
-    /// Delivers all messages, and those that they cause. None reaches a node in `down`.
+    /// Delivers all messages, and the messages that they cause. None reaches a node in `down`.
     fn deliver_without(&mut self, down: &[u64]) {
         while !self.wire.is_empty() {
             self.round_without(down);
         }
     }
 
-    /// Delivers the messages that are on their way.
+    /// Delivers the messages in flight.
     fn round_without(&mut self, down: &[u64]) {
         for (from, to, message) in core::mem::take(&mut self.wire) {
             let is_there = self.nodes.iter().any(|it| it.machine().me().id == to.id);
@@ -225,7 +225,7 @@ impl Group {
             .count()
     }
 
-    /// The node stops, and begins its next life with what it stored.
+    /// The node stops, and begins its next life with its stored memory.
     fn restart_with_storage(&mut self, id: u64, first: &Configuration) {
         let at = self.at(id);
         let before = self.node(id).me();

@@ -1,8 +1,8 @@
-//! What the group remembers of proposers, and their numbers.
+//! The group's record of proposers, and their numbers.
 
 use super::*;
 
-/// Of the proposer `by` in this life.
+/// A proposal of the proposer `by` in this life.
 fn proposal(by: Member, number: u64, first: u64, since: u64) -> Proposal<u16> {
     Proposal {
         by,
@@ -23,7 +23,7 @@ fn remembering(proposers: u16, ids: &[u64]) -> Group {
     group
 }
 
-/// Whether the leader, node 1, appends it.
+/// Returns true if the leader, node 1, appends it.
 fn takes(group: &mut Group, from: u64, it: Proposal<u16>) -> bool {
     let proposals = [it].into_iter().collect();
     !group
@@ -42,7 +42,7 @@ fn sent(group: &mut Group) -> Vec<(u64, u64)> {
     all
 }
 
-/// No leader decides most of these, but what is decided applies each once and in order all the same.
+/// No leader decides most of these, but a decision applies each once and in order all the same.
 #[test]
 fn what_is_decided_twice_or_with_a_gap_is_not_applied() {
     let mut group = Group::of(&[1, 2, 3]);
@@ -148,8 +148,8 @@ fn a_leader_appends_nothing_of_a_proposer_that_was_forgotten() {
     assert!(takes(&mut group, 2, proposal(member(2), 2, 2, version)));
 }
 
-/// A group that remembers one proposer. Node 2's second proposal is on its way when the leader's
-/// own one is decided before it.
+/// A group that remembers one proposer. Node 2's second proposal is in flight when the leader's own
+/// one is decided before it.
 #[test]
 fn a_proposer_that_is_forgotten_on_the_way_is_told_with_the_commit() {
     let mut group = remembering(1, &[1, 2, 3]);
@@ -165,7 +165,7 @@ fn a_proposer_that_is_forgotten_on_the_way_is_told_with_the_commit() {
     on_their_way.append(&mut group.wire);
     group.wire = on_their_way;
     group.deliver();
-    // The leader tells what is committed with what comes next.
+    // The leader reports the commit with its next message.
     group.command(1, Command::Propose(12));
     group.deliver();
     let forgotten =
@@ -178,7 +178,7 @@ fn a_proposer_that_is_forgotten_on_the_way_is_told_with_the_commit() {
     assert_eq!(sent(&mut group), [(3, 3)]);
 }
 
-/// All that it has proposed is lost, not the first one alone.
+/// All its proposals are lost, not the first one alone.
 #[test]
 fn all_proposals_of_a_proposer_that_is_forgotten_are_lost() {
     let mut group = remembering(1, &[1, 2, 3]);

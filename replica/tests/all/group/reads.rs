@@ -14,7 +14,7 @@ fn a_read_takes_a_round_and_with_a_lease_none() {
     group.deliver();
     group.wait(Span::secs(2));
     let readable = |group: &Group| group.told(1, |it| matches!(it, Event::Readable { .. }));
-    // The lease is over: a round.
+    // The lease has ended: a round.
     let before = group.sent;
     group.command(1, Command::Read(1));
     assert_eq!((group.sent - before, readable(&group)), (2, 0));
@@ -42,7 +42,7 @@ fn a_leader_that_slept_does_not_answer_by_its_lease() {
     for id in [2, 3] {
         group.tell(id, Delta::Failed(member(1)));
     }
-    // While the lease runs, nobody else leads; then node 2 does, and decides.
+    // While the lease runs, no other member leads; then node 2 does, and decides.
     group.wait_without(Span::millis(900), &[1]);
     assert!(!group.node(2).leads());
     group.wait_without(Span::secs(2), &[1]);
@@ -126,7 +126,7 @@ fn a_question_of_a_former_life_holds_no_read_up() {
         asked[..],
         [(2, Body::Accept { .. }), (3, Body::Accept { .. })]
     ));
-    // The round is on its way, so this waits for the next one.
+    // The round is in flight, so this waits for the next one.
     group.command(1, Command::Read(5));
     let later = Member::new(2, 2);
     group.say(1, later, watch());
@@ -149,7 +149,7 @@ fn a_read_is_not_answered_with_the_end_of_its_configuration() {
     let next = Configuration::of([1, 3, 4].map(member));
     group.command(1, Command::Configure(next));
     group.round_without(&[3, 4]); // Node 2 accepts,
-    group.round_without(&[3, 4]); // and 1 hears of it.
+    group.round_without(&[3, 4]); // and 1 learns of it.
     assert_eq!(group.node(1).configuration().number, 2);
     let within = |group: &mut Group, down: &[u64]| group.wait_without(Span::secs(1), down);
     group.wire.clear();

@@ -1,4 +1,4 @@
-//! Updates: what they cost, how often they apply, and what is refused.
+//! Updates: their cost, the number of times that they apply, and refusals.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn an_update_costs_8_messages_among_5_members_when_another_follows() {
     }
     assert_eq!((group.sent - before) / 100, 8);
     assert_eq!(group.state(1).len(), 101);
-    // The last one is told after a while, and then nothing is sent.
+    // The last commit is reported after a while, and then nothing is sent.
     group.wait(Span::millis(200));
     assert!((2..=5).all(|id| group.state(id).len() == 101));
     let idle = group.sent;
@@ -146,7 +146,7 @@ fn what_is_too_much_is_refused() {
     assert_eq!(group.state(1), [1, 2]);
 }
 
-/// Many proposals at once, with the smallest frames: those on their way fit into one.
+/// Many proposals at once, with the smallest frames: the entries in flight fit into one.
 #[test]
 fn the_updates_on_their_way_fit_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));
@@ -259,7 +259,7 @@ fn a_proposal_that_is_relayed_again_waits_once() {
     }
 }
 
-/// A follower sends again what waits, to a leader that does not answer.
+/// A follower sends waiting proposals again, to a leader that does not answer.
 #[test]
 fn proposals_travel_as_many_as_fit_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));
@@ -277,7 +277,7 @@ fn proposals_travel_as_many_as_fit_into_a_frame() {
         panic!("{sent:?}");
     };
     assert_eq!(proposals.len(), 12);
-    // What is proposed together is sent at once, in as many messages as it takes.
+    // Updates that are proposed together are sent at once, in as many messages as they need.
     group.command(2, Command::ProposeAll((1..=25).collect()));
     let sizes = group.taken().into_iter().map(|sent| match sent {
         (1, Body::Propose { proposals }) => proposals.len(),

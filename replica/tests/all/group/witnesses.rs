@@ -27,7 +27,7 @@ fn two_holders_and_a_witness_survive_the_loss_of_one() {
     assert_eq!(group.state(2), [7, 8]);
 }
 
-/// Only node 1 and the witness accepted 8: node 2 cannot know it, and says that it waits.
+/// Only node 1 and the witness accepted 8: node 2 cannot know it, and reports that it waits.
 #[test]
 fn what_a_witness_alone_has_accepted_is_waited_for() {
     let voters = [
@@ -58,8 +58,8 @@ fn what_a_witness_alone_has_accepted_is_waited_for() {
     assert_eq!(group.state(2), [7, 8, 9]);
 }
 
-/// The others of the former configuration are gone for good when the next one begins: what the two
-/// that become witnesses held is all that there is.
+/// The others of the former configuration have failed for good when the next one begins: the two
+/// members that become witnesses hold the only states.
 #[test]
 fn a_member_that_becomes_a_witness_keeps_the_state_until_the_next_members_have_it() {
     let first = Configuration::of([1, 2, 3].map(member));
@@ -123,7 +123,7 @@ fn a_witness_tells_which_nodes_have_the_state_once_it_knows() {
     group.wait(Span::secs(2));
     assert_eq!(group.node(2).state(), None);
     assert_eq!(group.say(2, member(9), lacking.clone()), []);
-    // A node that knows of no configuration has nothing to tell.
+    // A node that knows of no configuration has nothing to send.
     let newcomer = Replica::newcomer(member(4), Config::new()).unwrap();
     let at = group.at(4);
     group.nodes[at] = Driver::new(newcomer);

@@ -1,8 +1,8 @@
-//! Stories of a few nodes that talk until nothing is on its way.
+//! Stories of a few nodes that exchange messages until none is in flight.
 
 use super::*;
 
-/// Nodes, and what they sent and has not arrived.
+/// Nodes, and the messages in flight.
 struct Few {
     nodes: Vec<Node>,
     wire: Vec<(Member, Member, Message<Op>)>,
@@ -47,7 +47,7 @@ impl Few {
         self.take(me, effects);
     }
 
-    /// All that is on its way arrives, for a time of so many steps of 50 ms.
+    /// Delivers all messages in flight, for a number of steps of 50 ms.
     fn go_on(&mut self, steps: u64) {
         for _ in 0..steps {
             for (from, to, message) in std::mem::take(&mut self.wire) {
@@ -67,8 +67,8 @@ impl Few {
     }
 }
 
-/// A member that the group had forgotten began a new row, while its old proposals waited. When the new
-/// one was applied, the old ones were said to be applied as well.
+/// A member that the group had forgotten began a new row, while its old proposals waited. When the
+/// new one was applied, the old ones were reported as applied as well.
 #[test]
 fn a_proposal_of_a_forgotten_row_is_not_said_to_be_applied() {
     let mut first = Configuration::of([1, 2].map(member));
@@ -114,8 +114,8 @@ fn a_proposal_of_a_forgotten_row_is_not_said_to_be_applied() {
     assert_eq!(ends, [(2, "applied"), (1, "forgotten")]);
 }
 
-/// A member that had lost what it stored, and stopped again before it was named anew, was named in a
-/// life in which its memory did not begin. It asked to be named for ever.
+/// A member that had lost its stored facts, and stopped again before it was named again, was named
+/// in a life in which its memory did not begin. It asked to be named for ever.
 #[test]
 fn a_member_that_lost_its_memory_is_named_in_the_life_in_which_it_began() {
     let first = Configuration::of([1, 2, 3].map(member));
@@ -179,7 +179,7 @@ fn seek(first: &Configuration) {
     few.input(1, Input::Command(Command::Configure(next)));
     few.go_on(100);
     assert!(few.node(2).unwrap().machine().votes());
-    // Node 1 forgets all, and nobody tells the others that it is back.
+    // Node 1 forgets all, and no report reaches the others that it is back.
     let me = Member::new(1, 1);
     let again = Replica::new(me, Config::new(), first.clone(), Log::default()).unwrap();
     *few.node(1).unwrap() = Driver::new(again);
@@ -193,8 +193,8 @@ fn seek(first: &Configuration) {
     assert_eq!(few.wire, []);
 }
 
-/// A newcomer that was named as a witness took the entries without updates that the leader sent it for
-/// a lie, and never asked for what it lacked.
+/// A newcomer that was named as a witness took the leader's entries without updates for a lie, and
+/// never asked for the entries that it lacked.
 #[test]
 fn a_newcomer_that_is_named_as_a_witness_asks_for_what_it_lacks() {
     let config = Config::new();
@@ -217,8 +217,8 @@ fn a_newcomer_that_is_named_as_a_witness_asks_for_what_it_lacks() {
     assert!(matches!(few.wire[0].2.body, Body::Lacking { .. }));
 }
 
-/// A newcomer that was named as a witness, in a group that had decided nothing, was told of its leader
-/// in place of the configuration, asked again, and so on as fast as the network went.
+/// A newcomer that was named as a witness, in a group that had decided nothing, got a message of
+/// its leader in place of the configuration, asked again, and so on as fast as the network went.
 #[test]
 fn a_newcomer_is_told_of_its_configuration_where_nothing_is_decided() {
     let mut first = Configuration::of([1, 2, 3].map(member));

@@ -1,4 +1,4 @@
-//! Stories of one node: what it sends in which order, and what fits.
+//! Stories of one node: the order of its messages, and the room in frames.
 
 use super::*;
 
@@ -20,7 +20,8 @@ fn propose_long(node: &mut Node, id: u64, len: usize) -> Vec<Effect<Replica<Log>
     step(node, Input::Command(Command::Propose(Op { id, pad })))
 }
 
-/// The leader of a configuration with shorter frames could never append it, nor what came behind it.
+/// The leader of a configuration with shorter frames could never append it, nor the proposals
+/// behind it.
 #[test]
 fn a_proposal_that_fits_into_frames_no_more_is_given_up() {
     let first = Configuration::of([1, 2].map(member));
@@ -43,7 +44,7 @@ fn a_proposal_that_fits_into_frames_no_more_is_given_up() {
     });
     assert_eq!(over.collect::<Vec<u64>>(), [1, 2]);
     assert_eq!(node.machine().waiting(), 0);
-    // What it proposes next begins anew.
+    // Its next proposal begins a new row.
     propose_long(&mut node, 3, 1);
     assert_eq!(node.machine().waiting(), 1);
     let stored = accept(1, (1, 2), &[update(2, 3, 3, 1)]);
@@ -75,7 +76,7 @@ fn an_entry_that_fits_into_frames_no_more_is_part_of_the_state() {
     assert!(matches!(sent[0].1, Body::Learn { after: 2, .. }));
 }
 
-/// With room for one read at the leader, one of two members that asked whether it is there had no
+/// With room for one read at the leader, one of two members that asked if it is present had no
 /// answer. It took the leader for lost and stood, so others asked, and so on for ever.
 #[test]
 fn a_leader_tells_all_members_that_it_is_there() {
@@ -126,8 +127,8 @@ fn with_witness(ids: &[u64], witness: u64) -> Configuration {
     it
 }
 
-/// A leader stopped before it had stored what it had sent. Only witnesses had accepted it, so nobody
-/// knew what it was, and the members that were up waited for ever.
+/// A leader stopped before it had stored an entry that it had sent. Only witnesses had accepted it,
+/// so no member knew its content, and the members that were up waited for ever.
 #[test]
 fn a_leader_stores_an_entry_before_a_witness_hears_of_it() {
     let mut leader = node(1, &with_witness(&[1, 2, 3], 2), 0);
@@ -164,7 +165,8 @@ fn a_leader_stores_an_entry_before_a_witness_hears_of_it() {
     assert_eq!(order.collect::<Vec<u64>>(), [3, 0, 2]);
 }
 
-/// A candidate waited for what a witness had accepted, though a quorum without the witness had promised.
+/// A candidate waited for an entry that a witness had accepted, though a quorum without the witness
+/// had promised.
 #[test]
 fn a_candidate_does_not_wait_for_what_only_a_witness_has() {
     let mut node = node(1, &with_witness(&[1, 2, 3, 4], 4), 0);
@@ -189,7 +191,7 @@ fn a_candidate_does_not_wait_for_what_only_a_witness_has() {
     assert!(node.machine().leads());
 }
 
-/// A number behind the last one there is was counted to.
+/// A count reached a number behind the highest one.
 #[test]
 fn a_proposer_may_begin_with_the_highest_number() {
     let mut leader = node(1, &Configuration::of([member(1)]), 0);
