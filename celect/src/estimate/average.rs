@@ -38,7 +38,7 @@ impl Average {
         self.value
     }
 
-    /// Returns the c to elect with, in a mesh of `nodes` nodes of which `f` may be dead: rounded up, at
+    /// Returns the c to use, in a mesh of `nodes` nodes of which `f` may be dead: rounded up, at
     /// least 1, and no more than an election can ask for (erratum F1).
     #[must_use]
     pub fn churn(&self, nodes: u32, f: u16) -> u16 {
