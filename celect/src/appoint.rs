@@ -199,8 +199,8 @@ impl<A: Attribute> Celect<A> {
     /// Asks again without the node that we appointed, which seems to be dead.
     pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         // Asks again instead of taking the next of the answers: each answer names one node, so the
-        // next of them may not be the lowest. Silence or a certain end passes a node over; a declared failure does
-        // not, because other nodes may know better.
+        // next of them may not be the lowest. Silence or a certain end passes a node over; a declared
+        // failure does not, because other nodes may know better.
         let Some(run) = &mut self.run else {
             debug_assert!(false, "a run passes over");
             return;

@@ -22,11 +22,11 @@ pub enum Protocol {
     /// With each answer, appoints the best candidate known, and replaces it if a better one arrives
     /// (Algorithm 3).
     Optimistic,
-    /// As `Base`, and passes over nodes that are often suspected (Algorithm 4).
+    /// Works as `Base`, and passes over nodes that are often suspected (Algorithm 4).
     Preferred,
-    /// As `Optimistic`, and passes over nodes that are often suspected (Algorithm 5).
+    /// Works as `Optimistic`, and passes over nodes that are often suspected (Algorithm 5).
     Hybrid,
-    /// As `Base`, with the initiator's own list as one of the c + 1: the initiator asks c + f
+    /// Works as `Base`, with the initiator's own list as one of the c + 1: the initiator asks c + f
     /// others. Not in the thesis, which calls `Base` optimal (erratum E8).
     Lean,
 }

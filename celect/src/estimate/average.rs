@@ -18,7 +18,8 @@ pub struct Average {
 }
 
 impl Average {
-    /// Returns an average that begins with the estimate `first`. `alpha` is 0.1 in the thesis, and 0.2 in its figure 7.4.
+    /// Returns an average that begins with the estimate `first`. `alpha` is 0.1 in the thesis, and 0.2
+    /// in its figure 7.4.
     #[must_use]
     pub fn new(first: f64, alpha: Ratio) -> Self {
         Self {

@@ -37,8 +37,8 @@ impl Feedback {
     }
 
     /// Returns the number of lists, of `nodes`, from which the lowest node is missing, by runs with
-    /// `c` + 1 answers each: N (1 - (2 - d)^(1 / (c + 1))), where d is the mean of the values 1 and 2. N if all
-    /// runs had several candidates. `None` without a run. O(1).
+    /// `c` + 1 answers each: N (1 - (2 - d)^(1 / (c + 1))), where d is the mean of the values 1 and
+    /// 2. N if all runs had several candidates. `None` without a run. O(1).
     #[must_use]
     pub fn churn(&self, nodes: u32, c: u16) -> Option<f64> {
         if self.runs() == 0 {

@@ -1,7 +1,7 @@
-//! What a run did.
+//! The summary of a run.
 
 selvedge_sim::counts! {
-    /// What a run did: for tests that want to know that it did something.
+    /// Counts of a run, for tests that require some activity.
     pub struct Summary {
         /// Operations carried out.
         operations,
@@ -15,11 +15,11 @@ selvedge_sim::counts! {
         elections,
         /// Times that a node took the lead.
         led,
-        /// Times that a node that led heard of a larger ballot.
+        /// Times that a leader was replaced by a larger ballot.
         deposed,
         /// Times that an initiator gave way.
         yielded,
-        /// Leaders that were believed to be gone.
+        /// Leaders that were believed to have failed or left.
         lost,
         /// Leases that ran out, at followers and leaders.
         leases_over,
@@ -27,12 +27,11 @@ selvedge_sim::counts! {
         given_up_early,
         /// Initiators that knew too few.
         starved,
-        /// Elections that ended at their initiator while it was known which node was to win, at
-        /// least.
+        /// Elections that ended at their initiator while the watcher knew a bound on the winner.
         judged,
-        /// Of those, elections that ended with a node lower than all that were there throughout.
+        /// Of those, elections that ended with a node lower than all nodes that were up throughout.
         lower,
-        /// Rounds that were begun anew.
+        /// Rounds that asked all nodes again.
         rounds,
         /// Crashes of a node that led.
         leaders_died,
@@ -48,7 +47,7 @@ selvedge_sim::counts! {
         agreed,
         /// Of those, runs in which no node was asked for an election after the last fault.
         by_itself,
-        /// What found no room.
+        /// Live members that found no place on a list.
         no_room,
         /// The longest frame in bytes.
         longest_frame: max usize,
