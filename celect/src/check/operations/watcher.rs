@@ -164,7 +164,7 @@ impl Watch<Celect<Order>> for Watcher {
         self.look(seats);
     }
 
-    /// Returns false for a multicast without acknowledgements: the promises assume that it arrives.
+    /// Returns false for a multicast: without acknowledgements the promises assume that it arrives.
     fn may_lose(&self, letter: &Letter<Celect<Order>>) -> bool {
         !letter.is_multicast
     }
