@@ -156,8 +156,7 @@ pub enum Timer {
     Renew,
     /// The lease of the leader that this node follows ran out.
     Lease,
-    /// This node leads, and a lease has passed since it sent a renewal. The number is that of the
-    /// renewal modulo the number of renewals on their way.
+    /// This node leads, and a lease has passed since it sent a renewal with this number, modulo 4.
     Expiry(u8),
     /// Lists that this node asked for are overdue.
     Sample,
@@ -200,7 +199,7 @@ pub enum Reject {
     /// The membership service reports the end of this node's own life.
     #[error(transparent)]
     OwnEnd(#[from] OwnEnd),
-    /// A peer sent what a correct peer never sends; the host counts it.
+    /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }

@@ -228,7 +228,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Returns true if this node believes a LEADER from `from` about `leader`. A leader that sends it
-    /// itself has not failed; one that others forward may be older than the failure.
+    /// itself has not failed; a LEADER that others forward may be older than the failure.
     fn is_credible(&self, from: Member, leader: Member) -> bool {
         let speaks_for_itself = from == leader && !self.peers.is_over(leader);
         speaks_for_itself || !self.peers.is_gone(leader)

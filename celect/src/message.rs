@@ -45,7 +45,7 @@ pub enum LeaderState {
     Few,
 }
 
-/// One message.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -84,7 +84,7 @@ pub enum Message {
         ballot: Ballot,
         /// The incarnation that is appointed: a message may reach a later life of the receiver.
         life: u32,
-        /// As in [`Message::Query`].
+        /// See [`Message::Query`].
         few: bool,
     },
     /// Announces the leader. Answered by [`Message::LeaderAck`].

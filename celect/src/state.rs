@@ -11,7 +11,7 @@ use crate::published::Rules;
 use crate::run::Run;
 use crate::{Attribute, Ballot, Config, ConfigError, Counters, Lowest};
 
-/// One node: it answers initiators, is an initiator, follows a leader, or leads.
+/// A node: it answers initiators, is an initiator, follows a leader, or leads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Celect<A = Lowest> {
     pub(crate) me: Member,

@@ -227,7 +227,7 @@ fn what_allocates_is_known() {
              its repetition {again}"
         );
         assert!(elect <= 12, "an election allocated {elect} times");
-        // Names are gathered in a list that doubles, up to what a frame holds.
+        // Names are gathered in a list that doubles, up to the capacity of a frame.
         assert!(again <= 12, "a repetition allocated {again} times");
         // A tree of eleven members a leaf, at most half of each unused.
         let leaves = members / 5;
@@ -238,7 +238,7 @@ fn what_allocates_is_known() {
     }
 }
 
-/// One node of 4,096: at such a number the tables, which grow by doubling, are full.
+/// A node of 4,096: at this number the tables, which grow by doubling, are full.
 #[test]
 fn what_a_member_takes() {
     fn more(host: &mut ByHand<Celect>, before: &mut i64) -> i64 {

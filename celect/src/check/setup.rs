@@ -30,7 +30,7 @@ pub enum Lists {
     Given(&'static [&'static [u64]]),
     /// Every possible list of every node. This node begins the election when it learns that the
     /// former leader failed: only where no node is missing from more than c lists of others, and
-    /// where c + 1 nodes can be reached from list to list, without those that may crash.
+    /// where c + 1 nodes can be reached from list to list, without the nodes that may crash.
     Any(u64),
 }
 
@@ -91,7 +91,7 @@ pub struct Setup {
     pub reelect: bool,
     /// See [`Config::estimation`].
     pub estimation: Option<Estimation>,
-    /// Published rules that take the place of ours.
+    /// Published rules that take the place of this crate's.
     pub rules: &'static [Published],
     /// The only promise to check; `None` for all.
     pub only: Option<Promise>,
@@ -115,8 +115,8 @@ pub enum Leads {
 /// A promise of the crate, as a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// When no message is on its way and no election runs, and the leaders are alive, all nodes follow
-    /// the same leader: the lowest live node (theorem 1).
+    /// All nodes follow the same leader, the lowest live node, when no message is on its way, no
+    /// election runs, and the leaders are alive (theorem 1).
     Safety,
     /// From every state the mesh can reach a state in which all follow one live leader (theorem 2).
     Liveness,
@@ -125,8 +125,8 @@ pub enum Promise {
     Ballots,
     /// The nodes that were not cut off follow their leader at each moment.
     Stays,
-    /// As `Stays`, and from every state the mesh can reach a state in which the node that was cut off
-    /// follows that leader, too.
+    /// The nodes that were not cut off follow their leader at each moment, and from every state the
+    /// mesh can reach a state in which the node that was cut off follows it, too.
     Kept,
     /// A measured bound is the largest number of lists that lack one node. From every state the mesh
     /// can reach a state in which a node knows it.

@@ -63,7 +63,7 @@ const EXACT: Estimation = Estimation {
     valid: Span::secs(300),
 };
 
-/// One of three lists lacks the lowest node: c allows this, and the measurement finds it.
+/// A mesh in which one of three lists lacks the lowest node: c allows this, and the measurement finds it.
 const fn measured(commands: &'static [&'static [Command]], drops: u32) -> Setup {
     Setup {
         lists: Lists::Given(&[&[2, 3], &[1, 3], &[2]]),

@@ -47,7 +47,7 @@ selvedge_sim::counts! {
         not_the_lowest: maybe,
         /// A node was passed over that may be alive.
         passed_over: maybe,
-        /// The total time of those that ended, in virtual microseconds.
+        /// The total time of ended elections, in virtual microseconds.
         took: maybe,
         longest: max u64,
     }

@@ -23,13 +23,13 @@ selvedge_sim::counts! {
         lost,
         /// Leases that ran out, at followers and leaders.
         leases_over,
-        /// Of those, leases that ran out at followers while the leader went on with others.
+        /// Leases among `leases_over` that ran out at followers while the leader led others.
         given_up_early,
         /// Initiators that knew too few.
         starved,
         /// Elections that ended at their initiator while the watcher knew a bound on the winner.
         judged,
-        /// Of those, elections that ended with a node lower than all nodes that were up throughout.
+        /// Elections among `judged` that ended with a node lower than all that were up throughout.
         lower,
         /// Rounds that asked all nodes again.
         rounds,
@@ -39,13 +39,13 @@ selvedge_sim::counts! {
         initiators_died,
         /// Nodes that came back without memory.
         restarts,
-        /// Of those, nodes that had another id then.
+        /// Nodes among `restarts` that came back with another id.
         renamed,
         /// Nodes that were up and were declared failed.
         false_failures,
         /// Runs that ended with agreement, twice.
         agreed,
-        /// Of those, runs in which no node was asked for an election after the last fault.
+        /// Runs among `agreed` without a command to elect after the last fault.
         by_itself,
         /// Live members that found no place on a list.
         no_room,

@@ -93,7 +93,7 @@ fn who_heard_of_a_runs_first_leader_still_answers_it() {
     }
 }
 
-/// One of two nodes does not answer for a long time, and c needs both lists.
+/// Two nodes, of which one does not answer for a long time, and a c that needs both lists.
 #[test]
 fn who_was_passed_over_is_asked_where_there_are_no_others() {
     let mut mesh = Mesh::new(2, Config::new(1, 0));
