@@ -5,8 +5,8 @@ use core::cmp::{Ordering, Reverse};
 use selvedge_core::wire::{member_len, varint_len};
 use selvedge_core::{FencingToken, Member};
 
-/// The name of one appointment. Of two leaders, every node follows the one with the larger ballot,
-/// in any order of arrival. No two appointments share a ballot.
+/// The name of one appointment. Of two leaders, the leader with the larger ballot leads, on every
+/// node and in any order of arrival. No two appointments share a ballot.
 ///
 /// A resource that takes the ballot with each request (as a [`FencingToken`]), and refuses ballots
 /// smaller than the largest that it has received, is safe from leaders that were replaced and do

@@ -111,8 +111,8 @@ pub struct Config {
     /// the host sleeps; see [the crate page](crate#clocks).
     pub lease: Option<Span>,
     /// The largest difference between the rates of two clocks, in parts per million. The leader
-    /// shortens its lease by this share, and renews it every third of that shorter time. At most 666,666,
-    /// which leaves a third. Default 1,000.
+    /// shortens its lease by this share, and renews it every third of that shorter time. At most
+    /// 666,666, which leaves a third. Default 1,000.
     pub drift: u32,
     /// The largest number of nodes passed over that an initiator names in its queries; fewer where
     /// they do not fit a frame. For each further node passed over the queries ask for one

@@ -90,8 +90,8 @@ pub enum Event {
         /// Its ballot.
         ballot: Ballot,
     },
-    /// This node led, and fewer than c others acknowledged that for the length of a lease: work
-    /// under this ballot must end now.
+    /// This node led, and fewer than c others (with c = 0: no other, although it knows some)
+    /// acknowledged that for the length of a lease: work under this ballot must end now.
     Ended(Ballot),
     /// This node's election has ended: the node that it appointed leads.
     Concluded {

@@ -13,12 +13,12 @@
 //!
 //! | promise | assumption |
 //! |---|---|
-//! | of all leaders that a node learns of, it follows the leader with the largest [`Ballot`], in any order of arrival; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
+//! | of all leaders that a node learns of, the leader with the largest [`Ballot`] leads, in any order of arrival; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
 //! | an election ends with the lowest live node as leader (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are built from the host's deltas; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator believes failed within one; for `Optimistic` the initiator lives |
 //! | an election ends (theorem 2), also when the initiator or the node that it appoints crashes | messages between live nodes arrive infinitely often; the crash of the initiator is reported ([`Delta::Failed`](selvedge_core::Delta)) to some node that it asked, or some node gave way to it; c + 1 nodes, the initiator included, are reached from list to list; lists name no more dead nodes than can be passed over ([`Config::exclude_limit`]); with [`Config::keep_leader`], a node without a majority that reaches followers of a leader which it believes failed reaches that leader, too, or they lose it |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; some node is notified, and receives no older LEADER of that leader once it has received news of [`Config::peer_limit`] others since |
-//! | a leader that has a majority of the nodes that it knows, the failed ones included, leads on when nodes come back that were cut off and elected one of themselves, or elect meanwhile: the leader takes a larger ballot | [`Config::keep_leader`], `retries` and `patience` above 0; the others' leader has had no majority for [`Config::patience`], and a third of its lease; a node of theirs that elects had no majority at some moment of its run, or followed that leader; less loss than [`Config::attempts`] mend |
-//! | all nodes that are reached from the leader, from list to list, learn of the leader | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
+//! | a leader that has a majority of the nodes that it knows, the failed ones included, keeps leading when nodes come back that were cut off and elected one of themselves, or elect meanwhile: the leader takes a larger ballot | [`Config::keep_leader`], `retries` and `patience` above 0; the others' leader has had no majority for [`Config::patience`], and a third of its lease; a node of the other side that elects had no majority at some moment of its run, or followed that leader; less loss than [`Config::attempts`] repair |
+//! | all nodes that are reached from the leader, from list to list, learn of the leader | [`Config::retries`] above 0, and less loss than they repair; else the host's multicast is reliable |
 //! | a node that joins later learns of the leader, too | the same; the leader lists it, or no more than c lists lack it |
 //! | with a lease, a leader ends by its own clock before any node that acknowledged it last gives it up by its own clock, however late the host handles its inputs | see [Clocks](#clocks); c is above 0, or none of those nodes was falsely declared failed to the leader |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
@@ -94,8 +94,8 @@
 //! # Clocks
 //!
 //! Timers measure lengths by each node's own clock; no moments are compared. With [`Config::lease`]
-//! a leader ends by itself ([`Event::Ended`]) when fewer than c others acknowledge it; if c is 0
-//! and it knows no other node, it needs no acknowledgement. Each renewal has an expiry that is
+//! a leader ends by itself ([`Event::Ended`]) when fewer than c others acknowledge it. If c is 0
+//! it needs one acknowledgement, or none if it knows no other node. Each renewal has an expiry that is
 //! armed when the renewal is *sent* and takes the lease to be [`Config::drift`] shorter. Only a
 //! later renewal that enough nodes have acknowledged takes its place. So the leader ends before
 //! each *node that acknowledged* emits [`Event::LeaseOver`]. `lease.rs` has the argument. Each

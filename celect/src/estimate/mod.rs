@@ -67,8 +67,8 @@
 //!
 //! # Feedback
 //!
-//! Answers that disagree show an initiator a list without the lowest node. [`Feedback`] is the
-//! thesis' formula, from a pool of many runs. It estimates the misses of the lowest node only. As c
+//! If its answers disagree, an initiator has received a list without the lowest node. [`Feedback`]
+//! is the thesis' formula, from a pool of many runs. It estimates the misses of the lowest node only. As c
 //! grows, nearly all runs disagree and the formula loses information: if every value is 2 it gives
 //! N. [`Misses`] needs more from initiators: the *number* of answers, and of those that lack the
 //! lowest node, which does not saturate. The machine uses `Misses`.
