@@ -1,8 +1,8 @@
-//! How all nodes hear who leads: LEADER is acknowledged, and forwarded by nodes that know others
+//! The announcement of a leader: LEADER is acknowledged, and forwarded by nodes that know other nodes
 //! than the leader does.
 //!
-//! LEADER names its receivers, and a node forwards it to the nodes of its list that are not named. So with
-//! lists that hardly differ it is sent once to each node.
+//! LEADER names its receivers, and a node forwards it to the nodes of its list that are not named.
+//! So with lists that hardly differ it is sent once to each node.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -18,22 +18,23 @@ use crate::message::{LEADER_MAX_LEN, Message, cut};
 use crate::sorted;
 use crate::{Attribute, Ballot, Celect, Timer};
 
-/// The nodes that this node tells, and the nodes that have not heard yet.
+/// An announcement by this node, and the nodes that have not acknowledged it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Announcement {
-    /// The ballot and the renewal that LEADER says, and how often it was sent again.
+    /// The ballot and the renewal in LEADER, and the number of repeats.
     leader: Pending<(Ballot, u32)>,
-    /// The nodes that have not acknowledged it, in order. To look one up takes O(log n), and to
-    /// take it out moves those behind it.
+    /// The nodes that have not acknowledged it, in order. A lookup is O(log n), and a removal moves
+    /// the nodes behind.
     pub(crate) awaited: Vec<Member>,
-    /// LEADER was sent often enough. A node that has not heard is told when there is news of it.
+    /// True if all repeats were sent. A node in `awaited` gets more when there is news of it.
     pub(crate) is_given_up: bool,
-    /// The nodes that others need not tell, as far as they fit a frame.
+    /// The nodes to which others need not forward LEADER, as far as they fit a frame.
     covered: Arc<[Member]>,
 }
 
 impl<A: Attribute> Celect<A> {
-    /// We lead: tells all nodes on our list, and `besides`. Returns whether that is any node.
+    /// Announces this node as leader to all nodes on its list, and to `besides`. Returns true if that
+    /// is any node.
     pub(crate) fn announce(
         &mut self,
         leader: Leadership,
@@ -60,8 +61,8 @@ impl<A: Attribute> Celect<A> {
         is_sent
     }
 
-    /// Tells the nodes on our list that neither the leader nor `from` told. O(N), once a ballot and
-    /// renewal: a node that a list does not name is found in no other way.
+    /// Forwards LEADER to the nodes on our list to which neither the leader nor `from` sent it. O(N),
+    /// once per ballot and renewal: a node that a list does not name is found in no other way.
     pub(crate) fn pass_on(
         &mut self,
         leader: Leadership,
@@ -72,7 +73,7 @@ impl<A: Attribute> Celect<A> {
         if self.config.retries == 0 {
             return;
         }
-        // Every sound node sends the list in order.
+        // Every correct node sends the list in order.
         let covered = if covered.is_sorted_by(|one, other| one < other) {
             Cow::Borrowed(covered)
         } else {
@@ -91,7 +92,8 @@ impl<A: Attribute> Celect<A> {
         self.begin_announcement(leader, awaited, &covered, cx);
     }
 
-    /// Tells `awaited`, which are in order. Others tell the nodes in `covered`, which are in order.
+    /// Sends LEADER to `awaited`, which are in order. Others send it to the nodes in `covered`, which
+    /// are in order.
     fn begin_announcement(
         &mut self,
         leader: Leadership,
@@ -118,16 +120,16 @@ impl<A: Attribute> Celect<A> {
         cx.arm(Timer::Resend, self.config.resend);
     }
 
-    /// There is no node to tell, or nothing to tell.
+    /// Ends the announcement.
     pub(crate) fn end_announcement(&mut self, cx: &mut Context<'_, Self>) {
         self.announcement = None;
         cx.disarm(Timer::Resend);
     }
 
-    /// A node came onto our list and must hear who leads. The leader tells it. As it may be missing
-    /// from the leader's list, the nodes that are among the c + f + 2 lowest on their own lists
-    /// tell it too; the leader mostly is among these. At most f of the lowest are dead, and c lack
-    /// the newcomer.
+    /// Notifies a node that came onto our list of the leader. The leader does this. As the node may
+    /// be missing from the leader's list, the nodes that are among the c + f + 2 lowest on their own
+    /// lists do it too; the leader mostly is among these. At most f of the lowest are dead, and c
+    /// lack the newcomer.
     pub(crate) fn announce_to_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let last = usize::from(self.tolerates().0) + usize::from(self.config.f) + 1;
         if self.leads().is_some() || self.peers.owner_at() <= last {
@@ -138,19 +140,19 @@ impl<A: Attribute> Celect<A> {
     fn announce_to(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let is_present = |it: &Leadership| !it.lost && !self.peers.is_gone(it.member);
         let Some(leader) = self.leader.filter(is_present) else {
-            return; // No node leads, as far as is known.
+            return; // No known node leads.
         };
         if leader.member == member || self.config.retries == 0 {
             return;
         }
         if !self.peers.is_listed(member) {
-            // Only nodes on the list are waited for: they are bounded.
+            // Only nodes on the list are awaited: their number is bounded.
             self.send_leader(member, leader, cx);
             return;
         }
         match &mut self.announcement {
             Some(announcement) => {
-                // Others that wait must not wait longer for each newcomer.
+                // A newcomer does not postpone the repeats for the other nodes.
                 let is_armed = !announcement.is_given_up;
                 sorted::insert(&mut announcement.awaited, member);
                 announcement.leader.renew();
@@ -168,8 +170,8 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A node on our list is alive: if it has not heard who leads, it is told for longer. What
-    /// others wait for is not put off.
+    /// Repeats LEADER for longer, because `member`, a node on our list, is alive and may not have
+    /// acknowledged it. The repeats for others are not postponed.
     pub(crate) fn prolong_announcement(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Some(announcement) = &mut self.announcement else {
             return; // All have acknowledged.
@@ -184,7 +186,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Says who leads, once.
+    /// Sends LEADER once.
     pub(crate) fn send_leader(&self, to: Member, leader: Leadership, cx: &mut Context<'_, Self>) {
         let covered = self.peers.iter().chain([self.me]);
         let mut room = self.config.list_room(LEADER_MAX_LEN);
@@ -229,8 +231,8 @@ impl<A: Attribute> Celect<A> {
                 self.announcement = None;
             }
         }
-        // The acknowledgement of a node that was told earlier may be late. Other nodes are not
-        // counted, as they are not bounded.
+        // The acknowledgement of an earlier LEADER may be late. Nodes off the list are not counted,
+        // as their number is not bounded.
         if was_awaited || self.peers.is_listed(from) {
             self.on_renewal_ack(from, ballot, renewal, cx);
         }
@@ -238,7 +240,7 @@ impl<A: Attribute> Celect<A> {
         self.give_up_contest(from, ballot, cx);
     }
 
-    /// Lives of the node `id` that are gone need not hear.
+    /// Drops dead lives of the node `id` from the announcement.
     pub(crate) fn drop_from_announcement(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let Some(announcement) = &mut self.announcement else {
             return; // All have acknowledged.
@@ -287,7 +289,7 @@ impl Announcement {
     }
 }
 
-/// All members of two lists that are in order, each once and in order.
+/// Returns all members of two ordered lists, each once and in order.
 fn union(
     one: impl Iterator<Item = Member>,
     other: impl Iterator<Item = Member>,

@@ -1,4 +1,4 @@
-//! What a node answers an initiator.
+//! The answer to an initiator.
 
 use selvedge_core::wire::{MEMBER_MAX_LEN, Room};
 use selvedge_core::{Context, Member};
@@ -8,8 +8,8 @@ use crate::run::{EXCLUDED_MAX, first};
 use crate::{Attribute, Celect};
 
 impl<A: Attribute> Celect<A> {
-    /// What we know, for an initiator: the `x` lowest and the `y` most suspected nodes; and the
-    /// room that is left. O(x + y) and what is excluded, whatever the number of members.
+    /// Returns the `x` lowest and the `y` most suspected nodes, for an initiator, and the room that
+    /// is left. O(x + y + the nodes excluded), for any number of members.
     pub(crate) fn answer(&self, x: u8, y: u8, exclude: &[Member]) -> (Members, Members, Room) {
         let mut room = self.config.list_room(ASKED_MAX_LEN);
         let exclude = first(exclude, EXCLUDED_MAX);
@@ -28,9 +28,9 @@ impl<A: Attribute> Celect<A> {
         (candidates, unhealthy, room)
     }
 
-    /// Up to `want` other nodes, for an initiator that knows too few. Where there are more than
-    /// fit, they begin at a place that is drawn: else nodes that do not answer could hide the rest
-    /// for ever. O(want) and what is excluded.
+    /// Returns up to `want` other nodes, for an initiator that knows too few. Where more nodes exist
+    /// than fit, they begin at a random place: else nodes that do not answer could hide the rest for
+    /// ever. O(want + the nodes excluded).
     pub(crate) fn others(
         &self,
         want: u16,

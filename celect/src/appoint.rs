@@ -1,4 +1,4 @@
-//! The node that this node's election appoints, and what becomes of it.
+//! The appointment of a node by this node's election, and its outcome.
 
 use selvedge_core::{Context, Member, Pending, Span};
 
@@ -7,7 +7,7 @@ use crate::run::{Appointee, Run};
 use crate::{Attribute, Ballot, Celect, Config, Event, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Appoints the node that the answers speak for, if there are enough of them.
+    /// Appoints the best candidate of the answers, if these are enough.
     pub(crate) fn evaluate(&mut self, cx: &mut Context<'_, Self>) {
         let (needed, protocol) = (self.needed(), self.config.protocol);
         let Some(run) = &mut self.run else {
@@ -61,9 +61,9 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// How long to wait for answers, or for the node that we appointed. That a node failed, or let
-    /// its lease run out, may be false, so the node is told as often as others. But it is hardly
-    /// false, so all these attempts together take one timeout.
+    /// Returns the time to wait for answers, or for the node that we appointed. A report that a node
+    /// failed, or let its lease run out, may be false, so the node gets as many APPOINTs as others.
+    /// But it is rarely false, so all these attempts together take one timeout.
     fn wait(&self) -> Span {
         let Config {
             timeout, attempts, ..
@@ -79,7 +79,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A node leads by this ballot.
+    /// Records that a node leads by this ballot.
     pub(crate) fn confirm(&mut self, ballot: Ballot) {
         if let Some(named) = self.run.as_mut().and_then(|run| run.named.as_mut()) {
             named.leads |= named.appointment.is_answered_by(&ballot);
@@ -93,19 +93,19 @@ impl<A: Attribute> Celect<A> {
             run.named.filter(|named| is_done && named.leads)
         });
         let Some(named) = named else {
-            return; // The run goes on, or there is none.
+            return; // The run goes on, or this node runs no election.
         };
         if let Some(run) = self.run.take() {
             cx.disarm(Timer::Answer);
             let (member, ballot) = (named.member, *named.appointment.question());
             let (c, miss) = run.tolerates;
-            // What was forgotten meanwhile was of another leader, or is too old.
+            // An estimate that was forgotten meanwhile came from another leader, or is too old.
             let miss = miss.filter(|_| self.has_bound());
             cx.event(Event::Concluded { ballot, c, miss });
             let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
             let missing = answers.saturating_sub(run.agreed);
             self.report(member, (ballot, answers, missing), cx);
-            // The leader was lost while the run went on, and so no election was begun then.
+            // The leader was lost during the run, so no election was begun then.
             if self.leader.is_some_and(|leader| leader.lost)
                 && self.config.reelect
                 && !self.rules.lowest_wins()
@@ -115,9 +115,9 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Answers are overdue, or the node that we appointed is.
+    /// Handles overdue answers, or an overdue appointed node.
     pub(crate) fn on_overdue(&mut self, cx: &mut Context<'_, Self>) {
-        // The answers that are there may be enough by now.
+        // The answers at hand may be enough by now.
         self.rest_on_latest();
         self.evaluate(cx);
         let needed = self.needed();
@@ -196,11 +196,11 @@ impl<A: Attribute> Celect<A> {
         self.ask(&chosen, cx);
     }
 
-    /// The node that we appointed is dead, as far as can be told: asks again without it.
+    /// Asks again without the node that we appointed, which seems to be dead.
     pub(crate) fn pass_over(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        // Asks again instead of taking the next of the answers: each answer names one node, so the next of
-        // them may not be the lowest. Silence or a certain end passes a node over; a declared failure does
-        // not, because other nodes may know better.
+        // Asks again instead of taking the next of the answers: each answer names one node, so the
+        // next of them may not be the lowest. Silence or a certain end passes a node over; a declared
+        // failure does not, because other nodes may know better.
         let Some(run) = &mut self.run else {
             debug_assert!(false, "a run passes over");
             return;
@@ -219,7 +219,7 @@ impl<A: Attribute> Celect<A> {
         self.round(cx);
     }
 
-    /// The node that we appointed is certainly over: there is nothing to wait for.
+    /// Passes over an appointed node whose life has certainly ended, without waiting.
     pub(crate) fn drop_from_run(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.run.as_ref().and_then(|run| run.named);
         if let Some(named) = named

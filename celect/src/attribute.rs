@@ -1,4 +1,4 @@
-//! What the leader is chosen by: the node with the lowest rank leads.
+//! The order by which the leader is chosen: the node with the lowest rank leads.
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -8,15 +8,15 @@ use selvedge_core::{Member, Rank, Sha256Sortition, Sortition};
 
 /// An order of nodes that all nodes agree on; the lowest rank leads.
 ///
-/// It must be a function of the member alone, the same on every node for as long as elections that
-/// began with it run: two nodes that rank differently may elect differently. Members of equal rank
-/// are ordered by id.
+/// The rank must be a function of the member alone, and the same on every node until all elections
+/// that began with it have ended: two nodes that rank differently may elect differently. Members of
+/// equal rank are ordered by id.
 pub trait Attribute: Clone + Eq + Hash + Debug {
-    /// The place of `member`.
+    /// Returns the rank of `member`.
     fn rank(&self, member: Member) -> Rank;
 }
 
-/// The key that members are ordered by.
+/// The sort key of a member.
 pub(crate) fn key(attribute: &impl Attribute, member: Member) -> (Rank, Member) {
     (attribute.rank(member), member)
 }
@@ -29,8 +29,8 @@ pub struct Lowest<S = Sha256Sortition> {
 }
 
 impl<S: Sortition> Lowest<S> {
-    /// Ranks by `sortition` in the draw called `label`, such as the name of a role: so different
-    /// roles get different leaders.
+    /// Ranks by `sortition` in the draw called `label`, such as the name of a role, so that
+    /// different roles get different leaders.
     #[must_use]
     pub fn new(sortition: S, label: &[u8]) -> Self {
         Self {

@@ -1,34 +1,34 @@
-//! The order of leaders, and what fences them.
+//! The order and the fencing of leaders.
 
 use core::cmp::{Ordering, Reverse};
 
 use selvedge_core::wire::{member_len, varint_len};
 use selvedge_core::{FencingToken, Member};
 
-/// Names one appointment. Of two leaders, the one with the larger ballot leads, on every node, in
-/// whichever order the node hears of them. No two appointments share a ballot.
+/// The name of one appointment. Of two leaders, the leader with the larger ballot leads, on every
+/// node and in any order of arrival. No two appointments share a ballot.
 ///
 /// A resource that takes the ballot with each request (as a [`FencingToken`]), and refuses ballots
-/// smaller than the largest that it has received, is safe from leaders that do not know yet that they no
-/// longer lead.
+/// smaller than the largest that it has received, is safe from leaders that were replaced and do
+/// not know it yet.
 ///
-/// The attribute chooses a leader, and the ballot orders leaders: by the attribute alone a dead leader with
-/// the lowest rank could never be replaced.
+/// The attribute chooses a leader, and the ballot orders leaders: by the attribute alone a dead
+/// leader with the lowest rank could never be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Ballot {
-    /// The number of the election, from 1: above all epochs that its initiator had heard of.
+    /// The number of the election, from 1: above all epochs that its initiator knew.
     pub epoch: u64,
-    /// The node that ran it. Where two begin the same epoch, the lower node prevails (thesis,
+    /// The node that ran the election. Where two begin the same epoch, the lower node prevails (thesis,
     /// section 2.3).
     pub initiator: Member,
-    /// Counts what the initiator asked for and decided in the election.
+    /// The number of the initiator's step in the election: each round and each appointment counts.
     pub step: u32,
 }
 
 impl Ballot {
-    /// The next one of the same run.
+    /// Returns the next ballot of the same run.
     pub(crate) const fn next(self) -> Self {
         Self {
             step: self.step.saturating_add(1),
@@ -36,7 +36,7 @@ impl Ballot {
         }
     }
 
-    /// Whether both belong to one run.
+    /// Returns true if both belong to one run.
     pub(crate) fn same_run(self, other: Self) -> bool {
         (self.epoch, self.initiator) == (other.epoch, other.initiator)
     }

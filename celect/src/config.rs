@@ -11,7 +11,7 @@ use thiserror::Error;
 #[cfg(feature = "estimate")]
 pub use self::estimation::Estimation;
 
-/// How an election is run. Nodes answer initiators of every protocol.
+/// The protocol of an election. Nodes answer initiators of every protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -19,14 +19,14 @@ pub enum Protocol {
     /// Asks c + f + 1 nodes and appoints when c + 1 have answered (Algorithm 2).
     #[default]
     Base,
-    /// Appoints the best candidate so far with each answer, and another one if a better one comes
+    /// With each answer, appoints the best candidate known, and replaces it if a better one arrives
     /// (Algorithm 3).
     Optimistic,
-    /// As `Base`, and passes over nodes that are often suspected (Algorithm 4).
+    /// Works as `Base`, and passes over nodes that are often suspected (Algorithm 4).
     Preferred,
-    /// As `Optimistic`, and passes over nodes that are often suspected (Algorithm 5).
+    /// Works as `Optimistic`, and passes over nodes that are often suspected (Algorithm 5).
     Hybrid,
-    /// As `Base`, with the initiator's own list as one of the c + 1: the initiator asks c + f
+    /// Works as `Base`, with the initiator's own list as one of the c + 1: the initiator asks c + f
     /// others. Not in the thesis, which calls `Base` optimal (erratum E8).
     Lean,
 }
@@ -41,9 +41,9 @@ impl Protocol {
     }
 }
 
-/// The settings of one node. Checked once, by [`Celect::new`](crate::Celect::new).
+/// The settings of one node, checked once, by [`Celect::new`](crate::Celect::new).
 ///
-/// Nodes may differ in all of them; each run rests on its initiator's `c` and `f`.
+/// Nodes may differ in all of them; each run uses its initiator's `c` and `f`.
 ///
 /// ```
 /// use selvedge_celect::{Config, Protocol};
@@ -55,105 +55,105 @@ impl Protocol {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Config {
-    /// Which protocol an election of this node runs. Default [`Protocol::Base`].
+    /// The protocol of this node's elections. Default [`Protocol::Base`].
     pub protocol: Protocol,
-    /// From how many nodes' lists a live node may be missing: from 0. Elections rest on it while
-    /// [`estimation`](Self::estimation) is off or knows nothing. It counts all nodes that miss the
+    /// The number of lists from which a live node may be missing: from 0. Elections use it while
+    /// [`estimation`](Self::estimation) is off or has no result. It counts all nodes that miss the
     /// live node at any moment of a run (erratum E7). No default: too low a value elects wrongly,
     /// too high a value asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
     pub c: u16,
-    /// How many nodes may be dead and still on lists: from 0. No default.
+    /// The number of nodes that may be dead and still on lists: from 0. No default.
     pub f: u16,
-    /// How many of the lowest nodes a node names to `Preferred` and `Hybrid`: from 1. Default 5, as
-    /// in the thesis.
+    /// The number of lowest nodes that a node names to `Preferred` and `Hybrid`: from 1. Default 5,
+    /// as in the thesis.
     pub x: u8,
-    /// How many of the most suspected nodes a node names to them: from 0. Default 5, as in the
+    /// The number of most suspected nodes that a node names to them: from 0. Default 5, as in the
     /// thesis.
     pub y: u8,
-    /// How long to wait for answers, for parts of lists, and for the node that was appointed: above
+    /// The time to wait for answers, for parts of lists, and for the node that was appointed: above
     /// zero. It should be longer than the usual round trip: a live node that takes longer to answer
     /// may be passed over. Default 500 ms, as in the thesis.
     pub timeout: Span,
-    /// How often an appointed node is told so before it is passed over, from 1. A node that is
-    /// declared failed, or that let its lease run out, is told as often, but within a single
-    /// `timeout`. Also how often each part of a list is asked for, where c is measured. Default 3.
+    /// The number of times that APPOINT is sent to a node before the node is passed over, from 1. A
+    /// node that was declared failed, or that let its lease run out, gets as many, but within a
+    /// single `timeout`. Also the number of requests for each part of a list, where c is measured.
+    /// Default 3.
     pub attempts: u8,
-    /// How often LEADER is sent again to a node that did not acknowledge it. With 0 nothing is
-    /// acknowledged or forwarded: then the host's multicast must be reliable, as the thesis
+    /// The number of times that LEADER is sent again to a node that did not acknowledge it. With 0
+    /// nothing is acknowledged or forwarded: then the host's multicast must be reliable, as the thesis
     /// assumes. Default 5.
     pub retries: u8,
-    /// How long to wait for an acknowledgement of LEADER: above zero. Default 500 ms.
+    /// The time to wait for an acknowledgement of LEADER: above zero. Default 500 ms.
     pub resend: Span,
-    /// How long a node that gave way to another initiator waits for a leader from it before it
-    /// begins again. It begins at once when that initiator is declared failed. With zero it begins
-    /// again only then. Should be several timeouts. Default 5 s.
+    /// The time that a node which gave way to another initiator waits for a leader from it before
+    /// it begins again. It begins at once when that initiator is declared failed. With zero it
+    /// begins again only then. Should be several timeouts. Default 5 s.
     pub patience: Span,
-    /// Whether a node elects another leader when it hears that its leader failed, left, or let its
-    /// lease run out; and whether a leader that let its own lease run out does, when it has heard
-    /// of no leader for `patience`. Default true.
+    /// True if a node elects another leader when it learns that its leader failed, left, or let its
+    /// lease run out; and if a leader that let its own lease run out does so when it has learned of
+    /// no leader for `patience`. Default true.
     pub reelect: bool,
     /// True if nodes keep a leader that has a majority of the nodes that it knows, the failed ones
-    /// included, when they meet a leader that has none, as one that was alone for a while, or an
-    /// election of such a node: the leader that stays takes a ballot above the other's. A leader that was declared failed is asked, and
-    /// has [`timeout`](Self::timeout) to answer before another one is elected. Also a node that is
-    /// elected as the lowest is not followed where a majority of the nodes that it knows failed. With
-    /// `false` the larger ballot leads, whichever nodes are behind it. Without effect where `retries`
-    /// is 0. Default false; true in the elections of the crate `selvedge`.
+    /// included, when they meet a leader without one (for example, a node that was alone for a
+    /// while), or an election of such a node: the leader that stays takes a ballot above the
+    /// other's. A leader that was declared failed is asked, and has [`timeout`](Self::timeout) to
+    /// answer before another one is elected. Also a node that is elected as the lowest is not
+    /// followed where a majority of the nodes that it knows failed. With `false` the larger ballot
+    /// leads, whichever nodes follow it. Without effect where `retries` is 0. Default false; true in
+    /// the elections of the crate `selvedge`.
     pub keep_leader: bool,
-    /// The time over which the nodes that hear that spread the beginnings of their elections, so
+    /// The time over which nodes that lost their leader spread the beginnings of their elections, so
     /// that not all begin. Zero for at once. Default 200 ms.
     pub spread: Span,
-    /// How long this node leads without being renewed, by every node's own clock. `None`, the
-    /// default, is for ever. Followers are told this lease, and their own settings do not matter.
+    /// The time that this node leads without a renewal, by every node's own clock. `None`, the
+    /// default, is for ever. LEADER carries this lease; the followers' own settings do not matter.
     /// Needs `retries` above 0, since acknowledgements renew it. A host's clock has to go on while
     /// the host sleeps; see [the crate page](crate#clocks).
     pub lease: Option<Span>,
-    /// By how much two clocks may run apart, in parts per million. The leader takes its lease to be
-    /// shorter by this share, and renews it every third of that shorter time. At most 666,666,
-    /// which leaves a third. Default 1,000.
+    /// The largest difference between the rates of two clocks, in parts per million. The leader
+    /// shortens its lease by this share, and renews it every third of that shorter time. At most
+    /// 666,666, which leaves a third. Default 1,000.
     pub drift: u32,
-    /// How many of the nodes that an initiator passes over are named in its queries; fewer where a
-    /// frame cannot name so many. For each further node passed over the queries ask for one
+    /// The largest number of nodes passed over that an initiator names in its queries; fewer where
+    /// they do not fit a frame. For each further node passed over the queries ask for one
     /// candidate more, as long as an answer in a frame of [`frame_budget`](Self::frame_budget) can
     /// name one candidate behind all of these: 3 more in the shortest frame (1 with `Preferred` and
     /// `Hybrid`), 88 by default. Beyond that a further node that does not answer makes the
-    /// initiator forget the first, and an answer that names a node that is over does not count.
+    /// initiator forget the first, and an answer that names a life that has ended does not count.
     /// From 1. Default 16.
     pub exclude_limit: u8,
     /// The longest frame in bytes, header and sender included: from 127. Lists are cut to fit.
     /// Default 1,400.
     pub frame_budget: u16,
-    /// How many others may be on the list: from 1. A live node that finds no place is counted
-    /// ([`Counters::no_room`](crate::Counters::no_room)), is told once who leads, and waits for a
-    /// place; meanwhile it is missing from this list, as c counts it. Besides the list, as many
-    /// others and two more are remembered that are gone or wait: the dead take no place on the
-    /// list. A sample counts no more nodes, either. Default 4,096.
+    /// The largest number of others on the list: from 1. A live node that finds no place is counted
+    /// ([`Counters::no_room`](crate::Counters::no_room)), is notified of the leader once, and waits
+    /// for a place; meanwhile it is missing from this list, and c counts that. Besides the list, as
+    /// many others and two more are remembered that have ended or wait: the dead take no place on
+    /// the list. A sample counts no more nodes, either. Default 4,096.
     pub peer_limit: u32,
-    /// Whether elections take c from what is measured. With `None`, the default, they take
-    /// [`c`](Self::c). Else they take `c` only while nothing newer is known. Exists with the
-    /// feature `estimate`.
+    /// The measurement of c. With `None`, the default, elections use [`c`](Self::c). Else they use
+    /// `c` only while no measured value is in force. Exists with the feature `estimate`.
     #[cfg(feature = "estimate")]
     pub estimation: Option<Estimation>,
 }
 
-/// Where an estimate of c comes from.
+/// The source of an estimate of c.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Source {
     /// The leader asks some nodes for their lists every [`Estimation::period`]
-    /// ([`Tally`](crate::estimate::Tally)). The estimate is about all nodes.
+    /// ([`Tally`](crate::estimate::Tally)). The estimate holds for all nodes.
     #[default]
     Sampling,
-    /// Initiators report to the leader how many of their answers lacked it
-    /// ([`Misses`](crate::estimate::Misses)). The estimate is about this leader alone, and is
+    /// Initiators report to the leader the number of their answers that lacked it
+    /// ([`Misses`](crate::estimate::Misses)). The estimate holds for this leader alone, and is
     /// forgotten when the leader is lost or another one follows. So it serves elections that
-    /// confirm a leader, and says nothing of elections that replace it. `Preferred` and `Hybrid`
-    /// report nothing.
+    /// confirm a leader, and not elections that replace it. `Preferred` and `Hybrid` report nothing.
     Feedback,
 }
 
-/// Shares are sent in parts of it.
+/// The denominator of shares in messages.
 pub(crate) const MILLION: u32 = 1_000_000;
 
 /// A share in parts per million, rounded up.
@@ -166,7 +166,7 @@ pub(crate) const fn millionths(share: Ratio) -> u32 {
     (often * MILLION as u64).div_ceil(of) as u32
 }
 
-/// Whether a bound may miss so often: from 1 in 1,000,000 to 1 in 2.
+/// Returns true if `miss` is from 1 in 1,000,000 to 1 in 2.
 pub(crate) const fn is_miss(miss: Ratio) -> bool {
     let (often, of) = (miss.numerator as u64, miss.denominator as u64);
     often * 2 <= of && of <= often.saturating_mul(MILLION as u64) && often > 0
@@ -176,7 +176,8 @@ pub(crate) const fn is_miss(miss: Ratio) -> bool {
 pub(crate) const FRAME_MIN: u16 = 127;
 
 impl Config {
-    /// The defaults, where a live node is missing from at most `c` lists and `f` may be dead.
+    /// Returns the defaults, where a live node is missing from at most `c` lists and `f` nodes may
+    /// be dead.
     #[must_use]
     pub const fn new(c: u16, f: u16) -> Self {
         Self {
@@ -229,7 +230,7 @@ impl Config {
         with_estimation estimation: Option<Estimation>,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range, or that another field rules out.
@@ -273,13 +274,12 @@ impl Config {
         Ok(())
     }
 
-    /// Whether leaders are kept: a node that keeps one does not acknowledge the other.
+    /// Returns true if leaders are kept: a node that keeps its leader does not acknowledge the other.
     pub(crate) const fn keeps_leader(&self) -> bool {
         self.keep_leader && self.retries > 0
     }
 
-    /// The bytes that the lists in a message may take, where the message is `fixed` bytes long
-    /// without them.
+    /// Returns the room for the lists of a message that is `fixed` bytes long without them.
     pub(crate) const fn list_room(&self, fixed: usize) -> Room {
         Room::new(self.frame_budget, fixed)
     }
@@ -291,17 +291,17 @@ const LEASE_MIN: Span = Span::millis(3);
 /// The largest drift, which leaves a third of any lease.
 const DRIFT_MAX: u64 = 666_666;
 
-/// Which setting cannot work.
+/// An error in the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A setting is outside its range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
-    /// No node would acknowledge a renewal.
+    /// A lease without acknowledgements, which would never be renewed.
     #[error("a lease needs acknowledgements: set retries above 0, or lease to None")]
     LeaseWithoutRetries,
-    /// A bound cannot miss so often.
+    /// The `miss` of the estimation is outside its range.
     #[cfg(feature = "estimate")]
     #[error("estimation's miss is {0:?}: set it to at least 1 in 1,000,000 and at most 1 in 2")]
     Miss(Ratio),

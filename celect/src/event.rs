@@ -1,4 +1,4 @@
-//! What the application is told and may ask, and the errors.
+//! Commands, events, timers and errors.
 
 use selvedge_core::roster::OwnEnd;
 use selvedge_core::{Member, NodeId, Ratio};
@@ -8,67 +8,67 @@ use thiserror::Error;
 use crate::estimate::{Estimate, TooFew};
 use crate::{Ballot, ConfigError};
 
-/// What the application may ask.
+/// A command of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Run an election. [`Event::Elected`] follows, on all nodes.
+    /// Runs an election. [`Event::Elected`] follows, on all nodes.
     Elect,
-    /// Asks for lists to find out what c is, whether or not this node leads. `Event::Measured` or
-    /// `Event::Unmeasured` follows; where this node leads all nodes are told. Refused without the
-    /// feature `estimate`.
+    /// Asks for lists to measure c, whether or not this node leads. `Event::Measured` or
+    /// `Event::Unmeasured` follows; a node that leads sends the result to all nodes. Refused without
+    /// the feature `estimate`.
     Measure,
-    /// Sets another [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f), at once: a
-    /// run that waits for answers ends by them, and [`Event::Concluded`] has the numbers that it used. A
-    /// [lease](crate::Config::lease) is judged by them from its next renewal or acknowledgement on. An
-    /// estimate that is known stays in force.
+    /// Replaces [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f) at once: a run
+    /// that waits for answers ends by them, and [`Event::Concluded`] has the numbers that it used. A
+    /// [lease](crate::Config::lease) uses them from its next renewal or acknowledgement on. An
+    /// estimate in force stays in force.
     Tolerate {
-        /// From how many lists a live node may be missing.
+        /// The number of lists from which a live node may be missing.
         c: u16,
-        /// How many nodes may be dead.
+        /// The number of nodes that may be dead.
         f: u16,
     },
 }
 
-/// What the application is told. Events of elections name a ballot, which fences what is done on
-/// its account.
+/// A notification for the application. Events of elections name a ballot, which fences the
+/// application's writes as leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// This node runs an election; its rounds have larger ballots than this.
+    /// This node runs an election, whose rounds have larger ballots than this.
     Electing(Ballot),
     /// This node gives way to the run of another initiator.
     Yielded {
-        /// This node's.
+        /// The ballot of this node's run.
         ballot: Ballot,
-        /// The larger one.
+        /// The other run's ballot, which is larger.
         to: Ballot,
     },
     /// All known nodes, and the nodes that they know, are fewer than an election needs. Emitted
-    /// once a run; the run goes on asking.
+    /// at most once per run; the run goes on asking.
     TooFew {
-        /// Of this node's run.
+        /// The ballot of this node's run.
         ballot: Ballot,
-        /// How many lists there are, this node's included.
+        /// The number of lists available, this node's included.
         known: u32,
         /// c + 1.
         needed: u32,
     },
-    /// A node leads, perhaps this node itself, until a larger ballot comes.
+    /// A node leads, perhaps this node itself, until a larger ballot arrives.
     Elected {
         /// The leader.
         leader: Member,
-        /// By which ballot.
+        /// The ballot by which it leads.
         ballot: Ballot,
     },
-    /// This node led and does so no longer: a larger ballot appointed a leader.
+    /// This node no longer leads: a larger ballot appointed a leader.
     Deposed {
         /// The ballot under which this node led.
         ballot: Ballot,
-        /// The ballot by which another leads.
+        /// The ballot by which another node leads.
         by: Ballot,
     },
-    /// The membership service says that the leader failed, which may be wrong, or left; or the node
-    /// that told this node of the leader believes so.
+    /// The membership service reports that the leader failed, which may be wrong, or left; or a
+    /// node that sent LEADER believes so.
     Lost {
         /// The leader.
         leader: Member,
@@ -83,37 +83,37 @@ pub enum Event {
         /// Its ballot.
         ballot: Ballot,
     },
-    /// The leader's lease ran out here: it may be gone.
+    /// The leader's lease ran out here: the leader may have failed.
     LeaseOver {
         /// The leader.
         leader: Member,
         /// Its ballot.
         ballot: Ballot,
     },
-    /// This node led, and fewer than c others acknowledged that for as long as the lease is: what
-    /// is done under this ballot must end now.
+    /// This node led, and fewer than c others (with c = 0: no other, although it knows some)
+    /// acknowledged that for the length of a lease: work under this ballot must end now.
     Ended(Ballot),
-    /// This node's election is over: the node that it appointed leads.
+    /// This node's election has ended: the node that it appointed leads.
     Concluded {
         /// The ballot by which that node leads.
         ballot: Ballot,
-        /// From how many lists the lowest live node may have been missing. The leader is the lowest
-        /// live node, if that node was missing from no more.
+        /// The number of lists from which the lowest live node may have been missing. If it was
+        /// missing from no more, the leader is that node.
         c: u16,
-        /// How often the real c is larger, where c was measured. `None` where c is that of
-        /// [`Config::c`](crate::Config::c), where it was cut short by
-        /// `Estimation::ceiling` or by the number of nodes, and where
-        /// what was known has been forgotten since.
+        /// The probability that the real c is larger, where c was measured. `None` where c is
+        /// [`Config::c`](crate::Config::c), where it was cut short by `Estimation::ceiling` or by
+        /// the number of nodes, and where the estimate has been forgotten since.
         miss: Option<Ratio>,
     },
-    /// This node asked for lists, and the lists say this.
+    /// The estimate from the lists that this node asked for.
     #[cfg(feature = "estimate")]
     Measured(Estimate),
-    /// This node asked for lists, and the lists say nothing.
+    /// The reason why the lists that this node asked for give no estimate.
     #[cfg(feature = "estimate")]
     Unmeasured(NotMeasured),
-    /// What this node's elections rest on from now on. Not told when what was measured is cut
-    /// because fewer nodes are listed: [`Celect::tolerates`](crate::Celect::tolerates) says that.
+    /// The bound that this node's elections use from now on. Not emitted when a measured c is cut
+    /// short because fewer nodes are listed: [`Celect::tolerates`](crate::Celect::tolerates) has the
+    /// value in use.
     Tolerates {
         /// See [`Event::Concluded`].
         c: u16,
@@ -122,7 +122,7 @@ pub enum Event {
     },
 }
 
-/// Why a sample gave no estimate.
+/// The reason why a sample gave no estimate.
 #[cfg(feature = "estimate")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
@@ -145,42 +145,42 @@ pub enum Timer {
     Answer,
     /// The leader that another initiator promised is overdue.
     Watch,
-    /// The delay before a re-election is over.
+    /// The delay before a re-election has passed.
     Start,
     /// Acknowledgements of LEADER are overdue.
     Resend,
-    /// This node leads, and its list has had no majority of the nodes that it knows for a while.
+    /// This node leads, and its list has had no majority of the nodes that it knows for
+    /// [`Config::patience`](crate::Config::patience).
     Majority,
     /// The time to renew this node's lease.
     Renew,
     /// The lease of the leader that this node follows ran out.
     Lease,
-    /// This node leads, and a lease has passed since it sent a renewal whose number has this
-    /// remainder.
+    /// This node leads, and a lease has passed since it sent a renewal with this number, modulo 4.
     Expiry(u8),
     /// Lists that this node asked for are overdue.
     Sample,
     /// The time for the leader to ask for lists again.
     Measure,
-    /// What is known of c is too old.
+    /// The estimate of c is too old.
     Stale,
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason why an input was refused. The state did not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
-    /// One run at a time.
+    /// This node already runs an election.
     #[error("this node runs an election already: wait for Elected")]
     AlreadyElecting,
-    /// One sample at a time.
+    /// This node already asks for lists.
     #[error("this node asks for lists already: wait for Measured or Unmeasured")]
     AlreadyMeasuring,
     /// Estimation is not set.
     #[error("c is not measured here: set Config::estimation")]
     NoEstimation,
     /// This node knows no other node.
-    #[error("no node is known to ask for a list: wait for others to join")]
+    #[error("this node knows no other to ask for a list: wait for others to join")]
     Alone,
     /// This node can ask no other node, and its own list is not enough.
     #[error(
@@ -188,7 +188,7 @@ pub enum Reject {
          more to join, or correct c"
     )]
     TooFew {
-        /// How many nodes are known.
+        /// The number of known nodes, this node included.
         known: u32,
         /// c + 1.
         needed: u32,
@@ -199,12 +199,12 @@ pub enum Reject {
     /// The membership service reports the end of this node's own life.
     #[error(transparent)]
     OwnEnd(#[from] OwnEnd),
-    /// A peer sent what a correct peer never sends; the host counts it.
+    /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }
 
-/// What a correct peer never sends.
+/// A message that a correct peer never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
@@ -220,18 +220,18 @@ pub enum Misbehaviour {
     /// A part of a list is out of order, or claims a continuation but names no member.
     #[error("its list from {0:?} on is not sorted")]
     List(NodeId),
-    /// More answers lacked this node than there were.
+    /// The peer reports more answers without this node than answers.
     #[error("it reports {missing} of {answers} answers without this node, more than there are")]
     Feedback {
-        /// As it says.
+        /// The reported number of answers.
         answers: u16,
-        /// As it says.
+        /// The reported number of answers that lacked this node.
         missing: u16,
     },
     /// The peer announces c in place of the leader.
     #[error("it announces c under the ballot of leader {0}")]
     NotLeader(Member),
-    /// No bound misses so often.
-    #[error("its miss of {0} in a million is outside the range of settings")]
+    /// The peer announces a miss that settings rule out.
+    #[error("its miss is {0} in a million: at least 1 and at most 500,000 are possible")]
     Miss(u32),
 }

@@ -1,5 +1,5 @@
-//! The election that this node gives way to, the leader that it follows, and what it does when the
-//! leader is gone.
+//! Other nodes' elections, to which this node gives way; the leader that it follows; and the loss of
+//! that leader.
 
 use selvedge_core::{Context, Member, Span, serial_newer};
 
@@ -9,7 +9,7 @@ use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Event, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Another node runs an election.
+    /// Handles the QUERY of another node's election.
     pub(crate) fn on_query(
         &mut self,
         from: Member,
@@ -23,7 +23,7 @@ impl<A: Attribute> Celect<A> {
             let is_kept = few && self.keeps_leader(from, ballot);
             by_ballots && (leader.ballot > ballot || is_kept)
         });
-        // A streaming initiator appoints before all answers are in, and queries again.
+        // A streaming initiator appoints before all answers arrive, and sends QUERY again.
         let is_of_this_run = later.is_some_and(|leader| leader.ballot.same_run(ballot));
         if let Some(leader) = later
             && !is_of_this_run
@@ -51,7 +51,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Another run goes on, perhaps in place of our own.
+    /// Awaits the leader of another run, and gives up our own if the other has the larger ballot.
     fn give_way(&mut self, ballot: Ballot, cx: &mut Context<'_, Self>) {
         match &self.run {
             Some(run) if run.last > ballot => {}
@@ -72,7 +72,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We are appointed.
+    /// Handles our appointment.
     pub(crate) fn on_appoint(
         &mut self,
         from: Member,
@@ -93,8 +93,8 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// This node leads from now on, by this ballot, and tells all. `few`: the election was one of a
-    /// node with few others.
+    /// Makes this node lead by this ballot, and announces it. `few` is true if the initiator had no
+    /// majority.
     pub(crate) fn lead(
         &mut self,
         (ballot, few): (Ballot, bool),
@@ -152,8 +152,8 @@ impl<A: Attribute> Celect<A> {
             self.confirm(ballot);
         }
         if self.supersedes(heard) {
-            // What the leader says itself is news to a node that has heard from others that the
-            // leader is gone.
+            // LEADER from the leader itself must count as newer than a report of others that the
+            // leader failed.
             let renewal = renewal.wrapping_sub(gone.into());
             self.adopt(Leadership { renewal, ..heard }, cx);
             is_new = true;
@@ -187,7 +187,7 @@ impl<A: Attribute> Celect<A> {
                 }
                 self.pass_on(heard, from, covered, cx);
                 self.renewed(cx);
-                // What was answered may be from before the failure.
+                // The leader may have sent the answer before it failed.
                 if answers && self.peers.is_gone(member) && self.config.reelect {
                     self.watch(cx);
                 }
@@ -200,7 +200,7 @@ impl<A: Attribute> Celect<A> {
             self.send_leader(from, known, cx);
             return;
         }
-        // A node that acknowledges follows.
+        // An acknowledgement means that this node follows.
         let is_given_up = |it: Leadership| it.ballot == ballot && it.lost;
         if !gone && !self.leader.is_some_and(is_given_up) {
             self.send_leader_ack(from, ballot, renewal, cx);
@@ -213,7 +213,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A leader that failed before we heard of it will not be declared failed again.
+    /// Loses a new leader whose failure was reported before: it will not be reported again.
     fn recheck_failed(&mut self, from: Member, cx: &mut Context<'_, Self>) {
         let Some(leader) = self.leader else {
             debug_assert!(false, "a leader was adopted in this step");
@@ -222,13 +222,13 @@ impl<A: Attribute> Celect<A> {
         if !self.is_credible(from, leader.member) {
             self.lose(cx);
         } else if self.peers.is_gone(leader.member) && self.config.reelect {
-            // The leader speaks for itself: it was alive a moment ago, and may be refuted soon.
+            // The leader itself sent LEADER: it was alive a moment ago, and may be refuted soon.
             self.watch(cx);
         }
     }
 
-    /// Whether `from` may say that `leader` leads. A leader that speaks for itself has not failed;
-    /// what others pass on may be older than the failure.
+    /// Returns true if this node believes a LEADER from `from` about `leader`. A leader that sends it
+    /// itself has not failed; a LEADER that others forward may be older than the failure.
     fn is_credible(&self, from: Member, leader: Member) -> bool {
         let speaks_for_itself = from == leader && !self.peers.is_over(leader);
         speaks_for_itself || !self.peers.is_gone(leader)
@@ -247,7 +247,7 @@ impl<A: Attribute> Celect<A> {
         heard.ballot > known.ballot
     }
 
-    /// From now on `leader` leads.
+    /// Follows `leader`.
     fn adopt(&mut self, leader: Leadership, cx: &mut Context<'_, Self>) {
         let Leadership { member, ballot, .. } = leader;
         if let Some(ours) = self.leads()
@@ -283,7 +283,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// The leader is believed to be gone.
+    /// Handles the loss of the leader, which is believed to have failed or left.
     pub(crate) fn lose(&mut self, cx: &mut Context<'_, Self>) {
         if let Some(leader) = &mut self.leader
             && !leader.lost
@@ -304,15 +304,15 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Whether a leader is missing: no node leads, or the leader is believed to be gone, or a later
-    /// leader was promised.
+    /// Returns true if a leader is missing: no node leads, or the leader is believed to have failed or
+    /// left, or an initiator has promised a later leader.
     pub(crate) fn misses_leader(&self) -> bool {
         let is_gone = |it: Leadership| it.lost || self.peers.is_gone(it.member);
         self.leader.is_none_or(is_gone) || self.awaited.is_some()
     }
 
-    /// Begins an election after a delay of this node's own, in which an election of another node
-    /// may make it unnecessary.
+    /// Begins an election after a delay that differs between nodes, in which an election of another
+    /// node may make it unnecessary.
     pub(crate) fn begin_soon(&mut self, cx: &mut Context<'_, Self>) {
         const SLOTS: u64 = 16;
         let (timeout, attempts) = (self.config.timeout, self.config.attempts);

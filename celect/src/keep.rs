@@ -1,10 +1,10 @@
-//! How a group keeps its leader when it meets a leader that most nodes do not follow.
+//! A group keeps its leader when it meets a leader that most nodes do not follow.
 //!
 //! # Argument
 //!
-//! A node that is cut off alone elects itself, by a later ballot than that of its former group. When it
-//! comes back, the later ballot would lead. So LEADER has a mark of leaders without a majority of
-//! the nodes that they know, and a group whose leader has a majority does not follow such a leader.
+//! A node that is cut off alone elects itself, by a later ballot than its former group has. When it
+//! comes back, the later ballot would lead. So LEADER marks leaders without a majority of the nodes
+//! that they know, and a group whose leader has a majority does not follow such a leader.
 //! The order of ballots stays the same: the group's leader takes a ballot above the other one, and
 //! announces it.
 //!
@@ -16,17 +16,18 @@
 //!    leader, if it is not `few`, takes a later ballot; else it follows and acknowledges, and the
 //!    follower follows too. A leader that sends no answer is lost like any leader, or the other
 //!    leader repeats its announcement.
-//! 3. A node that elects is `few` if its list lacks such a majority at any moment of the run, or if its
-//!    former leader was `few`. QUERY and APPOINT have the mark, and a node that keeps its leader
+//! 3. A node that elects is `few` if its list lacks such a majority at any moment of the run, or if
+//!    its former leader was `few`. QUERY and APPOINT have the mark, and a node that keeps its leader
 //!    answers both with LEADER, for any ballots. The initiator answers with its own leader if that
 //!    leader has the later ballot, as in point 2; it ends its run when it follows.
 //! 4. Only a leader that is not `few` takes a ballot in this way, and only above a ballot of a leader
 //!    that is `few` or has failed. There are no more of these than elections, so ballots stop
 //!    growing, and the largest leads.
 //!
-//! A node that comes back may also make others believe that the leader failed. So a node asks a leader
-//! that was declared failed whether it leads, [`Config::attempts`](crate::Config::attempts) times, and
-//! elects when no answer comes within [`Config::timeout`](crate::Config::timeout).
+//! A node that comes back may also make others believe that the leader failed. So a node asks a
+//! leader that was declared failed whether it leads, up to
+//! [`Config::attempts`](crate::Config::attempts) times, and elects when no answer arrives within
+//! [`Config::timeout`](crate::Config::timeout).
 //!
 //! Where both are `few`, or neither is, the larger ballot leads. An election that begins in the group
 //! ends with the lowest node as before.
@@ -40,8 +41,8 @@ use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Returns true if this node keeps its leader, although a leader with few followers, or an election
-    /// of a node with few others, has a later ballot.
+    /// Returns true if this node keeps its leader, although a `few` leader, or an election of a `few`
+    /// node, has a later ballot.
     pub(crate) fn keeps_leader(&self, from: Member, other: Ballot) -> bool {
         let is_kept = |it: Leadership| {
             let is_of_other_run = it.ballot < other && !it.ballot.same_run(other);
@@ -80,7 +81,7 @@ impl<A: Attribute> Celect<A> {
         self.ask_about(heard, cx);
     }
 
-    /// A leader with a majority was missed by this node, which ran an election of few: it ends.
+    /// Ends this node's election if the node was `few` and `leader` has a majority.
     pub(crate) fn rejoin(&mut self, leader: Leadership, cx: &mut Context<'_, Self>) {
         if !leader.few && self.run.as_ref().is_some_and(|it| it.few) {
             self.run = None;
@@ -88,8 +89,9 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Our leader was declared failed, perhaps by a node that comes back and thinks so of all: it is
-    /// asked before another one is elected. Returns whether there is an answer to wait for.
+    /// Asks our leader, which was declared failed, before another one is elected: the report may come
+    /// from a node that was cut off and believes that all others failed. Returns true if an answer is
+    /// awaited.
     pub(crate) fn ask_leader(&mut self, cx: &mut Context<'_, Self>) -> bool {
         let waits =
             self.config.keeps_leader() && self.config.reelect && self.config.patience > Span::ZERO;
@@ -118,7 +120,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// It is time to elect, unless the leader is to be asked once more.
+    /// Elects, unless the leader should be asked once more.
     pub(crate) fn on_start(&mut self, cx: &mut Context<'_, Self>) {
         let is_open = |it: Leadership| (1..self.config.attempts).contains(&it.asked);
         let is_idle = self.run.is_none() && self.awaited.is_none();
@@ -175,9 +177,9 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Takes note of whether a majority of the nodes that we know follows us. That none does counts
-    /// when it has lasted, if a majority did before: a node that comes back may say of all that they failed. O(n) while this
-    /// node leads.
+    /// Checks if a majority of the nodes that we know follows us. The loss of a majority counts only
+    /// after [`Config::patience`](crate::Config::patience): a node that comes back may report all
+    /// others as failed. O(n) while this node leads.
     pub(crate) fn look_for_majority(&mut self, cx: &mut Context<'_, Self>) {
         let lacks_majority = self.lacks_majority();
         if let Some(run) = &mut self.run {
@@ -195,7 +197,7 @@ impl<A: Attribute> Celect<A> {
                 self.tell_majority(false, cx);
             }
         } else if leader.few {
-            // Until a majority has acknowledged it.
+            // It stays so until a majority has acknowledged it.
         } else if !self.lacks_majority() {
             cx.disarm(Timer::Majority);
         } else if !leader.firm || self.config.patience == Span::ZERO {
@@ -205,7 +207,8 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Our list has had no majority for as long as counts.
+    /// Marks this leader as `few` when its list has had no majority for
+    /// [`Config::patience`](crate::Config::patience).
     pub(crate) fn on_few(&mut self, cx: &mut Context<'_, Self>) {
         let leads = self.leader.filter(|it| self.leads().is_some() && !it.few);
         if leads.is_some() && self.lacks_majority() {
@@ -213,14 +216,14 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Tells the followers whether a majority follows us.
+    /// Announces to the followers if a majority follows us.
     fn tell_majority(&mut self, few: bool, cx: &mut Context<'_, Self>) {
         let Some(leader) = &mut self.leader else {
             return; // No node leads.
         };
         leader.few = few;
         leader.firm &= !few;
-        // With a lease the next renewal says so.
+        // With a lease the next renewal announces it.
         if self.lease.is_none() {
             leader.renewal = leader.renewal.wrapping_add(1);
             let leader = *leader;
@@ -228,8 +231,8 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Returns true if a majority of the nodes that we know has acknowledged us. O(n) if half of the list
-    /// has.
+    /// Returns true if a majority of the nodes that we know has acknowledged us. O(n) if half of the
+    /// list has.
     fn is_followed_by_majority(&self) -> bool {
         let awaited = self.announcement.as_ref().map_or(&[][..], |it| &it.awaited);
         if awaited.len() > self.peers.len() {
@@ -239,8 +242,8 @@ impl<A: Attribute> Celect<A> {
         self.config.keeps_leader() && self.is_majority(self.peers.iter().filter(follows).count())
     }
 
-    /// Returns true if the list of this node has no majority of the nodes that it knows, or its leader's
-    /// last announcement had the mark.
+    /// Returns true if the list of this node has no majority of the nodes that it knows, or its
+    /// leader's last announcement had the mark.
     pub(crate) fn is_of_few(&self) -> bool {
         let follows_few = self.leader.is_some_and(|it| it.few);
         self.lacks_majority() || self.config.keeps_leader() && follows_few
@@ -251,8 +254,8 @@ impl<A: Attribute> Celect<A> {
         self.config.keeps_leader() && !self.is_majority(self.peers.len())
     }
 
-    /// Returns true if `others` other nodes and this one are more than half of the nodes that are listed
-    /// or failed, and not this node alone.
+    /// Returns true if `others` other nodes and this one are more than half of the nodes that are
+    /// listed or failed, and not this node alone.
     fn is_majority(&self, others: usize) -> bool {
         let known = self.peers.len() + self.peers.failed() + 1;
         others > 0 && (others + 1) * 2 > known

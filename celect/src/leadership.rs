@@ -10,15 +10,15 @@ pub(crate) struct Leadership {
     pub(crate) member: Member,
     pub(crate) ballot: Ballot,
     pub(crate) renewal: u32,
-    /// The leader's own lease, whatever ours would be. Zero for ever.
+    /// The leader's own lease, not this node's setting. Zero for ever.
     pub(crate) lease: Span,
-    /// The leader failed, left, or let its lease run out, as far as we know.
+    /// True if this node believes that the leader failed, left, or let its lease run out.
     pub(crate) lost: bool,
-    /// The leader has no majority of the nodes that it knows, as it said last.
+    /// True if the leader announced last that it has no majority of the nodes that it knows.
     pub(crate) few: bool,
-    /// How often it was asked whether it leads since it was declared failed.
+    /// The number of questions whether it leads that were sent since it was declared failed.
     pub(crate) asked: u8,
-    /// This node leads, and a majority has acknowledged that.
+    /// True if this node leads, and a majority has acknowledged that.
     pub(crate) firm: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the membership service says, and what follows from that.
+//! Deltas of the membership service, and their effects.
 
 use selvedge_core::roster::Standing;
 use selvedge_core::{Context, Delta, Member, NodeId, Span};
@@ -28,8 +28,7 @@ impl<A: Attribute> Celect<A> {
         Ok(())
     }
 
-    /// Takes note of the standing of a life. What is said of a life that finds no place on the list
-    /// counts all the same.
+    /// Records the standing of a life, also of a life that finds no place on the list.
     fn remember(&mut self, member: Member, standing: Standing) {
         let is_refused = standing == Standing::Listed && !self.peers.has_place_for(member);
         let standing = if is_refused {
@@ -50,7 +49,7 @@ impl<A: Attribute> Celect<A> {
         debug_assert!(taken.is_ok(), "room was made for {member:?}");
     }
 
-    /// Drops what is kept of a node that is forgotten.
+    /// Drops the state of a node that is forgotten.
     fn forget(&mut self, node: NodeId) {
         if let Some(lease) = &mut self.lease {
             lease.forget(node);
@@ -60,7 +59,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A life is present.
+    /// Handles a life that is present.
     fn welcome(&mut self, member: Member, was_listed: bool, cx: &mut Context<'_, Self>) {
         if let Some(leader) = &mut self.leader
             && leader.member == member
@@ -85,8 +84,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Ends what ends with a life of the node `member` that is gone. A later life ends the former
-    /// one.
+    /// Ends all that depends on a dead life of the node `member`. A later life ends the former.
     fn look_for_the_gone(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if let Some(leader) = self.leader
             && leader.member.id == member.id
@@ -105,7 +103,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A free place on the list goes to the node that has waited for it longest.
+    /// Gives free places on the list to the nodes that have waited longest.
     fn give_place(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(member) = self.peers.next_in_turn() {
             self.remember(member, Standing::Listed);

@@ -1,37 +1,37 @@
-//! Until when a leader may believe that it leads, and when its followers give it up.
+//! The lease: the time until which a leader leads, and at which its followers give it up.
 //!
 //! # Argument
 //!
-//! Let a follower give a leader up when it has heard no renewal for a lease L by its own clock,
-//! where L is the leader's and stands in each LEADER. Let a leader take the lease for T = L less
-//! [`Config::drift`](crate::Config::drift) by its own clock, so that T has passed before L whenever
-//! the two clocks' rates differ by no more than the drift.
+//! Let a follower give a leader up when it has received no renewal for a lease L by its own clock,
+//! where L is the leader's setting and part of each LEADER. Let a leader use the shorter lease T = L
+//! less [`Config::drift`](crate::Config::drift) by its own clock, so that T passes before L whenever
+//! the rates of the two clocks differ by no more than the drift.
 //!
 //! 1. Renewal r is sent at s(r). Its expiry, a timer of its own, is armed *in that step*, for
 //!    s(r) + T. Nothing moves it.
-//! 2. A node that acknowledges r, or a later renewal, has heard it at s(r) or later, and gives the
+//! 2. A node that acknowledges r, or a later renewal, received it at s(r) or later, and gives the
 //!    leader up at s(r) + T or later.
 //! 3. An expiry is disarmed only when enough nodes have acknowledged a later renewal, which has its
 //!    own expiry. So the leader has ended by s(r) + T, where r is the latest renewal that enough
 //!    nodes have acknowledged: not later than any of these nodes gives it up.
-//! 4. All of this rests on when a renewal was *sent*, and on nothing that happens in time. A late
-//!    acknowledgement, a timer that ticks late, and a host that sleeps and then does what is due in
-//!    any order move none of these moments. If the host wakes later than s(r) + T the expiry ticks
-//!    with the rest; until it has ticked, [`Celect::leads_until`] lies in the past.
+//! 4. All of this depends on the time at which a renewal was *sent*, and not on timely steps. A late
+//!    acknowledgement, a timer that ticks late, and a host that sleeps and then handles its overdue
+//!    inputs in any order move none of these moments. If the host wakes later than s(r) + T the
+//!    expiry ticks with the rest; until it has ticked, [`Celect::leads_until`] lies in the past.
 //! 5. Until enough nodes have acknowledged the first renewal, which is the announcement itself, no
-//!    node is known to follow. The leader acts as one, or no node would hear of it, and
-//!    `leads_until` is `None`. So an appointment that was read late, when others had long gone on,
-//!    gives no belief.
+//!    node is known to follow. The leader announces itself, or no node would learn of it, but
+//!    `leads_until` is `None`. So a node that reads its appointment late, when others have elected
+//!    again, does not believe that it leads.
 //!
-//! Where c is 0 and no node is listed, a renewal is told to no node, and no node has to acknowledge
-//! it. Then the leader rests on no follower, and a follower that was falsely declared failed to it
-//! gives it up while it leads. Every rule that lets the last node of a mesh lead has this.
+//! Where c is 0 and no node is listed, a renewal is sent to no node and needs no acknowledgement.
+//! Then the leader depends on no follower, and a follower that was falsely declared failed to it
+//! gives it up while it leads. Every rule that lets the last node of a mesh lead has this weakness.
 //!
 //! The clock of a host may not run slower than the drift allows, and may not stop: a clock that
-//! stands still while the host sleeps is outside of this.
+//! stands still while the host sleeps violates the assumption.
 //!
-//! Renewals are sent every third of T, so at most three of those before the latest are not over:
-//! that bounds the timers. A leader that has as many on their way when the next is due has ended.
+//! Renewals are sent every third of T, so besides the latest at most three have not expired: that
+//! bounds the timers. A leader that has four on their way when the next is due has ended.
 
 use alloc::vec::Vec;
 
@@ -41,19 +41,18 @@ use crate::config::MILLION;
 use crate::leadership::Leadership;
 use crate::{Attribute, Ballot, Celect, Event, Timer};
 
-/// How many renewals may be on their way, including the one that enough nodes have acknowledged.
+/// The largest number of renewals on their way, with the renewal that enough nodes acknowledged.
 const ON_THE_WAY: usize = 4;
 
 /// The renewals of this node's own lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Lease {
-    /// Renewals with an armed expiry, in order. Enough nodes have acknowledged the first one, or it
-    /// is the announcement.
+    /// Renewals with an armed expiry, in order. Enough nodes have acknowledged the first renewal, or
+    /// it is the announcement.
     sent: Vec<Sent>,
-    /// The last renewal that each node has acknowledged. A node that flaps, or restarts, counts as
-    /// one.
+    /// The last renewal that each node has acknowledged. All lives of a node count as one.
     acknowledged: BoundedMap<NodeId, (Incarnation, u32)>,
-    /// Until when enough nodes follow. The timers decide; this is for the host.
+    /// The time until which enough nodes follow. The timers decide; this is for the host.
     until: Untracked<Option<Time>>,
 }
 
@@ -61,9 +60,9 @@ pub(crate) struct Lease {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sent {
     renewal: u32,
-    /// Whether any node was told of it.
+    /// True if it was sent to any node.
     is_sent: bool,
-    /// How many nodes have acknowledged it, or a later renewal.
+    /// The number of nodes that have acknowledged it, or a later renewal.
     heard: usize,
     over: Untracked<Time>,
 }
@@ -76,7 +75,8 @@ impl Sent {
 }
 
 impl Lease {
-    /// Nothing was sent. As many followers count as nodes may be remembered, and the initiator.
+    /// Returns a lease without renewals. It counts as many followers as nodes can be remembered, plus
+    /// the initiator.
     const fn new(peer_limit: usize, until: Untracked<Option<Time>>) -> Self {
         Self {
             sent: Vec::new(),
@@ -85,13 +85,13 @@ impl Lease {
         }
     }
 
-    /// How many renewals are on their way, and how many nodes acknowledged one of them.
+    /// The number of renewals on their way, and of nodes that acknowledged any of them.
     #[cfg(feature = "check")]
     pub(crate) fn sizes(&self) -> (usize, usize) {
         (self.sent.len(), self.acknowledged.len())
     }
 
-    /// Whether `follower` acknowledged a renewal that is not over.
+    /// Returns true if `follower` acknowledged a renewal that has not expired.
     #[cfg(feature = "check")]
     pub(crate) fn rests_on(&self, follower: Member) -> bool {
         let acknowledged = self.acknowledged.get(&follower.id);
@@ -108,7 +108,8 @@ impl Lease {
         self.sent.iter().position(|it| it.renewal == renewal)
     }
 
-    /// `from` has heard this renewal: returns the renewal's position. O(log n).
+    /// Counts the acknowledgement of a renewal by `from`, and returns the renewal's position.
+    /// O(log n).
     fn acknowledge(&mut self, from: Member, renewal: u32) -> Option<usize> {
         let at = self.position(renewal)?;
         let before = self.acknowledged.get(&from.id);
@@ -117,8 +118,8 @@ impl Lease {
         if first <= at {
             let acknowledged = (from.incarnation, renewal);
             let taken = self.acknowledged.insert(from.id, acknowledged);
-            debug_assert!(taken.is_ok(), "{from} is told and not remembered");
-            // What is not remembered must not count, as it might count twice.
+            debug_assert!(taken.is_ok(), "{from} was notified and is not remembered");
+            // An acknowledgement that is not remembered could count twice, so it must not count.
             taken.ok()?;
             let heard = self.sent.iter_mut().take(at + 1).skip(first);
             heard.for_each(|it| it.heard += 1);
@@ -126,8 +127,8 @@ impl Lease {
         Some(at)
     }
 
-    /// `node` is forgotten: what it acknowledged does not count any more, so that it does not count
-    /// twice if it comes back. O(log n).
+    /// Drops the acknowledgements of a node that is forgotten, which could count twice if it came
+    /// back. O(log n).
     pub(crate) fn forget(&mut self, node: NodeId) {
         let acknowledged = self.acknowledged.remove(&node);
         if let Some(at) = acknowledged.and_then(|(_, it)| self.position(it)) {
@@ -136,8 +137,9 @@ impl Lease {
         }
     }
 
-    /// Finds the latest renewal, up to `last`, that c nodes have acknowledged, or one node if any
-    /// was told. It takes the place of the renewals before it: their expiries are disarmed.
+    /// Finds the latest renewal, up to position `last`, that c nodes have acknowledged, and at least
+    /// one if it was sent to any. It takes the place of the renewals before it, whose expiries are
+    /// disarmed.
     fn settle<A: Attribute>(&mut self, last: usize, c: usize, cx: &mut Context<'_, Celect<A>>) {
         let is_enough = |it: &Sent| it.heard >= c.max(it.is_sent.into());
         let sent = self.sent.iter().take(last.saturating_add(1));
@@ -155,7 +157,7 @@ impl Lease {
         }
     }
 
-    /// Forgets the acknowledgements of renewals that are over. O(n log n).
+    /// Forgets the acknowledgements of renewals that have expired. O(n log n).
     fn tidy(&mut self) {
         let sent = &self.sent;
         let is_sent = |renewal: u32| sent.iter().any(|it| it.renewal == renewal);
@@ -163,7 +165,7 @@ impl Lease {
             .retain(|_, (_, renewal)| is_sent(*renewal));
     }
 
-    /// The nodes that acknowledged a renewal that is not over.
+    /// The nodes that acknowledged a renewal that has not expired.
     fn followers(&self) -> impl Iterator<Item = Member> + '_ {
         let member = |(&id, &(incarnation, _))| Member { id, incarnation };
         self.acknowledged.iter().map(member)
@@ -171,14 +173,14 @@ impl Lease {
 }
 
 impl<A: Attribute> Celect<A> {
-    /// Until when this node leads as far as its followers know, by the clock that its host gives
-    /// the driver. `None` when it does not lead, and until enough nodes have acknowledged it first;
-    /// a moment in the past when its lease is over and the timer has not ticked yet. Without
-    /// [`Config::lease`](crate::Config::lease) it is the end of time.
+    /// Returns the time until which this node leads, by the clock that its host gives the driver.
+    /// `None` when it does not lead, and until enough nodes have acknowledged it for the first time; a
+    /// moment in the past when its lease has expired and the timer has not ticked yet. Without
+    /// [`Config::lease`](crate::Config::lease) it is the largest [`Time`].
     ///
-    /// A host that writes as the leader looks at it right before, and gives its
-    /// [ballot](Self::leads) with each write. The ballot refuses a write that takes longer than was
-    /// thought, and one that an election has overtaken.
+    /// A host that writes as the leader checks this time right before, and sends its
+    /// [ballot](Self::leads) with each write. The ballot lets the resource refuse a write that was
+    /// delayed too long, or that an election has overtaken.
     #[must_use]
     pub fn leads_until(&self) -> Option<Time> {
         self.leads()?;
@@ -189,7 +191,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We lead by a new ballot, and say so now.
+    /// Begins the lease of a new ballot, by which we lead and which is announced now.
     pub(crate) fn begin_lease(&mut self, is_sent: bool, cx: &mut Context<'_, Self>) {
         let before = self.lease.take();
         if let Some(before) = &before {
@@ -206,7 +208,7 @@ impl<A: Attribute> Celect<A> {
         self.settle_lease(usize::MAX, cx);
     }
 
-    /// Takes note of the renewal that is sent now.
+    /// Records the renewal that is sent now.
     fn send_renewal(&mut self, renewal: u32, is_sent: bool, cx: &mut Context<'_, Self>) {
         let Some(span) = self.config.lease else {
             return; // Without a lease nothing is renewed.
@@ -225,7 +227,8 @@ impl<A: Attribute> Celect<A> {
         cx.arm(Timer::Renew, Span(term.0 / 3));
     }
 
-    /// How long a leader leads by its own clock: `drift` less than by its followers' clocks.
+    /// Returns the length of the lease by the leader's own clock: `drift` less than by its followers'
+    /// clocks.
     fn term(&self, lease: Span) -> Span {
         let (drift, million) = (u64::from(self.config.drift), u64::from(MILLION));
         // In two parts, so that 64 bits are enough.
@@ -233,7 +236,7 @@ impl<A: Attribute> Celect<A> {
         Span(lease.0.saturating_sub(slower))
     }
 
-    /// A node has heard this renewal of ours.
+    /// Handles the acknowledgement of our renewal.
     pub(crate) fn on_renewal_ack(
         &mut self,
         from: Member,
@@ -257,14 +260,14 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We lead, and a third of the lease has passed since the last renewal. Followers hear it, also
-    /// those that our list lacks.
+    /// Renews our lease, a third of it after the last renewal. All followers receive it, also followers
+    /// that our list lacks.
     pub(crate) fn on_renew(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads().is_none() || self.lease.is_none() {
             return;
         }
-        // A renewal that no node was told of counts when it has lasted for a while: a host that
-        // slept must not renew in one step what is over.
+        // A renewal that was sent to no node counts only at the next one: a host that slept must not
+        // renew an expired lease in one step.
         self.settle_lease(usize::MAX, cx);
         if self.lease.as_ref().is_some_and(Lease::is_full) {
             self.end(cx);
@@ -287,7 +290,7 @@ impl<A: Attribute> Celect<A> {
         self.send_renewal(leader.renewal, is_sent, cx);
     }
 
-    /// The leader that we follow spoke: its lease begins again.
+    /// Begins the lease of the leader that we follow again, as it has sent LEADER.
     pub(crate) fn renewed(&self, cx: &mut Context<'_, Self>) {
         match self.leader {
             Some(leader) if leader.lost => {}
@@ -296,7 +299,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// The leader that we follow was not heard for a lease.
+    /// Gives up the leader that we follow: it sent no renewal for a lease.
     pub(crate) fn on_lease_over(&mut self, cx: &mut Context<'_, Self>) {
         let follows = |it: &&mut Leadership| !it.lost && it.member != self.me;
         let Some(leader) = self.leader.as_mut().filter(follows) else {
@@ -314,7 +317,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A renewal of ours is over, and not enough nodes have acknowledged a later one.
+    /// Ends our lease if a renewal has expired and too few nodes have acknowledged a later renewal.
     pub(crate) fn on_expiry(&mut self, slot: u8, cx: &mut Context<'_, Self>) {
         let is_it = |it: &Sent| it.timer() == Timer::Expiry(slot);
         let lease = self.lease.as_ref();
@@ -323,7 +326,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Our lease is over.
+    /// Ends our lease.
     fn end(&mut self, cx: &mut Context<'_, Self>) {
         let Some(ballot) = self.leads() else {
             return; // It has ended already.
@@ -333,7 +336,7 @@ impl<A: Attribute> Celect<A> {
         }
         self.forget_leader(cx);
         self.stop_leading(cx);
-        // A node that heard only now that we lead would follow us for a lease.
+        // A node that received LEADER only now would follow us for a lease.
         self.end_announcement(cx);
         cx.event(Event::Ended(ballot));
         // The nodes that could elect another leader may have forgotten us.
@@ -342,7 +345,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Ends what a leader does.
+    /// Ends the work of a leader.
     pub(crate) fn stop_leading(&mut self, cx: &mut Context<'_, Self>) {
         if let Some(lease) = self.lease.take() {
             lease.disarm(cx);
@@ -368,7 +371,7 @@ mod tests {
         }
     }
 
-    /// Ids come and go within one renewal.
+    /// Nodes that are forgotten and come back within one renewal.
     #[test]
     fn who_is_forgotten_takes_no_memory_and_counts_once() {
         let mut lease = Lease::new(3, Untracked(None));
@@ -386,7 +389,7 @@ mod tests {
             lease.acknowledge(one, 1);
         }
         assert_eq!(heard(&lease), [2, 1]);
-        // A renewal that is over counts no more.
+        // A renewal that has expired no longer counts.
         lease.sent.remove(0);
         lease.forget(two.id);
         assert_eq!(heard(&lease), [1]);

@@ -3,32 +3,32 @@
 //!
 //! An initiator asks c + f + 1 nodes which nodes they know, where a live node may be missing from c
 //! lists and f nodes may be dead. When c + 1 have answered, at least one of them has named the
-//! lowest live node. The initiator appoints that node, and the new leader tells all others (chapter
-//! 5 of the thesis "Churn-tolerant leader election on weakly-consistent membership" by J. Wang,
+//! lowest live node. The initiator appoints that node, and the new leader notifies all others
+//! (chapter 5 of the thesis "Churn-tolerant leader election on weakly-consistent membership" by J. Wang,
 //! 2023). The thesis' algorithms break where lists omit their owner, where the lowest node is dead,
 //! where initiators crash or several begin at once, and where messages of two runs meet. The rules
-//! here do not. `docs/errata.md` says what differs and why.
+//! here do not. `docs/errata.md` lists the differences and their reasons.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | among the leaders that a node hears of, the one with the larger [`Ballot`] leads, in whatever order the node hears of them; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
-//! | the leader that an election ends with is the lowest live node (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are those that the host told of; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator takes for failed within one; for `Optimistic` the initiator lives |
-//! | an election ends (theorem 2), also when the initiator or the node that it appoints crashes | messages get through now and then; the crash of the initiator is told ([`Delta::Failed`](selvedge_core::Delta)) to some node that it asked, or some node gave way to it; c + 1 nodes, the initiator included, are reached from list to list; lists name no more dead nodes than can be passed over ([`Config::exclude_limit`]); with [`Config::keep_leader`], a node of few that reaches followers of a leader which it believes failed reaches that leader, too, or they lose it |
-//! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; some node is told, and hears no LEADER of that leader that is older than what the node was told since of [`Config::peer_limit`] others |
-//! | a leader that has a majority of the nodes that it knows, the failed ones included, leads on when nodes come back that were cut off and elected one of themselves, or elect meanwhile: it takes a larger ballot | [`Config::keep_leader`], `retries` and `patience` above 0; the others' leader has had no majority for [`Config::patience`], and a third of its lease; a node of theirs that elects had no majority at some moment of its run, or followed that leader; less loss than [`Config::attempts`] mend |
-//! | all nodes that are reached from the leader, from list to list, hear of the leader | [`Config::retries`] above 0, and less loss than they mend; else the host's multicast is reliable |
-//! | a node that joins later hears of the leader, too | the same; the leader lists it, or no more than c lists lack it |
-//! | with a lease, a leader ends by its own clock before any node that acknowledged it last gives it up by its own clock, however late its host does what is due | see [Clocks](#clocks); c is above 0, or none of those nodes was falsely declared failed to the leader |
+//! | of all leaders that a node learns of, the leader with the largest [`Ballot`] leads, in any order of arrival; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
+//! | an election ends with the lowest live node as leader (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are built from the host's deltas; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator believes failed within one; for `Optimistic` the initiator lives |
+//! | an election ends (theorem 2), also when the initiator or the node that it appoints crashes | messages between live nodes arrive infinitely often; the crash of the initiator is reported ([`Delta::Failed`](selvedge_core::Delta)) to some node that it asked, or some node gave way to it; c + 1 nodes, the initiator included, are reached from list to list; lists name no more dead nodes than can be passed over ([`Config::exclude_limit`]); with [`Config::keep_leader`], a node without a majority that reaches followers of a leader which it believes failed reaches that leader, too, or they lose it |
+//! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; some node is notified, and receives no older LEADER of that leader once it has received news of [`Config::peer_limit`] others since |
+//! | a leader that has a majority of the nodes that it knows, the failed ones included, keeps leading when nodes come back that were cut off and elected one of themselves, or elect meanwhile: the leader takes a larger ballot | [`Config::keep_leader`], `retries` and `patience` above 0; the others' leader has had no majority for [`Config::patience`], and a third of its lease; a node of the other side that elects had no majority at some moment of its run, or followed that leader; less loss than [`Config::attempts`] repair |
+//! | all nodes that are reached from the leader, from list to list, learn of the leader | [`Config::retries`] above 0, and less loss than they repair; else the host's multicast is reliable |
+//! | a node that joins later learns of the leader, too | the same; the leader lists it, or no more than c lists lack it |
+//! | with a lease, a leader ends by its own clock before any node that acknowledged it last gives it up by its own clock, however late the host handles its inputs | see [Clocks](#clocks); c is above 0, or none of those nodes was falsely declared failed to the leader |
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
-//! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader is told of | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
-//! | an election that says so ([`Event::Concluded`]) uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; which nodes answer does not depend on lists; no live node is missing from more than half of them |
-//! | a node that is not told what was measured, or not for [`Estimation::valid`], or that restarts, elects with [`Config::c`] | |
-//! | a node that joins has a place on the list, however many have been here before; where dead members that no node declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are taken for living |
-//! | memory is bounded, whatever correct peers send; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
+//! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader announces itself | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
+//! | an election whose [`Event::Concluded`] has a `miss` uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; which nodes answer does not depend on lists; no live node is missing from more than half of them |
+//! | a node that receives no estimate, or none for [`Estimation::valid`], or that restarts, elects with [`Config::c`] | |
+//! | a node that joins has a place on the list, however many nodes have left before; where dead members that no node declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are believed alive |
+//! | memory is bounded, for any messages of correct peers; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
 //!
-//! What is *not* promised:
+//! *Not* promised:
 //!
 //! - That a leader which is replaced stops in time. Give the ballot to every resource that the
 //!   leader writes to, and let the resource refuse smaller ballots.
@@ -37,19 +37,19 @@
 //!   the c + 1 nodes that answer suspects it among its [`Config::y`] worst. Where no candidate is
 //!   left, x rises and y falls, and at y = 0 no node is passed over (erratum E9).
 //! - That all nodes are listed where more than [`Config::peer_limit`] others live. A node that
-//!   finds no place is missing from that list, and c has to bound that. It is told once who leads,
-//!   and gets the next place that is free. [`Counters::no_room`] counts such nodes; no event tells
-//!   of them.
+//!   finds no place is missing from that list, and c has to bound that. It is notified of the leader
+//!   once, and gets the next place that is free. [`Counters::no_room`] counts such nodes; no event
+//!   reports them.
 //! - Anything against peers that lie. A peer that invents a high epoch is believed.
 //!
-//! # Where a node stands
+//! # States of a node
 //!
 //! ```text
 //!                 Elect, or the leader is lost
 //!  ┌───────────┐ ─────────────────────────────> ┌───────────┐ ──┐ RESPONSE, overdue,
 //!  │ follows,  │                                │ initiator │   │ would-be leader dead
 //!  │ or leads  │ <───────────────────────────── └───────────┘ <─┘
-//!  └───────────┘   LEADER of the one appointed,       │
+//!  └───────────┘   LEADER of its appointee,           │
 //!     ^     ^      or of a larger ballot              │ QUERY of a larger ballot
 //!     │     └──────────────────────────────── ┌───────v───┐
 //!     │            LEADER                     │ gave way  │
@@ -94,20 +94,20 @@
 //! # Clocks
 //!
 //! Timers measure lengths by each node's own clock; no moments are compared. With [`Config::lease`]
-//! a leader ends by itself ([`Event::Ended`]) when fewer than c others acknowledge it; if c is 0
-//! and it knows no other node, it needs no acknowledgement. Each renewal has an expiry that is
+//! a leader ends by itself ([`Event::Ended`]) when fewer than c others acknowledge it. If c is 0
+//! it needs one acknowledgement, or none if it knows no other node. Each renewal has an expiry that is
 //! armed when the renewal is *sent* and takes the lease to be [`Config::drift`] shorter. Only a
 //! later renewal that enough nodes have acknowledged takes its place. So the leader ends before
-//! each *node that acknowledged* tells [`Event::LeaseOver`]. `lease.rs` has the argument. The lease
-//! is the leader's, and stands in each LEADER: the followers' own settings do not matter. With c =
+//! each *node that acknowledged* emits [`Event::LeaseOver`]. `lease.rs` has the argument. Each
+//! LEADER carries the leader's own lease: the followers' settings do not matter. With c =
 //! 0 a leader that knows no other node leads on alone, as the last node of a mesh has to. It cannot
-//! tell whether the others have died or were falsely declared failed to it. A node that was falsely
-//! declared failed, and follows the leader, gives it up while it leads. The lease assumes of clocks
+//! distinguish others that died from others that were falsely declared failed to it. A node that was falsely
+//! declared failed, and follows the leader, gives it up while it leads. The lease assumes
 //!
-//! - that their rates differ by no more than `drift`: the time of day does not matter;
+//! - that clock rates differ by no more than `drift`: the time of day does not matter;
 //! - that a host's clock goes on while the host sleeps, is stopped, or has no processor. Then the
-//!   lease is over when the host wakes, whatever its timers and its messages do first. A clock that
-//!   stands still meanwhile is outside: of Linux's clocks `CLOCK_BOOTTIME` goes on while the
+//!   lease is over when the host wakes, in any order of its timers and messages. A clock that stops
+//!   meanwhile violates this: of Linux's clocks `CLOCK_BOOTTIME` goes on while the
 //!   machine is suspended, and `CLOCK_MONOTONIC`, which is `std::time::Instant`, does not.
 //!
 //! A host that writes as the leader looks at [`Celect::leads_until`] right before each write. When
@@ -117,24 +117,24 @@
 //!
 //! # Measuring c
 //!
-//! With [`Config::estimation`] (feature `estimate`) the leader asks some nodes for their lists now
-//! and then, finds a bound on c, and tells all nodes. Elections then rest on that bound and a margin. [`estimate`]
-//! has the parts and their derivation. Estimation is off by default. Then a node sends no message
-//! of it, but gives its list to any node that asks, so nodes with and without it can be mixed.
+//! With [`Config::estimation`] (feature `estimate`) the leader periodically asks some nodes for
+//! their lists, computes a bound on c, and sends it to all nodes. Elections then use that bound plus
+//! a margin. [`estimate`] has the parts and their derivation. Estimation is off by default. Then a
+//! node sends no messages of it, except its list to any node that asks, so nodes with and without
+//! it can be mixed.
 //!
-//! # Not there yet
+//! # Limits
 //!
-//! - Checks of the closed loop with more than three nodes and three ticks. The rest is covered by
-//!   tests by hand, by random operations, and by the simulator.
-//! - Health forgets nothing: a suspicion counts for as long as the suspected life lasts.
-//! - Checks of restarts with more than two nodes, and of the lease with more than a timer there.
-//!   Random histories have both. That a leader ends before its followers give it up is a matter of
-//!   time, which a check does not have: it rests on the argument, and on random histories of hosts
-//!   that sleep.
+//! - The closed loop is checked with up to three nodes and three ticks. Hand-written tests, random
+//!   operations, and the simulator cover the rest.
+//! - Suspicions do not age: one counts for as long as the suspected life lasts.
+//! - Restarts are checked with up to two nodes, and the lease as a timer only. Random histories have
+//!   both. That a leader ends before its followers give it up is a matter of time, which the model
+//!   checker does not have: the evidence is the argument, and random histories of hosts that sleep.
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | contents |
 //! |---|---|
 //! | `estimate` | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::c`]. Off by default, because no program here measures c, and floats take 18 KB of a device's flash |
 //! | `sha256` (on by default) | ranks by SHA-256, the default of [`Lowest`]; without it give [`SipSortition`](selvedge_core::SipSortition), or an [`Attribute`] of your own |
@@ -144,7 +144,8 @@
 //! | `std` | std in `selvedge-core` |
 //!
 //! On a Cortex-M4F a device's program with elections alone takes 44 KB of flash, the encoding of
-//! frames and the allocator included, and 62 KB with `estimate` (`verify/no_std/flash`), ranked by SipHash.
+//! frames and the allocator included, and 62 KB with `estimate` (`verify/no_std/flash`), ranked by
+//! SipHash.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -7,7 +7,7 @@ use crate::message::{Members, Message, PART_MAX_LEN};
 use crate::{Attribute, Celect};
 
 impl<A: Attribute> Celect<A> {
-    /// A node asks for our list. O(n).
+    /// Sends a part of our list to a node that asks. O(n).
     pub(crate) fn on_sample_query(
         &self,
         to: Member,
@@ -32,7 +32,7 @@ impl<A: Attribute> Celect<A> {
     }
 }
 
-/// Whether a part of a list is in order, and whether the members that it promises behind it can be
+/// Returns true if a part of a list is in order, and the members that it promises behind it can be
 /// asked for.
 pub(crate) fn is_in_order(from: NodeId, members: &[Member], more: bool) -> bool {
     let ids = || members.iter().map(|it| it.id);

@@ -1,4 +1,4 @@
-//! Where each input goes.
+//! The dispatch of inputs.
 
 use selvedge_core::{Context, Input, Machine, Member, Ratio};
 
@@ -33,7 +33,7 @@ impl<A: Attribute> Celect<A> {
                 config.check()?;
                 self.config = config;
                 self.rest_on_latest();
-                // The answers that are there may be enough now.
+                // The answers at hand may be enough now.
                 self.evaluate(cx);
                 Ok(())
             }
@@ -95,7 +95,7 @@ impl<A: Attribute> Celect<A> {
         Ok(())
     }
 
-    /// Whether a correct peer may send this.
+    /// Checks that a correct peer may send this.
     fn judge(&self, from: Member, message: &Message) -> Result<(), Misbehaviour> {
         if from.id == self.me.id {
             return Err(Misbehaviour::OwnId(from));

@@ -1,4 +1,4 @@
-//! What is sent; nothing else is.
+//! The messages, all of them.
 
 use alloc::sync::Arc;
 
@@ -11,16 +11,15 @@ use crate::{Ballot, Source};
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 5;
 
-/// Members, in an order that the sender's message defines. As many as
-/// [`Config::x`](crate::Config::x) and [`Config::y`](crate::Config::y) are by default allocate
-/// nothing.
+/// Members, in an order that the message defines. Lists of up to 5, the default of
+/// [`Config::x`](crate::Config::x) and [`Config::y`](crate::Config::y), allocate nothing.
 pub type Members = List<Member, 5>;
 
 /// The length of the longest QUERY or RESPONSE without its lists: a ballot, and two numbers and a
 /// flag or the lengths of up to three lists.
 pub(crate) const ASKED_MAX_LEN: usize = 1 + (10 + 15 + 5) + 3 * 3;
 
-/// How many names the shortest RESPONSE holds, whatever the names are.
+/// The number of names that the shortest RESPONSE holds, for names of any length.
 pub(crate) const NAMES_MIN: usize =
     (FRAME_MIN as usize - HEADER_LEN - MEMBER_MAX_LEN - ASKED_MAX_LEN) / MEMBER_MAX_LEN;
 
@@ -39,14 +38,14 @@ pub enum LeaderState {
     /// It leads.
     #[default]
     Leads,
-    /// It led, and the sender believes that it is gone.
+    /// It led, and the sender believes that it failed or left.
     Gone,
     /// It leads, and no majority of the nodes that it knows follows it
     /// ([`Config::keep_leader`](crate::Config::keep_leader)).
     Few,
 }
 
-/// One message.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -54,113 +53,112 @@ pub enum Message {
     /// Asks which nodes the receiver knows. Answered by [`Message::Response`], or by
     /// [`Message::Leader`] where a larger ballot has a leader.
     Query {
-        /// Of this round of the sender's run.
+        /// The ballot of this round of the sender's run.
         ballot: Ballot,
-        /// How many of the lowest nodes to name.
+        /// The number of lowest nodes to name.
         x: u8,
-        /// How many of the most suspected nodes to name, and not to name among the lowest.
+        /// The number of most suspected nodes to name, and to leave out of the lowest.
         y: u8,
-        /// How many other nodes to name, whichever they are: 0 unless the sender knows too few.
+        /// The number of any other nodes to name: 0 unless the sender knows too few.
         want: u16,
         /// Nodes not to name: they did not answer when they were appointed.
         exclude: Members,
-        /// Whether the sender has no majority of the nodes that it knows, or follows a leader that
+        /// True if the sender has no majority of the nodes that it knows, or follows a leader that
         /// has none ([`Config::keep_leader`](crate::Config::keep_leader)).
         few: bool,
     },
     /// Nodes that the sender knows.
     Response {
-        /// Which round it answers.
+        /// The ballot of the round that it answers.
         ballot: Ballot,
         /// The lowest nodes, the lowest first. The sender is one of the nodes that it knows.
         candidates: Members,
         /// The most suspected nodes.
         unhealthy: Members,
-        /// Other nodes, as many as were wanted.
+        /// Other nodes, at most `want`.
         known: Members,
     },
     /// The receiver leads (the thesis' NOTIFYLEADER). Answered by [`Message::Leader`].
     Appoint {
-        /// By this ballot.
+        /// The ballot by which it leads.
         ballot: Ballot,
-        /// The incarnation of the receiver that is meant: a message reaches a node in whichever
-        /// life the node is.
+        /// The incarnation that is appointed: a message may reach a later life of the receiver.
         life: u32,
-        /// As in [`Message::Query`].
+        /// See [`Message::Query`].
         few: bool,
     },
-    /// Says which node leads. Answered by [`Message::LeaderAck`].
+    /// Announces the leader. Answered by [`Message::LeaderAck`].
     Leader {
-        /// By this ballot.
+        /// The ballot by which it leads.
         ballot: Ballot,
         /// The leader.
         leader: Member,
-        /// How often its lease was renewed.
+        /// The number of renewals under this ballot.
         renewal: u32,
-        /// How long the leader is followed without being renewed: the leader's own
+        /// The time for which the leader is followed without a renewal: the leader's own
         /// [`Config::lease`](crate::Config::lease). Zero for ever.
         lease: Span,
-        /// How the leader stands.
+        /// The state of the leader.
         state: LeaderState,
         /// The nodes that LEADER is sent to, in order and as far as they fit: the receiver does not
         /// send it to them again. Shared by all copies of the message.
         #[cfg_attr(feature = "serde", serde(with = "selvedge_core::wire::items"))]
         covered: Arc<[Member]>,
     },
-    /// The sender has heard which node leads.
+    /// Acknowledges LEADER.
     LeaderAck {
-        /// By which ballot.
+        /// The ballot of the leader.
         ballot: Ballot,
-        /// Of which renewal.
+        /// The renewal that is acknowledged.
         renewal: u32,
     },
     /// Asks which nodes are on the receiver's list, from this id on (SAMPLEQUERY). Answered by
     /// [`Message::SampleResponse`].
     SampleQuery {
-        /// Which sample of the sender.
+        /// The number of the sender's sample.
         run: u32,
         /// Where to begin: the part before it has arrived.
         from: NodeId,
     },
     /// A part of the sender's list (SAMPLERESPONSE).
     SampleResponse {
-        /// Which sample of the receiver this answers.
+        /// The number of the receiver's sample.
         run: u32,
-        /// The incarnation of the receiver that is meant.
+        /// The incarnation of the receiver that asked.
         life: u32,
-        /// Where this part begins.
+        /// The id with which this part begins.
         from: NodeId,
-        /// All nodes on the list from there on, by id, as far as they fit. The sender is not named.
+        /// All nodes on the list from that id on, by id, as far as they fit, without the sender.
         members: Members,
-        /// Whether more nodes follow these.
+        /// True if more nodes follow these.
         more: bool,
     },
-    /// How the sender's run that appointed the receiver went (FEEDBACKVALUE).
+    /// The result of the sender's run that appointed the receiver (FEEDBACKVALUE).
     Feedback {
         /// The ballot by which the receiver leads.
         ballot: Ballot,
-        /// How many answers of others the run rests on.
+        /// The number of other nodes' answers that the run used.
         answers: u16,
-        /// How many of them did not name the receiver.
+        /// The number of them that did not name the receiver.
         missing: u16,
     },
-    /// The c that the leader found.
+    /// The leader's measured bound on c.
     Estimate {
         /// The ballot by which the sender leads.
         ballot: Ballot,
-        /// Counts the estimates that the leader told under this ballot.
+        /// The number of this estimate among those of this ballot.
         number: u32,
-        /// Where the estimate comes from.
+        /// The source of the estimate.
         source: Source,
         /// The upper bound on c.
         upper: u16,
-        /// How often the bound is too low, in parts per million.
+        /// The probability that the bound is too low, in parts per million.
         miss: u32,
     },
 }
 
 impl Message {
-    /// How long the message becomes in postcard's encoding.
+    /// Returns the length of the message in postcard's encoding, in bytes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         1 + match self {
@@ -251,7 +249,7 @@ fn members_len(members: &[Member]) -> usize {
     varint_len(members.len() as u64) + list
 }
 
-/// As many of `members` as fit, and no others behind them.
+/// Returns the longest prefix of `members` that fits.
 pub(crate) fn cut<C: FromIterator<Member>>(
     members: impl IntoIterator<Item = Member>,
     room: &mut Room,

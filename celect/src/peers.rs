@@ -1,32 +1,32 @@
-//! The nodes that are known, the life of each, and what the membership service says of it.
+//! The known nodes, the life of each, and the state that the membership service reports of it.
 //!
 //! # Room
 //!
 //! The list has [`Config::peer_limit`](crate::Config::peer_limit) places. The dead take none of
 //! them. Nodes that are not on the list are remembered apart: as many as the list has places, and
-//! two more. When there are too many of these, one that is gone is forgotten: the one of which
-//! nothing new was said for longest. A live node that finds no place waits for one.
+//! two more. When these are too many, a dead node is forgotten: the node with the oldest news. A
+//! live node that finds no place waits for one.
 //!
 //! # Argument
 //!
-//! Ends are remembered also of nodes that were never listed, because membership tells each end
+//! Ends are remembered also of nodes that were never listed, because membership reports each end
 //! once, and these points rely on it:
 //!
-//! 1. A LEADER that others pass on, and a QUERY, may arrive when the end of the leader, or of the
-//!    initiator, has been told already. Nothing would be told of that end again. So a node that
-//!    does not know of it follows that leader, or waits for that initiator, for ever. A message may
-//!    therefore be older than the end of its subject, as long as nothing new was said since of as
+//! 1. A LEADER that others forward, and a QUERY, may arrive after the end of the leader, or of the
+//!    initiator, was reported. That end is not reported again. A node that had forgotten it would
+//!    follow that leader, or wait for that initiator, for ever. Because ends are remembered, a
+//!    message may be older than the end of its subject, as long as there was no news since of as
 //!    many others as the list has places. Nodes that wait for a place count as others.
-//! 2. A leader that was declared failed and speaks for itself is followed for a while. It is never
-//!    forgotten: [`Peers::make_room_for`] has one to spare.
+//! 2. A leader that was declared failed and itself sends LEADER is followed for a while. It is never
+//!    forgotten: [`Peers::make_room_for`] has a node to spare.
 //! 3. Answers name the dead, and former lives. A node that has forgotten their end appoints them,
-//!    gets no answer, and asks again without them. That costs time. APPOINT says which life is
-//!    meant.
-//! 4. Deltas of a former life say nothing of the present life. Membership does not go back to a
+//!    gets no answer, and asks again without them. That costs time. APPOINT names the
+//!    appointed life.
+//! 4. Deltas of a former life do not change the present life. Membership does not go back to a
 //!    former life, as long as it remembers itself.
 //!
-//! A node that can say that many are dead, of the mesh or not, can make a node forget the ends of
-//! others, and nothing else: no member of the list is ever forgotten for another one.
+//! A node that can report many deaths, of nodes in the mesh or invented ones, can make another node
+//! forget ends, and nothing else: no member of the list is ever forgotten for another one.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -37,16 +37,16 @@ use selvedge_core::{Delta, Full, Member};
 
 use crate::attribute::{Attribute, key};
 
-/// How many more nodes are remembered without a place on the list than it has places: the leader,
-/// and one that is gone. So no node that waits for a place has to go for a node that is gone.
+/// The number of nodes remembered beside the list, beyond its number of places: the leader, and one
+/// dead node. So no node that waits for a place is forgotten for a dead node.
 const SPARE: usize = 2;
 
 /// The roster, and the list in two more orders. A change of the list ranks O(log n) members and
-/// moves what lies behind: no rank is kept, because lists change seldom and a rank would double the
-/// memory of a member.
+/// moves the members behind: no rank is kept, because lists change seldom and a rank would double
+/// the memory of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peers {
-    /// With how often each life was suspected.
+    /// The lives, each with the number of its suspicions.
     roster: Roster<u16>,
     /// The nodes on the list, and the owner: the lowest first.
     by_rank: Vec<Member>,
@@ -66,17 +66,17 @@ impl Peers {
         }
     }
 
-    /// What membership said, where it is about another node.
+    /// Returns the delta if it is about another node.
     pub(crate) fn about_others(&self, delta: Delta) -> Result<Option<Delta>, OwnEnd> {
         self.roster.about_others(delta)
     }
 
-    /// Whether this life is on the list, has a place there, or is over and needs none.
+    /// Returns true if this life is on the list, has a place there, or has ended and needs none.
     pub(crate) fn has_place_for(&self, member: Member) -> bool {
         self.roster.has_place_for(member)
     }
 
-    /// The node that has waited longest for a place on the list, if there is a place.
+    /// Returns the node that has waited longest for a place on the list, if a place is free.
     pub(crate) fn next_in_turn(&self) -> Option<Member> {
         self.roster.next_in_turn()
     }
@@ -95,7 +95,7 @@ impl Peers {
         self.roster.make_room_for(member, is_needed)
     }
 
-    /// Takes note of what was said of this life; nothing of a life that is past.
+    /// Records the standing of this life, unless a later life is known.
     ///
     /// # Errors
     /// [`Full`] when there is [no place](Self::has_place_for) on the list, or
@@ -132,7 +132,7 @@ impl Peers {
 
     /// Counts a suspicion.
     pub(crate) fn suspect(&mut self, member: Member) {
-        // What is said of an unknown life or of a past one does not matter.
+        // Suspicions of an unknown or a former life do not matter.
         let Some(suspicions) = self.roster.get_mut(member) else {
             return;
         };
@@ -157,8 +157,8 @@ impl Peers {
         }
     }
 
-    /// Where a member is in [`by_rank`](Self::by_rank), or where it belongs. Ranks O(log n)
-    /// members.
+    /// Returns the place of a member in [`by_rank`](Self::by_rank), or the place where it belongs.
+    /// Ranks O(log n) members.
     pub(crate) fn place(&self, member: Member, attribute: &impl Attribute) -> Result<usize, usize> {
         let wanted = key(attribute, member);
         self.by_rank
@@ -170,7 +170,7 @@ impl Peers {
         &self.by_rank
     }
 
-    /// Where the owner is in [`by_rank`](Self::by_rank).
+    /// The owner's place in [`by_rank`](Self::by_rank).
     pub(crate) const fn owner_at(&self) -> usize {
         self.owner_at
     }
@@ -185,7 +185,7 @@ impl Peers {
         self.roster.listed()
     }
 
-    /// How many nodes are on the list.
+    /// The number of nodes on the list.
     pub(crate) const fn len(&self) -> usize {
         self.roster.listed_len()
     }
@@ -196,18 +196,18 @@ impl Peers {
         all.filter(|(_, it)| *it == Standing::Failed).count()
     }
 
-    /// Whether this life is on the list.
+    /// Returns true if this life is on the list.
     pub(crate) fn is_listed(&self, member: Member) -> bool {
         self.roster.is_listed(member)
     }
 
-    /// How often this life was suspected.
+    /// The number of suspicions of this life.
     pub(crate) fn suspicions(&self, member: Member) -> u16 {
         self.roster.get(member).copied().unwrap_or_default()
     }
 
-    /// The latest life of this node that was heard of, if it is later than `member`. For the owner
-    /// it is the present life.
+    /// Returns the latest known life of this node, if it is later than `member`; for the owner, the
+    /// present life.
     pub(crate) fn latest(&self, member: Member) -> Member {
         if member.id == self.roster.me().id {
             return self.roster.me();
@@ -216,18 +216,18 @@ impl Peers {
         known.filter(|it| it.supersedes(member)).unwrap_or(member)
     }
 
-    /// Whether this life has certainly ended: that was said of it, or a later life was heard of, or
-    /// it was a former life of the owner.
+    /// Returns true if this life has certainly ended: its end was reported, a later life is known, or
+    /// it is a former life of the owner.
     pub(crate) fn is_over(&self, member: Member) -> bool {
         self.roster.is_over(member)
     }
 
-    /// Whether this life was declared failed, or is over.
+    /// Returns true if this life was declared failed, or has ended.
     pub(crate) fn is_gone(&self, member: Member) -> bool {
         self.roster.is_gone(member)
     }
 
-    /// How many nodes are remembered.
+    /// The number of nodes that are remembered.
     #[cfg(feature = "check")]
     pub(crate) const fn remembered(&self) -> usize {
         self.roster.len()

@@ -1,4 +1,4 @@
-//! The nodes that may be asked, without a list of all: what is not in the pool is few.
+//! The nodes that may be asked, stored as the few nodes that may not, to avoid a copy of the list.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use selvedge_core::{Context, Machine, Member};
 use crate::peers::Peers;
 use crate::{Attribute, sorted};
 
-/// The members of our list without a few, and a few nodes that are not on it.
+/// The members of our list except a few, plus a few nodes that are not on it.
 #[derive(Debug)]
 pub(crate) struct Pool<'a> {
     by_rank: &'a [Member],
@@ -18,8 +18,8 @@ pub(crate) struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
-    /// The nodes on the list of `peers` except the owner, and the nodes of `met`, without those of
-    /// `without`. Ranks O(log n) members for each of `without`.
+    /// Returns the nodes on the list of `peers` except the owner, and the nodes in `met`, but no node
+    /// in `without`. Ranks O(log n) members for each of `without`.
     pub(crate) fn new(
         peers: &'a Peers,
         attribute: &impl Attribute,
@@ -43,7 +43,7 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// These.
+    /// Returns a pool of `members`.
     pub(crate) fn of(members: &[Member]) -> Self {
         Self {
             by_rank: &[],
@@ -56,8 +56,8 @@ impl<'a> Pool<'a> {
         self.by_rank.len() - self.gaps.len() + self.more.len()
     }
 
-    /// Draws `count` of them, each set of them as likely as any other, by id; all without a draw
-    /// where they are no more. O(count log count) and one draw each (Floyd's sampling).
+    /// Draws `count` nodes, each set with equal chances, and returns them by id; all, without a draw,
+    /// if the pool has no more. O(count log count) and `count` draws (Floyd's sampling).
     pub(crate) fn draw<M: Machine>(&self, count: usize, cx: &mut Context<'_, M>) -> Vec<Member> {
         let len = self.len();
         let mut chosen: Vec<usize> = Vec::with_capacity(count.min(len));
@@ -67,7 +67,7 @@ impl<'a> Pool<'a> {
             } else {
                 last
             };
-            // Those drawn before are all below `last`.
+            // All earlier draws are below `last`.
             match chosen.binary_search(&drawn) {
                 Ok(_) => chosen.push(last),
                 Err(at) => chosen.insert(at, drawn),
@@ -86,7 +86,7 @@ impl<'a> Pool<'a> {
             return self.more.get(nth).copied();
         }
         let (mut low, mut high) = (0, self.gaps.len());
-        // Finds how many gaps are before it.
+        // Finds the number of gaps before it.
         while low < high {
             let middle = usize::midpoint(low, high);
             if self.gaps.get(middle).is_some_and(|gap| gap - middle <= nth) {

@@ -1,4 +1,4 @@
-//! What an initiator asks.
+//! The queries of an initiator.
 
 use selvedge_core::{Context, Member};
 
@@ -9,7 +9,7 @@ use crate::run::{Run, named};
 use crate::{Attribute, Ballot, Celect, Event, Protocol, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// Begins an election. Its epoch is above all epochs that were heard of.
+    /// Begins an election. Its epoch is above all known epochs.
     pub(crate) fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.epoch = self.epoch.saturating_add(1);
         let ballot = Ballot {
@@ -36,7 +36,7 @@ impl<A: Attribute> Celect<A> {
         self.round(cx);
     }
 
-    /// Asks again, with all that the run has learned.
+    /// Begins a round: asks again, and uses all that the run has learned.
     pub(crate) fn round(&mut self, cx: &mut Context<'_, Self>) {
         let tolerates = self.tolerates();
         if let Some(run) = &mut self.run {
@@ -64,7 +64,7 @@ impl<A: Attribute> Celect<A> {
         run.answered.reserve(needed);
         run.candidates.reserve(2 * usize::from(run.x));
         run.unhealthy.reserve(2 * usize::from(run.y));
-        // Where the others are too few, our list is one more.
+        // If the others are too few, our own list is added.
         run.wants = known < wanted && !self.rules.no_discovery();
         run.own = lean || run.wants;
         self.ask(&chosen, cx);
@@ -74,7 +74,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Our own list is an answer.
+    /// Adds our own list as an answer.
     pub(crate) fn answer_ourselves(&mut self, cx: &mut Context<'_, Self>) {
         let Some(run) = &self.run else {
             debug_assert!(false, "a run asks this node too");
@@ -85,21 +85,21 @@ impl<A: Attribute> Celect<A> {
         self.evaluate(cx);
     }
 
-    /// How many others are asked, and whether our own list counts however many they are.
+    /// Returns the number of others to ask, and true if our own list counts in any case.
     pub(crate) fn wanted(&self) -> (usize, bool) {
         let lean = matches!(self.config.protocol, Protocol::Lean);
         let wanted = self.needed() + usize::from(self.config.f);
         (wanted - usize::from(lean), lean)
     }
 
-    /// How many lists our election, or one that begins now, must rest on.
+    /// Returns the number of lists that our election needs, or an election that begins now.
     pub(crate) fn needed(&self) -> usize {
         let next = usize::from(self.tolerates().0) + 1;
         self.run.as_ref().map_or(next, Run::needed)
     }
 
-    /// A run that waits for answers rests on what is known by now. A run that has its answers rests
-    /// on what it began with.
+    /// Gives the current bound to a run that waits for answers. A run that has its answers keeps the
+    /// bound with which it began.
     pub(crate) fn rest_on_latest(&mut self) {
         let tolerates = self.tolerates();
         if let Some(run) = &mut self.run
@@ -110,7 +110,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// The nodes that may be asked, perhaps without those that have answered.
+    /// Returns the nodes that may be asked, with or without the nodes that have answered.
     pub(crate) fn pool<'a>(
         peers: &'a Peers,
         attribute: &A,

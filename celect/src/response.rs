@@ -1,4 +1,4 @@
-//! What an initiator learns from answers.
+//! Answers to an initiator.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::sorted;
 use crate::{Attribute, Ballot, Celect};
 
 impl<A: Attribute> Celect<A> {
-    /// An answer to our run arrives.
+    /// Handles an answer to our run.
     pub(crate) fn on_response(
         &mut self,
         from: Member,
@@ -33,8 +33,8 @@ impl<A: Attribute> Celect<A> {
         if let Some(over) = self.hidden_behind(candidates) {
             let has_room =
                 |it| (self.run.as_ref()).is_some_and(|run| run.has_room(it, &self.config));
-            // Below it the sender may have known another node: it has to say so. Where another one
-            // would have to be forgotten for that, it would be named next, and so on without end.
+            // The sender may know another node below it and must be asked without it. If this made us
+            // forget another excluded node, the sender would name that one next, and so on for ever.
             if has_room(over) {
                 self.pass_over(over, cx);
             } else {
@@ -73,7 +73,7 @@ impl<A: Attribute> Celect<A> {
         };
         let mut new = Vec::new();
         for &member in known {
-            // A listed node may be dead, and must not take the place of another one.
+            // A listed node may be dead, and must not take the place of another node.
             let is_met = member.id == me.id
                 || peers.is_listed(member)
                 || peers.is_gone(member)
@@ -93,8 +93,8 @@ impl<A: Attribute> Celect<A> {
         self.ask(&new, cx);
     }
 
-    /// A node that an answer names, and that is certainly over, or is named by a former life when
-    /// the present life is passed over. Where preferences count it does no harm.
+    /// Returns a node that hides others in an answer: its life has certainly ended, or the answer
+    /// names its former life and the present life is passed over. With preferences it does no harm.
     fn hidden_behind(&self, candidates: &[Member]) -> Option<Member> {
         let run = self.run.as_ref()?;
         let is_skipped = self.rules.skips_locally() || self.rules.retries_the_dead();
@@ -114,11 +114,11 @@ impl<A: Attribute> Celect<A> {
         over.map(|(named, _)| named)
     }
 
-    /// Adds an answer to what is known.
+    /// Adds an answer to the run's candidates.
     pub(crate) fn absorb(&mut self, candidates: &[Member], unhealthy: &[Member], own: bool) {
         let reports = self.reports();
         let prefers = self.config.protocol.prefers() || self.rules.skips_locally();
-        // A sender that names a former life has not heard of the present one.
+        // A sender that names a former life does not know the present life.
         let present = |it: Member| self.peers.latest(it);
         let Some(run) = &mut self.run else {
             debug_assert!(false, "a run has answers");

@@ -15,38 +15,37 @@ use crate::{Ballot, Config};
 pub(crate) struct Run {
     /// The ballot of this round.
     pub(crate) ballot: Ballot,
-    /// The last ballot that was given out.
+    /// The last ballot that was used.
     pub(crate) last: Ballot,
-    /// Nodes that are not on our list, and were named in an answer when we knew too few.
+    /// Nodes off our list that answers named when we knew too few.
     pub(crate) met: Vec<Member>,
     pub(crate) asked: Vec<Member>,
     pub(crate) answered: Vec<Member>,
-    /// Whether our own list is one of the answers.
+    /// True if our own list is one of the answers.
     pub(crate) own: bool,
-    /// Whether the nodes that are asked are to name others: we know too few, or too few of them
-    /// answer.
+    /// True if queries ask for names of others: we know too few, or too few of them answer.
     pub(crate) wants: bool,
     /// Candidates, the lowest first.
     pub(crate) candidates: Vec<(Rank, Member)>,
     pub(crate) unhealthy: Vec<Member>,
-    /// The nodes that are passed over: those that did not answer when they were appointed, or are
-    /// over, in that order.
+    /// The nodes that are passed over, in that order: they did not answer their appointment, or their
+    /// lives have ended.
     pub(crate) exclude: Vec<Member>,
-    /// How many of them this round's queries do not name. The queries ask for as many more
-    /// candidates.
+    /// The number of nodes in `exclude` that this round's queries do not name. The queries ask for as
+    /// many more candidates.
     pub(crate) unnamed: usize,
     pub(crate) x: u8,
     pub(crate) y: u8,
     pub(crate) named: Option<Appointee>,
-    /// Whether the application was told that too few are known.
+    /// True if the application was notified that too few nodes are known.
     pub(crate) starved: bool,
-    /// How many lists may lack the lowest node, and how often that is too few.
+    /// The number of lists that may lack the lowest node, and the probability that it is too low.
     pub(crate) tolerates: (u16, Option<Ratio>),
-    /// How many answers of others named the lowest candidate: counted where that is reported.
+    /// The number of answers of others that name the lowest candidate; counted only for reports.
     pub(crate) agreed: u16,
-    /// How often answers were overdue since the round began, or since others were met.
+    /// The number of times that answers were overdue since the round began, or since others were met.
     pub(crate) overdue: u8,
-    /// This node was one of few when the run began, or has been since.
+    /// True if this node was `few` at any moment of the run.
     pub(crate) few: bool,
 }
 
@@ -56,7 +55,7 @@ pub(crate) struct Appointee {
     pub(crate) member: Member,
     /// The ballot of the appointment that is not answered, or was answered last.
     pub(crate) appointment: Pending<Ballot>,
-    /// Whether the node said that it leads.
+    /// True if the node announced that it leads.
     pub(crate) leads: bool,
 }
 
@@ -93,9 +92,8 @@ impl Run {
         self.answered.len() + usize::from(self.own)
     }
 
-    /// Answers are overdue. Nodes that were met and did not answer that often are forgotten: they
-    /// may be dead, and no delta says so of a node that our list does not name. A node that lives
-    /// is met again.
+    /// Handles overdue answers: forgets met nodes that did not answer `attempts` times. They may be
+    /// dead, and for a node off our list there may be no delta. A live node is met again.
     pub(crate) fn forget_silent(&mut self, peers: &Peers, attempts: u8) {
         self.overdue = self.overdue.saturating_add(1);
         if self.overdue < attempts {
@@ -121,9 +119,9 @@ impl Run {
         asked.retain(|it| !silent.contains(it));
     }
 
-    /// `member` is asked. A life of its node that is over, or before `member`, and has not answered,
-    /// is waited for no more: so a node takes no more room however often it restarts, also where
-    /// its lives are met and not listed.
+    /// Records that `member` is asked. Lives of its node that have ended, or are older than `member`,
+    /// and have not answered, are no longer awaited: so the room for a node does not grow with its
+    /// restarts, also where its lives are met and not listed.
     pub(crate) fn note_asked(&mut self, member: Member, peers: &Peers) {
         let Self {
             asked, answered, ..
@@ -135,7 +133,7 @@ impl Run {
         sorted::insert(asked, member);
     }
 
-    /// `node` is forgotten, and its answer is not waited for any more.
+    /// Forgets `node`, whose answer is no longer awaited.
     pub(crate) fn forget(&mut self, node: NodeId) {
         let Self {
             asked, answered, ..
@@ -143,7 +141,7 @@ impl Run {
         asked.retain(|it| it.id != node || answered.binary_search(it).is_ok());
     }
 
-    /// How many of the nodes that may still be asked were asked.
+    /// Returns the number of asked nodes among the nodes that may still be asked.
     pub(crate) fn asked_of(&self, peers: &Peers) -> usize {
         let may_be = |it: &&Member| {
             let is_met = self.met.binary_search(it).is_ok() && !peers.is_gone(**it);
@@ -152,41 +150,40 @@ impl Run {
         self.asked.iter().filter(may_be).count()
     }
 
-    /// How many lists the run must rest on.
+    /// Returns the number of lists that the run needs.
     pub(crate) fn needed(&self) -> usize {
         usize::from(self.tolerates.0) + 1
     }
 
-    /// Whether one more node can be passed over and none be forgotten for it. Queries name the
-    /// nodes that are passed over, or answers have to be long enough to name a node behind them.
+    /// Returns true if one more node can be passed over without forgetting another. Queries name the
+    /// nodes that are passed over, or answers must be long enough to name a node behind them.
     pub(crate) fn has_room(&self, member: Member, config: &Config) -> bool {
         let all = || self.exclude.iter().copied().chain([member]);
         let unnamed = all().count() - named(all(), config).len();
         unnamed < self.names(config)
     }
 
-    /// How many names an answer holds, whatever the names are, where frames are as long as ours.
+    /// Returns the number of names of any length that fit an answer, for frames as long as ours.
     pub(crate) fn names(&self, config: &Config) -> usize {
         let names = config.list_room(ASKED_MAX_LEN).left() / MEMBER_MAX_LEN;
         let names = if self.y > 0 { names / 2 } else { names };
         names.min(EXCLUDED_MAX)
     }
 
-    /// Whether an answer names only nodes that are passed over, though it may name only the first
-    /// nodes of a list. An answer is so short where its frame is short: below these nodes the
-    /// sender may know another.
+    /// Returns true if an answer names only nodes that are passed over, and may have been cut short
+    /// by the sender's frame limit: the sender may know another node behind these.
     pub(crate) fn is_cut_short(&self, candidates: &[Member]) -> bool {
         candidates.len() >= NAMES_MIN && candidates.iter().all(|it| self.exclude.contains(it))
     }
 }
 
-/// The nodes of `exclude` that a query names: as many as may be, and fit.
+/// Returns the nodes of `exclude` that a query names: up to the limit, and as far as they fit.
 pub(crate) fn named(exclude: impl Iterator<Item = Member>, config: &Config) -> Members {
     let mut room = config.list_room(ASKED_MAX_LEN);
     cut(exclude.take(config.exclude_limit.into()), &mut room)
 }
 
-/// No sound initiator excludes more nodes.
+/// The largest number of nodes that a correct initiator excludes.
 pub(crate) const EXCLUDED_MAX: usize = u8::MAX as usize;
 
 pub(crate) fn first(list: &[Member], count: usize) -> &[Member] {
@@ -212,7 +209,7 @@ mod tests {
         Run::new(ballot, (1, 0), (1, None))
     }
 
-    /// Node 1 restarts again and again while it is asked; node 2 is asked as well.
+    /// Node 1 restarts repeatedly while it is asked; node 2 is asked as well.
     #[test]
     fn however_often_a_node_restarts_it_takes_no_more_room() {
         let mut peers = Peers::new(9, Member::new(0, 0));
@@ -234,7 +231,7 @@ mod tests {
             run.note_asked(member, &peers);
             assert_eq!(run.asked, [answered, member, Member::new(2, 0)]);
         }
-        // Nor where an answer names the later life, and membership has not told of it.
+        // Nor does it if an answer names the later life before membership reports it.
         let met = Member::new(1, 12);
         assert!(!peers.is_over(Member::new(1, 11)));
         run.note_asked(met, &peers);

@@ -3,14 +3,14 @@
 
 use alloc::vec::Vec;
 
-/// Puts `new` into a list in order, once. O(log n), and moves what lies behind.
+/// Inserts `new` into an ordered list, once. O(log n), and moves the items behind.
 pub(crate) fn insert<T: Ord>(list: &mut Vec<T>, new: T) {
     if let Err(at) = list.binary_search(&new) {
         list.insert(at, new);
     }
 }
 
-/// Takes `old` out of a list in order. Returns whether it was there.
+/// Removes `old` from an ordered list. Returns true if the list had it.
 pub(crate) fn remove<T: Ord>(list: &mut Vec<T>, old: &T) -> bool {
     let at = list.binary_search(old);
     at.is_ok_and(|at| {

@@ -1,4 +1,4 @@
-//! The state of a node, and what an application may look at.
+//! The state of a node, and the parts of it that an application can read.
 
 use selvedge_core::{Member, Untracked};
 
@@ -11,7 +11,7 @@ use crate::published::Rules;
 use crate::run::Run;
 use crate::{Attribute, Ballot, Config, ConfigError, Counters, Lowest};
 
-/// One node: it answers initiators, is an initiator, follows a leader, or leads.
+/// A node: it answers initiators, is an initiator, follows a leader, or leads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Celect<A = Lowest> {
     pub(crate) me: Member,
@@ -19,26 +19,26 @@ pub struct Celect<A = Lowest> {
     pub(crate) attribute: A,
     pub(crate) rules: Rules,
     pub(crate) peers: Peers,
-    /// The highest epoch that was heard of.
+    /// The highest known epoch.
     pub(crate) epoch: u64,
     pub(crate) leader: Option<Leadership>,
-    /// A later leader with few followers, for which we have not given up ours.
+    /// A later leader with few followers, while this node keeps its own.
     pub(crate) contested: Option<Leadership>,
     /// This node's election.
     pub(crate) run: Option<Run>,
-    /// The largest ballot of others that we gave way to or answered, while its leader is not heard
-    /// of.
+    /// The largest ballot of others that this node gave way to or answered, while its leader is
+    /// unknown.
     pub(crate) awaited: Option<Ballot>,
     pub(crate) announcement: Option<Announcement>,
-    /// Our own lease, while we lead with one.
+    /// The lease of this node, while it leads with one.
     pub(crate) lease: Option<Lease>,
-    /// What is known of c.
+    /// The measurement of c.
     pub(crate) measured: Measured,
     pub(crate) counters: Untracked<Counters>,
 }
 
 impl<A: Attribute> Celect<A> {
-    /// A node that knows no other node yet; the host tells it [`Delta`](selvedge_core::Delta)s.
+    /// Returns a node that knows no other; the host gives it [`Delta`](selvedge_core::Delta)s.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -47,7 +47,7 @@ impl<A: Attribute> Celect<A> {
         Ok(Self::unchecked(me, config, attribute, Rules::default()))
     }
 
-    /// A node that follows `rules` where they differ from this crate's.
+    /// Returns a node that follows `rules` where they differ from this crate's.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -67,7 +67,7 @@ impl<A: Attribute> Celect<A> {
         ))
     }
 
-    /// With settings that are known to work.
+    /// Returns a node with settings that are already checked.
     pub(crate) fn unchecked(me: Member, config: Config, attribute: A, rules: Rules) -> Self {
         Self {
             me,
@@ -107,8 +107,8 @@ impl<A: Attribute> Celect<A> {
         });
     }
 
-    /// Leads itself as a node that was cut off does, by a later ballot than that of
-    /// [`follow`](Self::follow).
+    /// Makes this node lead as a node that was cut off does, by a later ballot than
+    /// [`follow`](Self::follow) gives.
     #[cfg(feature = "check")]
     pub(crate) fn lead_alone(&mut self) {
         self.follow(self.me);
@@ -119,7 +119,7 @@ impl<A: Attribute> Celect<A> {
         self.epoch = 1;
     }
 
-    /// What matters of a machine that has crashed: which node it was.
+    /// Returns the remains of a crashed machine: its identity and settings.
     #[cfg(feature = "check")]
     pub(crate) fn remains(&self) -> Self {
         let mut remains = self.clone();
@@ -153,8 +153,8 @@ impl<A: Attribute> Celect<A> {
         &self.config
     }
 
-    /// The leader, perhaps this node itself, and its ballot; `None` when no node leads, or when the
-    /// leader is believed to be gone.
+    /// Returns the leader, perhaps this node itself, and its ballot; `None` when no node leads, or
+    /// when this node believes that the leader failed or left.
     #[must_use]
     pub fn leader(&self) -> Option<(Member, Ballot)> {
         let leader = self.leader.filter(|leader| !leader.lost)?;
@@ -168,7 +168,7 @@ impl<A: Attribute> Celect<A> {
         (leader == self.me).then_some(ballot)
     }
 
-    /// Whether this node runs an election.
+    /// Returns true if this node runs an election.
     #[must_use]
     pub const fn is_electing(&self) -> bool {
         self.run.is_some()
@@ -179,7 +179,7 @@ impl<A: Attribute> Celect<A> {
         self.peers.iter()
     }
 
-    /// What was counted.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0

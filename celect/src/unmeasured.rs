@@ -1,11 +1,11 @@
-//! Where c is not measured, in place of `measure`: elections rest on the configured c.
+//! A replacement for `measure` without measurements: elections use the configured c.
 
 use selvedge_core::{Context, Member, Ratio};
 
 use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Config, Reject, Timer};
 
-/// Nothing is known of c.
+/// An empty measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Measured;
 
@@ -16,8 +16,8 @@ impl Measured {
 }
 
 impl<A: Attribute> Celect<A> {
-    /// What an election that begins now rests on: c. With the feature `estimate` also how often the
-    /// real c is larger, where that was measured.
+    /// Returns the c of an election that begins now. With the feature `estimate` also the probability
+    /// that the real c is larger, where c was measured.
     #[must_use]
     pub const fn tolerates(&self) -> (u16, Option<Ratio>) {
         (self.config.c, None)
@@ -47,7 +47,7 @@ impl<A: Attribute> Celect<A> {
         Err(Reject::NoEstimation)
     }
 
-    /// Other nodes measure; this one did not ask.
+    /// Ignores answers and estimates of other nodes: this node did not ask.
     pub(crate) fn on_measurement(
         &mut self,
         _from: Member,
@@ -57,6 +57,6 @@ impl<A: Attribute> Celect<A> {
         self.counters.stale += 1;
     }
 
-    /// A stray tick: this node arms no such timer.
+    /// Ignores a stray tick: this node arms no such timer.
     pub(crate) const fn on_measure_tick(&self, _timer: Timer, _cx: &mut Context<'_, Self>) {}
 }

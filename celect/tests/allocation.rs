@@ -1,5 +1,5 @@
-//! In steady state handling a message allocates nothing, however many members there are; and what a
-//! member takes.
+//! In steady state, handling a message allocates nothing, for any number of members. Also the memory
+//! of a member.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,12 +25,12 @@ fn member(id: u64) -> Member {
     Member::new(id, 0)
 }
 
-/// Node 0 of so many, which knows all others and suspected some of them.
+/// Node 0, which knows all others and suspected some of them.
 struct Lone<H> {
     host: H,
     rng: ChaCha8Rng,
     members: u64,
-    /// What was sent in the last step, and has room enough not to allocate itself.
+    /// The messages of the last step, with enough capacity not to allocate.
     sent: Vec<(Member, Message)>,
 }
 
@@ -53,7 +53,7 @@ impl<H: Host<Celect>> Lone<H> {
         lone
     }
 
-    /// Returns how often that allocated.
+    /// Handles an input. Returns the number of allocations.
     fn step(&mut self, input: Input<Celect>) -> u64 {
         let (sent, rng) = (&mut self.sent, &mut self.rng);
         sent.clear();
@@ -75,7 +75,7 @@ impl<H: Host<Celect>> Lone<H> {
         1..self.members
     }
 
-    /// Every other node asks. Returns how often answers allocated.
+    /// Handles a query of every other node. Returns the number of allocations.
     fn queries(&mut self, epoch: u64, (x, y): (u8, u8)) -> u64 {
         let mut count = 0;
         for id in self.others() {
@@ -93,8 +93,8 @@ impl<H: Host<Celect>> Lone<H> {
         count
     }
 
-    /// An election of ours, whose answers name the lowest of all others. Returns how often answers
-    /// allocated, and how often its leader, who says so, and says so again.
+    /// Runs an election whose answers name the lowest of all others. Returns the numbers of allocations
+    /// for the answers, for LEADER, and for its repetition.
     fn election(&mut self) -> [u64; 3] {
         let mut by_rank: Vec<Member> = self.others().map(member).collect();
         by_rank.sort_by_key(|it| Sha256Sortition.rank(b"", it.id));
@@ -138,7 +138,8 @@ impl<H: Host<Celect>> Lone<H> {
         [answers, news, self.hear(leader.id.0, message)]
     }
 
-    /// We are appointed, are told so again, and all acknowledge. Returns how often each allocated.
+    /// Handles an appointment, its repetition, and the acknowledgements of all. Returns the number of
+    /// allocations for each.
     fn leadership(&mut self, epoch: u64) -> [u64; 3] {
         let ballot = ballot(epoch, 1);
         let message = Message::Appoint {
@@ -178,11 +179,11 @@ fn messages_allocate_nothing<H: Host<Celect>>() {
             Protocol::Lean,
         ] {
             let mut lone = Lone::<H>::new(members, protocol);
-            // The first of each makes room that is kept.
+            // The first of each allocates capacity that is kept.
             lone.queries(1, (5, 5));
             lone.election();
             lone.leadership(10);
-            // The one that deposes us has more effects.
+            // An election that deposes this node has more effects.
             lone.election();
             lone.leadership(20);
             let asked = [(1, 0), (5, 5)].map(|xy| lone.queries(100, xy));
@@ -212,8 +213,8 @@ fn the_driver_allocates_nothing_for_a_message() {
     messages_allocate_nothing::<selvedge_core::Driver<Celect>>();
 }
 
-/// What allocates is few: an election its tables, a new leader the list of those whom it tells and
-/// their names, and to say who leads the names again.
+/// Few steps allocate: an election its tables; a new leader the list of receivers and their names; a
+/// repetition of LEADER the names again.
 #[test]
 fn what_allocates_is_known() {
     for members in SIZES {
@@ -226,7 +227,7 @@ fn what_allocates_is_known() {
              its repetition {again}"
         );
         assert!(elect <= 12, "an election allocated {elect} times");
-        // Names are gathered in a list that doubles, up to what a frame holds.
+        // Names are gathered in a list that doubles, up to the capacity of a frame.
         assert!(again <= 12, "a repetition allocated {again} times");
         // A tree of eleven members a leaf, at most half of each unused.
         let leaves = members / 5;
@@ -237,11 +238,11 @@ fn what_allocates_is_known() {
     }
 }
 
-/// One node of 4,096: at such a number the tables, which grow by doubling, are full.
+/// A node of 4,096: at this number the tables, which grow by doubling, are full.
 #[test]
 fn what_a_member_takes() {
     fn more(host: &mut ByHand<Celect>, before: &mut i64) -> i64 {
-        // What steps left in the outbox is none of the machine's.
+        // The outbox does not belong to the machine.
         host.outbox = Outbox::new();
         let held = counting::held();
         let more = held - *before;

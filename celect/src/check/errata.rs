@@ -1,4 +1,4 @@
-//! Where the thesis' rules break, and ours do not.
+//! Scenarios in which the thesis' rules break, and this crate's do not.
 
 use alloc::vec::Vec;
 
@@ -32,7 +32,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     cases.flat_map(Case::pair).collect()
 }
 
-/// What is asked and answered.
+/// Cases of queries and answers.
 fn answers() -> Vec<Case> {
     // Node 1, the lowest, dies before it leads, and no list is ever purged.
     let dead = Setup {
@@ -107,7 +107,7 @@ fn answers() -> Vec<Case> {
     ]
 }
 
-/// Which of several leaders leads.
+/// Cases of several leaders.
 fn orders() -> Vec<Case> {
     alloc::vec![
         Case {
@@ -152,7 +152,7 @@ fn orders() -> Vec<Case> {
     ]
 }
 
-/// Which nodes are passed over as unhealthy.
+/// Cases of nodes that are passed over as unhealthy.
 fn health() -> Vec<Case> {
     alloc::vec![
         Case {

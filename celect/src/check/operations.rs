@@ -1,11 +1,11 @@
 //! Lists of operations on a small mesh, with a watch on the nodes that lead.
 //!
-//! Bytes become operations, and choices; so a fuzzer steers both, and a property test draws both.
-//! After every step the promises are compared with what all nodes together did. When the bytes run
-//! out, faults are over and all nodes know each other. Then all follow the same leader, which lives,
-//! and once more when a node asks for an election, which the lowest node wins.
+//! Bytes are decoded into operations and choices, so a fuzzer steers both, and a property test draws
+//! both. After every step a watcher checks the promises against the steps of all nodes. When the
+//! bytes run out, faults end and all nodes know each other. Then all follow the same live leader,
+//! and again after a node starts an election, which the lowest node wins.
 //!
-//! What the promises rest on is kept: no node is said to have left that has not, a node that restarts
+//! The assumptions of the promises are kept: no live node is reported as left, a node that restarts
 //! has a new incarnation or another id, and where nothing is acknowledged no multicast is lost. A
 //! run with hostile messages promises only that nothing panics, that a refusal changes nothing, and
 //! that memory and frames stay within their limits.
@@ -33,17 +33,17 @@ use watcher::Watcher;
 
 pub use summary::Summary;
 
-/// At most so many messages are in flight; older ones are lost.
+/// The largest number of messages in flight; older messages are lost.
 const IN_FLIGHT: usize = 256;
 const ROUND: Span = Span::millis(250);
 
-/// A mesh, and what watches it.
+/// A mesh and its watcher.
 struct World {
     mesh: Mesh<Celect<Order>>,
     watch: Watcher,
 }
 
-/// Carries out the operations that `bytes` stand for. Any bytes do.
+/// Carries out the operations that `bytes` encode. Any bytes are valid.
 ///
 /// # Errors
 /// The promise that broke, in words, with the last operations.
@@ -51,7 +51,7 @@ pub fn run(bytes: &[u8]) -> Result<Summary, String> {
     run_under(bytes, &[])
 }
 
-/// The same under rules that differ from ours, to see that it notices.
+/// Does the same under published rules, to show that the watcher notices broken promises.
 ///
 /// # Errors
 /// The promise that broke, in words, with the last operations.
@@ -116,7 +116,7 @@ impl World {
 
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = usize::from(bytes.take());
-        // Three bits say which node, five say what.
+        // Three bits select the node, five the operation.
         let seat = (byte >> 5) % self.mesh.seats().len();
         let operation = match byte & 31 {
             0..=6 => Operation::Deliver(self.pick(bytes)),
@@ -147,7 +147,7 @@ impl World {
         self.play(operation, bytes)
     }
 
-    /// Which message; it takes a byte where there is one.
+    /// Picks a message; takes a byte if any message is in flight.
     fn pick(&self, bytes: &mut Bytes<'_>) -> usize {
         match self.mesh.in_flight().len() {
             0 => 0,

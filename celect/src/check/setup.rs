@@ -21,27 +21,27 @@ impl Attribute for ById {
     }
 }
 
-/// Which others each node has on its list at first.
+/// The first lists of all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lists {
-    /// All know all.
+    /// All nodes know each other.
     Full,
-    /// By id; node 1 comes first. They name no owner.
+    /// The list of each node, by id, node 1 first, without the owner.
     Given(&'static [&'static [u64]]),
-    /// Every possible list of every node. The election begins, at this node, when it hears that the
+    /// Every possible list of every node. This node begins the election when it learns that the
     /// former leader failed: only where no node is missing from more than c lists of others, and
-    /// where c + 1 nodes can be reached from list to list, without those that may crash.
+    /// where c + 1 nodes can be reached from list to list, without the nodes that may crash.
     Any(u64),
 }
 
-/// Nodes 1 to n, what each knows, wants and is told, and what may go wrong.
+/// A mesh of nodes 1 to n: their lists, commands, deltas and faults.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u64,
-    /// Which others each knows at first.
+    /// The first lists of all nodes.
     pub lists: Lists,
-    /// Which protocol all run.
+    /// The protocol of all nodes.
     pub protocol: Protocol,
     /// See [`Config::c`].
     pub c: u16,
@@ -49,39 +49,39 @@ pub struct Setup {
     pub f: u16,
     /// See [`Config::x`] and [`Config::y`].
     pub xy: (u8, u8),
-    /// What each node's application asks.
+    /// The commands of each node's application.
     pub commands: &'static [&'static [Command]],
     /// Deltas that a node (by id) learns before anything else: suspicions, mostly.
     pub told: &'static [(u64, Delta)],
     /// Deltas that a node (by id) may learn at any time, true or false.
     pub deltas: &'static [(u64, Delta)],
-    /// Whether lists change only while no election runs, and so that no node is missing from more
-    /// than c lists.
+    /// True if lists change only while no election runs, and leave no node missing from more than c
+    /// lists.
     pub calm_lists: bool,
     /// Nodes (by id) that may crash, once an election has begun.
     pub ends: &'static [u64],
-    /// Whether the nodes of [`ends`](Self::ends) may crash only while no node leads.
+    /// True if the nodes of [`ends`](Self::ends) may crash only while no node leads.
     pub early: bool,
-    /// Whether nodes that crash come back in a new life, of which all others learn.
+    /// True if nodes that crash come back in a new life, of which all others learn.
     pub rejoins: bool,
     /// Nodes (by id) that learn `Failed` of the nodes that crashed.
     pub witnesses: &'static [u64],
-    /// How much may go wrong.
+    /// The bounds on faults.
     pub bounds: Bounds,
     /// See [`Config::retries`].
     pub retries: u8,
-    /// See [`Config::patience`]: whether a node that gave way begins again by itself.
+    /// True if a node that gave way begins again by itself. See [`Config::patience`].
     pub patience: bool,
     /// See [`Config::frame_budget`]; here it may be shorter than any election needs.
     pub frame: u16,
     /// See [`Config::peer_limit`].
     pub peers: u32,
-    /// The node that leads before anything happens, by id, and all follow it.
+    /// The first leader, by id, which all follow.
     pub led_by: Option<u64>,
-    /// The node that was cut off, by id: it leads itself by a later ballot, and takes all others for
-    /// failed, as these take it. Each may learn at any time that it is wrong.
+    /// The node that was cut off, by id: it leads itself by a later ballot, and believes that all
+    /// others failed, as these believe of it. Each may learn at any time that it is wrong.
     pub alone: Option<u64>,
-    /// Whether [`alone`](Self::alone) has met the first of the others again, and elects.
+    /// True if [`alone`](Self::alone) has met the first of the others again, and elects.
     pub alone_elects: bool,
     /// See [`Config::keep_leader`].
     pub keep_leader: bool,
@@ -91,15 +91,15 @@ pub struct Setup {
     pub reelect: bool,
     /// See [`Config::estimation`].
     pub estimation: Option<Estimation>,
-    /// Published rules that take the place of ours.
+    /// Published rules that take the place of this crate's.
     pub rules: &'static [Published],
     /// The only promise to check; `None` for all.
     pub only: Option<Promise>,
-    /// Which node is to lead in the end.
+    /// The node that must lead in the end.
     pub leads: Leads,
 }
 
-/// Which node is to lead.
+/// The node that must lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leads {
     /// The lowest live node.
@@ -115,31 +115,32 @@ pub enum Leads {
 /// A promise of the crate, as a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// When all is quiet and the leaders are alive, all follow the same one: the lowest live node
-    /// (theorem 1).
+    /// All nodes follow the same leader, the lowest live node, when no message is on its way, no
+    /// election runs, and the leaders are alive (theorem 1).
     Safety,
-    /// From every state there is a way to one in which all follow one live leader (theorem 2).
+    /// From every state the mesh can reach a state in which all follow one live leader (theorem 2).
     Liveness,
-    /// No node goes back to a smaller ballot, no two leaders have the same one, and none follows a
+    /// No node returns to a smaller ballot, no two leaders share a ballot, and no node follows a
     /// former life of itself.
     Ballots,
     /// The nodes that were not cut off follow their leader at each moment.
     Stays,
-    /// So they do, and there is a way to a state in which the node that was cut off does, too.
+    /// The nodes that were not cut off follow their leader at each moment, and from every state the
+    /// mesh can reach a state in which the node that was cut off follows it, too.
     Kept,
-    /// What is measured is the largest number of lists that lack one node. From every state there
-    /// is a way to one in which a node knows it.
+    /// A measured bound is the largest number of lists that lack one node. From every state the mesh
+    /// can reach a state in which a node knows it.
     Measured,
 }
 
 /// The leader before the run; it is not in the mesh.
 const FORMER: Member = Member::new(99, 0);
 
-/// What is seen of a run.
+/// The state of a run.
 type Mesh = State<Celect<ById>, Watch>;
 
 impl Setup {
-    /// Timeouts are longer than any delivery, and nothing goes wrong.
+    /// Bounds without faults: timeouts are longer than any delivery.
     pub const CALM: Bounds = Bounds {
         drops: 0,
         duplicates: 0,
@@ -150,7 +151,7 @@ impl Setup {
         early_ticks: Some(0),
     };
 
-    /// `nodes` nodes that know each other, with these [`Config::c`] and [`Config::f`].
+    /// Returns `nodes` nodes that know each other, with these [`Config::c`] and [`Config::f`].
     #[must_use]
     pub const fn full(nodes: u64, c: u16, f: u16) -> Self {
         Self {
@@ -191,7 +192,7 @@ impl Setup {
             protocol: self.protocol,
             x: self.xy.0,
             y: self.xy.1,
-            // Counting to more than one makes states that differ in nothing else.
+            // More than one attempt adds states that differ in the count only.
             attempts: if self.bounds.drops > 0 { 2 } else { 1 },
             retries: self.retries,
             patience: if self.patience {
@@ -212,7 +213,7 @@ impl Setup {
         Celect::unchecked(Member::new(id, life), config, ById, rules)
     }
 
-    /// What is to be checked.
+    /// Returns the model for the checker.
     #[must_use]
     pub fn model(self) -> Model<Celect<ById>, Watch> {
         let machines: Vec<Celect<ById>> = (1..=self.nodes).map(|id| self.machine(id, 0)).collect();
@@ -366,14 +367,14 @@ impl Setup {
         model
     }
 
-    /// The largest number of lists that lack one node.
+    /// Returns the largest number of lists that lack one node.
     fn missed_at_most(&self, state: &Mesh) -> Option<u16> {
         let missed = state.machines().map(|it| self.missed(state, it.me.id.0));
         missed.max().and_then(|it| u16::try_from(it).ok())
     }
 
-    /// Failures of the nodes in `ends` may be learned when they are true, and what `deltas` lists
-    /// at any time.
+    /// Returns true if a node may learn `delta` now: failures of the nodes in `ends` when they are
+    /// true, and the deltas in `deltas` at any time.
     fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
         if delta.member() == FORMER {
             return self.is_tolerable(state) && self.is_enough(state, node);
@@ -394,22 +395,22 @@ impl Setup {
         is_calm && (rejoins || self.missed(state, id.0) < usize::from(self.c))
     }
 
-    /// How many live nodes lack this one.
+    /// Returns the number of live nodes that lack this node.
     fn missed(&self, state: &Mesh, id: u64) -> usize {
         let lacks =
             |it: &&Celect<ById>| it.me.id.0 != id && !it.peers.iter().any(|other| other.id.0 == id);
         state.machines().filter(lacks).count()
     }
 
-    /// Whether no live node is missing from more than c lists.
+    /// Returns true if no live node is missing from more than c lists.
     fn is_tolerable(&self, state: &Mesh) -> bool {
         state
             .machines()
             .all(|it| self.missed(state, it.me.id.0) <= usize::from(self.c))
     }
 
-    /// Whether c + 1 nodes can be reached, from list to list, from the initiator and from each that
-    /// does not crash, without those that may.
+    /// Returns true if c + 1 nodes can be reached, from list to list, from the initiator and from each
+    /// node that does not crash, without the nodes that may.
     fn is_enough(&self, state: &Mesh, initiator: usize) -> bool {
         let stays = |node: usize| !self.ends.contains(&(node as u64 + 1));
         let begins = |node: usize| stays(node) || node == initiator;
@@ -466,8 +467,8 @@ impl Trial for Setup {
     }
 }
 
-/// Nothing is on its way, no node runs an election or waits for one, and one has begun; the
-/// leaders that are followed live.
+/// Returns true if no message is on its way, no node runs an election or waits for one, an election
+/// has begun, and the leaders that are followed live.
 fn is_quiet(state: &Mesh) -> bool {
     let lives = |member: Member| {
         let node = state.position(member.id).and_then(|node| state.node(node));
@@ -484,7 +485,7 @@ fn is_quiet(state: &Mesh) -> bool {
         && state.machines().any(|it| it.leader.is_some())
 }
 
-/// All that are up follow the same leader, which is up and leads.
+/// Returns true if all nodes that are up follow the same leader, which is up and leads.
 fn follows_one(state: &Mesh) -> bool {
     let mut leaders = state.machines().map(|it| it.leader.map(|it| it.member));
     let Some(Some(first)) = leaders.next() else {
@@ -493,14 +494,14 @@ fn follows_one(state: &Mesh) -> bool {
     leaders.all(|leader| leader == Some(first)) && state.machines().any(|it| it.me == first)
 }
 
-/// Remembers which node leads where, as events tell it.
+/// The leaders in the nodes' events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Watch {
     begun: bool,
     fell: bool,
-    /// What a node measured last; nothing, where too few lists came.
+    /// The last bound that a node measured; the inner `None` if too few lists arrived.
     measured: Option<Option<u16>>,
-    /// Of each node, the last ballot in its events.
+    /// The last ballot in each node's events.
     last: Vec<(usize, Ballot, Member)>,
 }
 
@@ -535,7 +536,7 @@ impl Observer<Celect<ById>> for Watch {
     }
 }
 
-/// A node in a line.
+/// Describes a node in one line.
 fn show(machine: &Celect<ById>) -> String {
     let list: Vec<String> = machine.members().map(|it| it.id.to_string()).collect();
     let leader = machine.leader.map_or_else(

@@ -1,4 +1,4 @@
-//! What holds, under our rules.
+//! Scenarios that hold, under this crate's rules.
 
 mod deep;
 mod narrow;
@@ -19,14 +19,14 @@ use narrow::narrow;
 const SECOND: &[&[Command]] = &[&[], &[Elect]];
 const TWO: &[&[Command]] = &[&[Elect], &[Elect]];
 
-/// Each suspected another one, so that all are unhealthy at one node.
+/// Each node suspected another, so that all are unhealthy at one node.
 const SUSPECTED: &[(u64, Delta)] = &[
     (1, Delta::Suspected(Member::new(2, 0))),
     (2, Delta::Suspected(Member::new(1, 0))),
     (3, Delta::Suspected(Member::new(1, 0))),
 ];
 
-/// Node 2 hears of node 3, and no other node does.
+/// Node 2 learns of node 3, and no other node does.
 const JOINS: &[(u64, Delta)] = &[(2, Delta::Joined(Member::new(3, 0)))];
 
 const fn crashes(crashes: u32) -> Bounds {
@@ -48,7 +48,7 @@ const fn any(protocol: crate::Protocol, c: u16, initiator: u64) -> Setup {
 /// The lowest asks for lists, the last one elects.
 const MEASURE: &[&[Command]] = &[&[Command::Measure], &[], &[Elect]];
 
-/// Both others are asked, so that what is found is exact.
+/// Both others are asked, so that the result is exact.
 const EXACT: Estimation = Estimation {
     source: Source::Sampling,
     sample: 2,
@@ -63,7 +63,7 @@ const EXACT: Estimation = Estimation {
     valid: Span::secs(300),
 };
 
-/// One of three lists lacks the lowest, which is what c may be and what is found.
+/// A mesh in which one of three lists lacks the lowest node: c allows this, and the measurement finds it.
 const fn measured(commands: &'static [&'static [Command]], drops: u32) -> Setup {
     Setup {
         lists: Lists::Given(&[&[2, 3], &[1, 3], &[2]]),
@@ -79,7 +79,7 @@ const fn measured(commands: &'static [&'static [Command]], drops: u32) -> Setup 
     }
 }
 
-/// Nothing is promised of which node leads: renewals are a matter of time.
+/// A lease that runs out. Any node may lead: renewals are a matter of time.
 const fn on_lease_over(ticks: u32) -> Setup {
     Setup {
         commands: SECOND,
@@ -137,7 +137,7 @@ pub(super) fn quick() -> Vec<Scenario> {
                 Setup { protocol, ..setup }
             }
         };
-        // A node that streams and crashes may leave one that leads, and is not the lowest.
+        // A streaming node that crashes may leave a leader that is not the lowest.
         let initiator_crashes = Setup {
             leads: if protocol.streams() || protocol.prefers() {
                 Leads::One
@@ -229,7 +229,7 @@ pub(super) fn quick() -> Vec<Scenario> {
             "3 nodes, c is measured while an election runs, a list is lost",
             12_816,
             Setup {
-                // So few ticks do not mend every loss.
+                // These few ticks do not repair every loss.
                 only: Some(super::Promise::Safety),
                 ..measured(MEASURE, 1)
             },

@@ -5,45 +5,45 @@ use selvedge_core::{Ratio, Span};
 
 use super::{ConfigError, Source, is_miss};
 
-/// How c is measured and used. Nodes may differ in all these settings.
+/// Settings for the measurement of c. Nodes may differ in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Estimation {
-    /// What the estimate comes from. Default [`Source::Sampling`].
+    /// The source of the estimate. Default [`Source::Sampling`].
     pub source: Source,
-    /// How many of the known nodes are asked for their lists: from 1. Default 50.
+    /// The number of known nodes that are asked for their lists: from 1. Default 50.
     pub sample: u16,
-    /// How many of them are asked at a time: from 1. So many lists are in memory. Default 4.
+    /// The number of nodes that are asked at a time, and of lists in memory: from 1. Default 4.
     pub at_once: u8,
-    /// How long a leader waits between samples: above zero. Default 60 s. Its first sample begins a
+    /// The time between a leader's samples: above zero. Default 60 s. Its first sample begins a
     /// [`Config::timeout`](crate::Config::timeout) after it was elected.
     pub period: Span,
-    /// How many runs are reported before they give an estimate: 1 to 256. Default 20. The step that
-    /// takes the last report costs as [`largest_churn`](crate::estimate::Misses::largest_churn)
-    /// says, with the misses of all reports added up: its time grows with the square of both the
-    /// pool and the answers. A node that reports is believed, so keep the pool small in a large
-    /// mesh.
+    /// The number of reported runs that give an estimate: 1 to 256. Default 20. The step that takes
+    /// the last report has the cost of
+    /// [`largest_churn`](crate::estimate::Misses::largest_churn), with the misses of all reports
+    /// added up: its time grows with the square of both the pool and the answers. A node that
+    /// reports is believed, so keep the pool small in a large mesh.
     pub pool: u16,
-    /// How often the real c may exceed the bound: above 0, from 1 in 1,000,000 to 1 in 2. Default 1
+    /// The probability that the real c exceeds the bound: from 1 in 1,000,000 to 1 in 2. Default 1
     /// in 100.
     pub miss: Ratio,
-    /// What is added to the bound, in lists: from 0, for what changes between a sample and an
-    /// election. Default 1.
+    /// The number of lists added to the bound, for changes between a sample and an election: from 0.
+    /// Default 1.
     pub margin: u16,
-    /// The least c to elect with: from 0. Default 1. A node that knows no other node takes no more
+    /// The smallest c to elect with: from 0. Default 1. A node that knows no other node takes no more
     /// than [`Config::c`](crate::Config::c), so that a host can let it elect itself.
     pub floor: u16,
-    /// The largest c to elect with, from `floor`. c is also kept to N - 1 - f, with as many nodes
-    /// as are known. Default 65,535. An election with a c that was cut short is told of without a
-    /// confidence.
+    /// The largest c to elect with, from `floor`. c is also limited to N - 1 - f, where N is the
+    /// number of nodes known. Default 65,535. An election with a c that was cut short is reported
+    /// without a `miss`.
     pub ceiling: u16,
-    /// How many of the latest bounds count: the largest of them is used. From 1. Default 3. So c
-    /// rises at once and falls slowly.
+    /// The number of latest bounds of which the largest is used: from 1. Default 3. So c rises at
+    /// once and falls slowly.
     pub window: u8,
-    /// How long a measured c serves, by a node's own clock, before the node falls back on
-    /// [`Config::c`](crate::Config::c): above zero. Should be several times `period`, because what
-    /// is told may be lost. Default 5 min.
+    /// The time that a measured c is valid, by a node's own clock, before the node falls back on
+    /// [`Config::c`](crate::Config::c): above zero. Should be several times `period`, because
+    /// estimates may be lost on the way. Default 5 min.
     pub valid: Span,
 }
 

@@ -4,12 +4,13 @@ use selvedge_core::Ratio;
 
 use super::share;
 
-/// An average in which the latest estimate has a fixed share: c2 = alpha c1 + (1 - alpha) c2
+/// A running average, in which the latest estimate has a fixed share: c2 = alpha c1 + (1 - alpha) c2
 /// (formula 7.1). Over [`Feedback`](super::Feedback) it is the Feedback Protocol, over
 /// [`Tally`](super::Tally) the Sample-Window Protocol.
 ///
-/// The average is kept as it is and rounded up where it is used. If it were rounded each time it
-/// would stick: up, at alpha = 0.1, as far as 9 above the estimates, and down at 0 (erratum F1).
+/// The average is kept unrounded and rounded up where it is used. Rounded at each step, it would
+/// get stuck: rounded up, at alpha = 0.1, up to 9 above the estimates, and rounded down at 0
+/// (erratum F1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Average {
     value: f64,
@@ -17,7 +18,8 @@ pub struct Average {
 }
 
 impl Average {
-    /// Begins with an estimate. `alpha` is 0.1 in the thesis, and 0.2 in its figure 7.4.
+    /// Returns an average that begins with the estimate `first`. `alpha` is 0.1 in the thesis, and 0.2
+    /// in its figure 7.4.
     #[must_use]
     pub fn new(first: f64, alpha: Ratio) -> Self {
         Self {
@@ -37,7 +39,7 @@ impl Average {
         self.value
     }
 
-    /// The c to elect with, in a mesh of `nodes` nodes of which `f` may be dead: rounded up, at
+    /// Returns the c to use, in a mesh of `nodes` nodes of which `f` may be dead: rounded up, at
     /// least 1, and no more than an election can ask for (erratum F1).
     #[must_use]
     pub fn churn(&self, nodes: u32, f: u16) -> u16 {

@@ -8,15 +8,16 @@ use selvedge_core::Ratio;
 
 use super::share;
 
-/// The largest number of lists, of `lists` in all, that may lack a node when `drawn` of them were
-/// drawn and `missing` of these lack it: a larger number would have so few in the draw with a
-/// probability of at most `miss`. All lists when nothing was drawn. O(drawn log lists).
+/// Returns the largest number of lists, of `lists` in all, that may lack a node when `drawn` of
+/// them were drawn and `missing` of these lack it: with a larger number, the draw would have
+/// `missing` or fewer with a probability of at most `miss`. Returns `lists` when nothing was drawn.
+/// O(drawn log lists).
 ///
 /// ```
 /// use selvedge_celect::estimate::largest_churn;
 /// use selvedge_core::Ratio;
 ///
-/// // 50 of 127 lists, 5 of which lack the node: 13 on a guess, and 26 at most, but for 1 in 100.
+/// // 50 of 127 lists, 5 of which lack the node: an estimate of 13, and at most 26, with a miss of 1%.
 /// assert_eq!(largest_churn(127, 50, 5, Ratio::new(1, 100)), 26);
 /// // All lists were seen.
 /// assert_eq!(largest_churn(127, 127, 5, Ratio::new(1, 100)), 5);
@@ -33,12 +34,12 @@ pub(super) fn largest(lists: u32, drawn: u32, missing: u32, miss: f64) -> u32 {
     })
 }
 
-/// Rounding must not make a bound smaller.
+/// Lowers `miss` a little: rounding must not make a bound smaller.
 fn cautious(miss: f64) -> f64 {
     miss * (1.0 - 1e-9)
 }
 
-/// The largest number from `low` to `high` for which `holds` is true, where `holds` is true up to
+/// Returns the largest number from `low` to `high` for which `holds` is true, where `holds` is true up to
 /// some number and not beyond; `low` when there is no such number.
 fn last_that_holds(low: u32, high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (low, high);
@@ -53,20 +54,20 @@ fn last_that_holds(low: u32, high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     low
 }
 
-/// The fewest and the most marked ones in a draw.
+/// Returns the fewest and the most marked items in a draw.
 const fn range(all: u32, marked: u32, drawn: u32) -> (u32, u32) {
     let most = if drawn < marked { drawn } else { marked };
     (drawn.saturating_sub(all.saturating_sub(marked)), most)
 }
 
-/// How much likelier `count` + 1 marked ones are in a draw than `count`.
+/// Returns the ratio of the probabilities of `count` + 1 and of `count` marked items in a draw.
 fn rise(all: u32, marked: u32, drawn: u32, count: u32) -> f64 {
     let [all, marked, drawn, count] = [all, marked, drawn, count].map(f64::from);
     (marked - count) * (drawn - count) / ((count + 1.0) * (all - marked - drawn + count + 1.0))
 }
 
-/// The probability of at most `count` marked ones among `drawn` of `all`, without replacement.
-/// O(drawn).
+/// Returns the probability of at most `count` marked items among `drawn` of `all`, without
+/// replacement. O(drawn).
 pub(super) fn so_few(all: u32, marked: u32, drawn: u32, count: u32) -> f64 {
     let (least, most) = range(all, marked, drawn);
     if count < least {
@@ -75,7 +76,7 @@ pub(super) fn so_few(all: u32, marked: u32, drawn: u32, count: u32) -> f64 {
     if count >= most {
         return 1.0;
     }
-    // Each probability is a multiple of that of `count`: whichever side is large, it cannot vanish.
+    // Each probability is relative to the one of `count`, so neither side can underflow to zero.
     let (mut weight, mut up_to) = (1.0, 1.0);
     for at in (least..count).rev() {
         weight /= rise(all, marked, drawn, at);
@@ -92,28 +93,28 @@ pub(super) fn so_few(all: u32, marked: u32, drawn: u32, count: u32) -> f64 {
     up_to / (up_to + above)
 }
 
-/// In how many answers of how many the leader was missing, run by run: what initiators report.
+/// The initiators' reports: for each run, the number of answers and of those without the leader.
 ///
-/// Each run draws the nodes that it asks anew, so runs with the same lists are independent draws.
+/// Each run draws again the nodes that it asks, so runs with the same lists are independent draws.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Misses {
     runs: Vec<(u16, u16)>,
 }
 
 impl Misses {
-    /// No run.
+    /// Returns a pool without runs.
     #[must_use]
     pub const fn new() -> Self {
         Self { runs: Vec::new() }
     }
 
-    /// Adds a run with so many `answers`, of which `missing` lacked the leader.
+    /// Adds a run with `answers` answers, of which `missing` lacked the leader.
     pub fn add(&mut self, answers: u16, missing: u16) {
         self.runs.push((answers, missing.min(answers)));
     }
 
-    /// From how many of `lists` lists the leader is missing, in the mean, rounded up; `None`
-    /// without an answer. O(runs).
+    /// Returns the mean number of lists, of `lists`, from which the leader is missing, rounded up;
+    /// `None` without an answer. O(runs).
     #[must_use]
     pub fn churn(&self, lists: u32) -> Option<u32> {
         let sum = |of: fn(&(u16, u16)) -> u16| self.runs.iter().map(|it| u64::from(of(it))).sum();
@@ -122,8 +123,8 @@ impl Misses {
         u32::try_from(mean).ok()
     }
 
-    /// As [`largest_churn`], from all runs together: the runs are independent draws of so many
-    /// answers from `lists` lists. O(runs answers missing log lists), where `missing` is the sum of
+    /// Returns the bound of [`largest_churn`] for all runs together: the runs are independent draws
+    /// of their answers from `lists` lists. O(runs answers missing log lists), where `missing` is the sum of
     /// all runs.
     #[must_use]
     pub fn largest_churn(&self, lists: u32, miss: Ratio) -> u32 {
@@ -135,9 +136,9 @@ impl Misses {
         })
     }
 
-    /// The probability of at most `count` marked ones in all draws together.
+    /// Returns the probability of at most `count` marked items in all draws together.
     fn so_few(&self, all: u32, marked: u32, count: u32) -> f64 {
-        // Indexed by how many there were so far.
+        // Indexed by the number of marked items in the draws up to now.
         let mut likely = vec![0.0; count as usize + 1];
         if let Some(none) = likely.first_mut() {
             *none = 1.0;

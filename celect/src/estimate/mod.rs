@@ -1,22 +1,22 @@
-//! How large c is: from how many lists a live node is missing at most (chapter 7 of the thesis).
+//! Estimation of c, the largest number of lists from which a live node is missing (chapter 7 of the
+//! thesis).
 //!
-//! Small pure parts. [`Config::estimation`](crate::Config::estimation) makes a machine use them,
-//! and is optional. Each part exists as the thesis means it, with its errata mended, and, behind
-//! the feature `check`, as it is printed (`estimate::published`).
+//! The parts are small and pure. [`Config::estimation`](crate::Config::estimation) makes a machine
+//! use them, and is optional. Each part exists as the thesis means it, with its errata corrected,
+//! and, behind the feature `check`, as it is printed (`estimate::published`).
 //!
-//! | part | what it gives | as printed |
+//! | part | result | as printed |
 //! |---|---|---|
-//! | [`sample_size`] | how many lists to ask for | `published::sample_size` (erratum Z1) |
+//! | [`sample_size`] | the number of lists to ask for | `published::sample_size` (erratum Z1) |
 //! | [`Tally`] | from lists to the paper's estimate, one without its bias, and an upper bound | `published::sampling` (Z2, Z3) |
-//! | [`Feedback`] | an estimate from how often initiators were told of one candidate only | `published::feedback` (F1) |
+//! | [`Feedback`] | an estimate from the share of runs whose answers named one candidate only | `published::feedback` (F1) |
 //! | [`Average`] | the running average of either; with [`Tally`] it is Sample-Window | the same formula (7.1) |
 //! | [`largest_churn`], [`Misses`] | upper bounds of stated confidence | not in the thesis |
 //!
-//! # Why an election wants a bound and not an estimate
+//! # A bound, not an estimate
 //!
-//! An election is right when c is not too low. A mean is too low in half of all cases, whatever it
-//! is the mean of. So an election uses a number that the real c exceeds in at most a share `miss`
-//! of all samples.
+//! An election is right when c is not too low. Any mean is too low in half of all cases. So an
+//! election uses a number that the real c exceeds in at most a share `miss` of all samples.
 //!
 //! # The bound
 //!
@@ -24,7 +24,7 @@
 //! lists. Let k be the most answers that lack one live node. Take a node that is missing from the
 //! most lists of these P: from c of them. As many answers lack that node as a draw of s from P
 //! without replacement has of c marked ones, and k is no smaller. The bound U(k) is the largest c
-//! for which so few as k in the draw are likelier than the miss. It rises with k. Hence c > U(k)
+//! for which k or fewer in the draw are likelier than the miss. It rises with k. Hence c > U(k)
 //! only if that one node was in the answers too often, which is no likelier than the miss. **No
 //! union over all nodes is needed**: the upward bias of the maximum of many is on the safe side
 //! here.
@@ -34,27 +34,28 @@
 //! - *Lists that could not be drawn.* A node that the answers name and the sampler does not know
 //!   was in no draw. All such lists are asked for as well, and count as they are. Lists that do not
 //!   come count as lacking every node.
-//! - *Nodes that are gone.* A dead node is missing from more and more lists. A node that the
-//!   sampler does not list is passed over when so many answers lack it that as many would lack a
-//!   live node on half of all lists only with a probability of at most half of the miss. So U gets
-//!   the other half of the miss. The assumption is that no live node is missing from more than half
-//!   of the lists. A node that the sampler lists is never passed over: while a death gets round,
-//!   bounds are too large, not too low.
-//! - *Nodes in no answer.* They are not seen. Under the same assumption that has the same half of
-//!   the miss; where it has more there is no bound, since there are too few answers.
+//! - *Dead nodes.* A dead node is missing from more and more lists. A node that the sampler does not
+//!   list is left out when m answers lack it, where m or more would lack a live node on half of all
+//!   lists only with a probability of at most half of the miss. So U gets the other half of the
+//!   miss. The assumption is that no live node is missing from more than half of the lists. A node
+//!   that the sampler lists is never left out: while news of a death spreads, bounds are too large,
+//!   not too low.
+//! - *Nodes in no answer.* These are not counted. Under the same assumption this has a probability of
+//!   at most the same half of the miss; where it is likelier, there are too few answers and no bound.
 //!
-//! A further assumption is that which nodes answer does not depend on what is on lists. A node that
-//! no other can reach, and that has the worst list, breaks it. And the bound is for the time of the
-//! sample: the margin in [`Estimation`](crate::Estimation) is for what changes afterwards.
+//! A further assumption is that the choice of answering nodes does not depend on the lists'
+//! contents. A node that no other can reach, and that has the worst list, breaks it. And the bound
+//! is for the time of the sample: the margin in [`Estimation`](crate::Estimation) covers later
+//! changes.
 //!
 //! # The estimate without bias
 //!
 //! The paper's estimate, k N / s, is the maximum of many chance numbers: with N = 128, s = 32 and
-//! every node missing from 13 lists it gives 30 in the mean. Here the answers are parted into two
-//! halves, as they come. The node that is missing most in one half is counted in the other half,
+//! every node missing from 13 lists it gives 30 in the mean. Here the answers are divided into two
+//! halves, in order of arrival. The node that is missing most in one half is counted in the other half,
 //! with k1 + k2 (P - s1) / s2, whose mean is that node's true number. The same is done with the
-//! halves exchanged, and the estimate is the mean of both. The bias that is left comes from taking
-//! a node that is not the worst one: it is downward. `celect/tests/all/estimate.rs` measures it at
+//! halves exchanged, and the estimate is the mean of both. The remaining bias comes from choosing a
+//! node that is not the worst, and is downward. `celect/tests/all/estimate.rs` measures it at
 //! N = 128, c = 13:
 //!
 //! | misses | s | paper's | this |
@@ -66,11 +67,11 @@
 //!
 //! # Feedback
 //!
-//! An initiator with answers that disagree has met a list without the lowest node. [`Feedback`] is
-//! that formula, from a pool of many runs. It says nothing of any node but the lowest. As c grows
-//! nearly all runs disagree, so it knows less and less: with every value 2 it says N. [`Misses`]
-//! asks initiators for more: in *how many* of how many answers the lowest node was missing, which
-//! does not saturate. The machine uses that.
+//! If its answers disagree, an initiator has received a list without the lowest node. [`Feedback`]
+//! is the thesis' formula, from a pool of many runs. It estimates the misses of the lowest node only. As c
+//! grows, nearly all runs disagree and the formula loses information: if every value is 2 it gives
+//! N. [`Misses`] needs more from initiators: the *number* of answers, and of those that lack the
+//! lowest node, which does not saturate. The machine uses `Misses`.
 //!
 //! # Numbers
 //!
@@ -93,7 +94,7 @@ pub use tally::{Estimate, Tally, TooFew};
 
 use selvedge_core::Ratio;
 
-/// A ratio as a number from 0 to 1.
+/// Returns a ratio as a number from 0 to 1.
 pub(crate) fn share(ratio: Ratio) -> f64 {
     if ratio.numerator == 0 || ratio.denominator == 0 {
         return 0.0;

@@ -1,4 +1,5 @@
-//! The formulas to the letter. For tests and comparison only: `docs/errata.md` says what is wrong.
+//! The thesis' formulas to the letter, for tests and comparison only. `docs/errata.md` lists their
+//! errors.
 
 use alloc::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ pub fn sample_size(missing: Ratio, error: Ratio, confidence: Ratio) -> u32 {
 }
 
 /// Algorithm 6: the largest value of N minus the number of lists that name a node, times N / s
-/// (erratum Z2). Lists come as they are, without their owners.
+/// (erratum Z2). Lists are taken unchanged, without their owners.
 #[must_use]
 pub fn sampling(nodes: u32, lists: &[&[NodeId]]) -> f64 {
     let mut named = BTreeMap::<NodeId, u32>::new();

@@ -1,19 +1,19 @@
-//! How many lists to ask for.
+//! The number of lists to ask for.
 
 use selvedge_core::Ratio;
 
 use super::share;
 
-/// The z-score of a two-sided confidence level: how many standard deviations around the mean hold
-/// this share of a normal distribution. 1.645 for 90%, 1.960 for 95%.
+/// The z-score of a two-sided confidence level: the number of standard deviations around the
+/// mean that hold this share of a normal distribution. 1.645 for 90%, 1.960 for 95%.
 ///
 /// The thesis prints the level of the quantile, x + (1 - x) / 2, and calls it z (erratum Z1).
-/// To 14 digits or so; 8 and above for what is closer to 1 than 10^-15. O(1).
+/// Accurate to about 14 digits; 8 and above for confidences closer to 1 than 10^-15. O(1).
 #[must_use]
 pub fn z_score(confidence: Ratio) -> f64 {
     let wanted = share(confidence);
     let (mut low, mut high) = (0.0, 9.0);
-    // Halved until floats have nothing in between.
+    // Bisection until no float lies in between.
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
         if libm::erf(middle / core::f64::consts::SQRT_2) < wanted {
@@ -25,8 +25,9 @@ pub fn z_score(confidence: Ratio) -> f64 {
     high
 }
 
-/// How many lists to ask for, so that the share of lists that lack a node is known to within
-/// `error` with this `confidence`, where it is about `missing`: p (1 - p) (z / E)^2, rounded up.
+/// Returns the number of lists to ask for, so that the share of lists that lack a node is known to
+/// within `error` with this `confidence`, where it is about `missing`: p (1 - p) (z / E)^2, rounded
+/// up.
 /// With `nodes` in the mesh fewer are enough: n / (1 + (n - 1) / N).
 ///
 /// The error is absolute: 1 in 20 of 1,000 nodes are 50 lists more or less. (The text of the thesis

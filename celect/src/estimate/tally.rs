@@ -8,32 +8,32 @@ use thiserror::Error;
 use super::bound::{largest, so_few};
 use super::share;
 
-/// The nodes that lists name, and how often: the mended Algorithm 6 (erratum Z2). Memory is 32
-/// bytes or so for each node, whatever the number of lists.
+/// The nodes that lists name, with counts: the corrected Algorithm 6 (erratum Z2). Memory is about
+/// 32 bytes for each node, for any number of lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tally {
     /// The number of lists in each half of the answers.
     lists: [u16; 2],
     nodes: BoundedMap<NodeId, Named>,
-    /// How many nodes could be drawn, without the sampler.
+    /// The number of nodes that could be drawn, without the sampler.
     others: u32,
 }
 
-/// A node's latest life that was heard of, and how often it was named.
+/// A node's latest known life, and the number of lists that name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Named {
     incarnation: Incarnation,
     named: [u16; 2],
-    /// How often nodes that the sampler did not know named it.
+    /// The number of lists that name it, of nodes that the sampler did not know.
     named_outside: u16,
-    /// Whether the sampler knew it.
+    /// True if the sampler knew it.
     known: bool,
-    /// Whether its own list is there.
+    /// True if its own list has arrived.
     answered: bool,
 }
 
 impl Named {
-    /// A node's list names this node.
+    /// Counts a list that names this node.
     const fn count(&mut self, own: bool, is_drawn: bool, half: usize) {
         self.answered |= own;
         if is_drawn {
@@ -44,20 +44,21 @@ impl Named {
     }
 }
 
-/// What the lists say of c.
+/// An estimate of c from lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Estimate {
-    /// How many nodes there are: the sampler, the nodes that it knows, and the nodes that are
-    /// named, without those that are taken to be gone.
+    /// The number of nodes: the sampler, the nodes that it knows, and the nodes that lists name,
+    /// without nodes that are believed dead.
     pub nodes: u32,
-    /// How many lists the estimate is from, of nodes that the sampler knew.
+    /// The number of lists that were used, of nodes that the sampler knew.
     pub lists: u16,
-    /// The most of these lists that lack one node.
+    /// The largest number of these lists that lack one node.
     pub missing: u16,
     /// The paper's estimate, k N / s, rounded up: too large where many nodes are missing somewhere
     /// (erratum Z3).
     pub paper: u32,
-    /// The estimate without that bias, rounded up; the [module's page](super) says what is left.
+    /// The estimate without that bias, rounded up; the [module's page](super) has the
+    /// remaining bias.
     pub likely: u32,
     /// A bound that c exceeds in at most `miss` of all samples.
     pub upper: u32,
@@ -68,20 +69,20 @@ pub struct Estimate {
 /// Too few lists for any bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
-    "{lists} lists of {others} are too few to say anything with a miss of {miss:?}: ask for more, \
-     or allow a larger miss"
+    "{lists} lists of {others} are too few for a bound with a miss of {miss:?}: ask for more, or \
+     allow a larger miss"
 )]
 pub struct TooFew {
-    /// How many lists there were.
+    /// The number of lists.
     pub lists: u16,
-    /// How many others were known.
+    /// The number of known others.
     pub others: u32,
-    /// The miss that was asked for.
+    /// The requested miss.
     pub miss: Ratio,
 }
 
 impl Tally {
-    /// A tally without lists. The sampler is `me` and knows `others`, from which it draws; at most
+    /// Returns a tally without lists. The sampler is `me` and knows `others`, from which it draws; at most
     /// `limit` nodes are remembered.
     ///
     /// # Errors
@@ -112,12 +113,12 @@ impl Tally {
         Ok(tally)
     }
 
-    /// Adds a list and its owner: the owner is on the list, named or not. Lists of nodes that the
-    /// sampler did not know are not in the draw, and say what they alone lack. O(n log n), and
-    /// moves the nodes behind a new one.
+    /// Adds a list and its owner: the owner counts as named. Lists of nodes that the sampler did not
+    /// know are not in the draw, and are counted apart. O(n log n), and moves the nodes behind a new
+    /// one.
     ///
     /// # Errors
-    /// [`Full`] when the list names a new node and there is no room. Then the tally is of no use.
+    /// [`Full`] when the list names a new node and the tally has no room. Then the tally is unusable.
     pub fn add(
         &mut self,
         owner: Member,
@@ -165,15 +166,15 @@ impl Tally {
         Ok(())
     }
 
-    /// How many lists there are.
+    /// The number of lists.
     #[must_use]
     pub const fn lists(&self) -> u16 {
         let [first, second] = self.lists;
         first.saturating_add(second)
     }
 
-    /// What the lists say of c. The sampler now has on its own list the nodes for which `is_listed`
-    /// is true. c exceeds the bound in at most `miss` of all samples. O(n + s log n).
+    /// Returns the estimate of c from the lists. `is_listed` is true for nodes that are now on the
+    /// sampler's own list. c exceeds the bound in at most `miss` of all samples. O(n + s log n).
     ///
     /// # Errors
     /// [`TooFew`] lists for any bound.
@@ -206,8 +207,8 @@ impl Tally {
         })
     }
 
-    /// The nodes that were named and not known to the sampler: their lists can be had, and make the
-    /// bound smaller.
+    /// Returns the nodes that were named and not known to the sampler: their lists can be asked for,
+    /// and make the bound smaller.
     pub fn strangers(&self) -> impl Iterator<Item = Member> + '_ {
         let strangers = self
             .nodes
@@ -219,7 +220,7 @@ impl Tally {
         })
     }
 
-    /// All nodes that were heard of, in their latest lives, except those that are taken to be gone.
+    /// Returns all known nodes, in their latest lives, except nodes that are believed dead.
     pub(crate) fn members<'a>(
         &'a self,
         is_listed: &'a impl Fn(Member) -> bool,
@@ -229,8 +230,9 @@ impl Tally {
         self.live(is_listed, gone).map(|(member, _)| member)
     }
 
-    /// The fewest lists that lack a node which is gone: a node on half of all lists is missing from
-    /// so many with this probability at most. `None` when not even all lists are enough.
+    /// Returns the number of lists without a node from which on the node is believed dead: a node on
+    /// half of all lists is missing from that many with probability `miss` at most. `None` when not
+    /// even all lists are enough.
     fn taken_for_gone(&self, miss: f64) -> Option<u16> {
         let (half, drawn) = (self.others / 2, u32::from(self.lists()).min(self.others));
         (1..=self.lists())
@@ -270,8 +272,8 @@ impl Tally {
         most.resize(usize::from(self.lists()) + 1, None);
         for (_, node) in live() {
             let lacks = outside.saturating_sub(node.named_outside.into());
-            // A stranger is not on the sampler's list. If the stranger's own list is not there, it
-            // was counted as lacking it.
+            // A stranger is not on the sampler's list. If the stranger's own list did not arrive,
+            // that list was already counted as lacking the stranger.
             let lacks = lacks.saturating_add((!node.known && node.answered).into());
             if let Some(most) = most.get_mut(usize::from(sum(self.lacking(node)))) {
                 *most = (*most).max(Some(lacks));
@@ -285,7 +287,8 @@ impl Tally {
         bounds.max().unwrap_or(self.others)
     }
 
-    /// The node that is missing most in one half is counted in the other.
+    /// Returns the estimate without bias: the node that is missing most in one half is counted in the
+    /// other.
     fn likely<I: Iterator<Item = (Member, Named)>>(&self, live: impl Fn() -> I) -> u32 {
         let found = [0, 1].map(|half| {
             let other = 1 - half;

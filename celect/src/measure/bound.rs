@@ -1,5 +1,4 @@
-//! The c that elections rest on: the configured c, or what was measured last; and how all nodes
-//! hear of it.
+//! The c that elections use, configured or measured last, and its announcement to all nodes.
 
 use selvedge_core::{Context, Member, Ratio};
 
@@ -9,34 +8,34 @@ use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Event, Source, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// What an election that begins now rests on: c, and how often the real c is larger. Without
-    /// the latter c is [`Config::c`](crate::Config::c), or was cut short.
+    /// Returns the c of an election that begins now, and the probability that the real c is larger.
+    /// Without that probability c is [`Config::c`](crate::Config::c), or was cut short.
     #[must_use]
     pub fn tolerates(&self) -> (u16, Option<Ratio>) {
         let (Some(known), Some(estimation)) = (self.measured.known, self.config.estimation) else {
             return (self.config.c, None);
         };
-        // A node that is alone can ask no other, whatever the floor: it may elect itself where c
-        // says so.
+        // A node that is alone can ask no other, for any floor: it may elect itself if the
+        // configured c is 0.
         let is_alone = self.peers.len() == 0;
         let floor = if is_alone {
             estimation.floor.min(self.config.c)
         } else {
             estimation.floor
         };
-        // Some of the nodes that were there when c was measured may be gone.
+        // Some of the nodes that were listed when c was measured may have left or failed.
         let c = known.c.min(self.most()).max(floor);
         (c, known.miss.filter(|_| c >= known.c))
     }
 
-    /// No more others can be asked than there are, and f of them may be dead.
+    /// Returns the largest c that can be used: the number of others, less f that may be dead.
     fn most(&self) -> u16 {
         let others = self.peers.len();
         let others = u16::try_from(others).unwrap_or(u16::MAX);
         others.saturating_sub(self.config.f)
     }
 
-    /// Rests on another bound from now on.
+    /// Uses another bound from now on.
     pub(super) fn rest_on(&mut self, bound: Bound, cx: &mut Context<'_, Self>) {
         let Some(estimation) = self.config.estimation else {
             debug_assert!(false, "a node that does not measure has no bound");
@@ -53,8 +52,8 @@ impl<A: Attribute> Celect<A> {
             .max(estimation.floor);
         self.measured.known = Some(Known {
             c,
-            // The miss is the same on all nodes, as it is told. The largest number says that the
-            // bound may be more.
+            // The miss is rounded as in messages, to be the same on all nodes. The largest number
+            // means that the bound may be larger still.
             miss: (c >= upper && upper < u16::MAX)
                 .then_some(Ratio::new(millionths(bound.miss), MILLION)),
             source: bound.source,
@@ -63,12 +62,12 @@ impl<A: Attribute> Celect<A> {
         self.emit_tolerance(before, cx);
     }
 
-    /// Whether what elections rest on was measured, and is in force.
+    /// Returns true if a measured bound is in force.
     pub(crate) const fn has_bound(&self) -> bool {
         self.measured.known.is_some()
     }
 
-    /// What was known is too old.
+    /// Forgets a bound that is too old.
     pub(super) fn forget_bound(&mut self, cx: &mut Context<'_, Self>) {
         let before = self.tolerates();
         self.measured.known = None;
@@ -77,7 +76,7 @@ impl<A: Attribute> Celect<A> {
         self.emit_tolerance(before, cx);
     }
 
-    /// Forgets what feedback said: it was about the leader that was lost.
+    /// Forgets the results of feedback, which hold for the lost leader only.
     pub(crate) fn forget_leader(&mut self, cx: &mut Context<'_, Self>) {
         self.measured.reports.clear();
         if let Some(known) = self.measured.known
@@ -95,7 +94,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// We lead, and tell the nodes of `to` what c is.
+    /// Sends the leader's bound to the nodes in `to`, if we lead.
     pub(super) fn send_estimate(
         &mut self,
         bound: Bound,
@@ -103,7 +102,7 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         let Some(ballot) = self.leads() else {
-            return; // Only a leader tells others.
+            return; // Only a leader sends estimates.
         };
         let number = match self.measured.told {
             Some((told, number)) if told == ballot => number.saturating_add(1),
@@ -129,7 +128,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// The leader says what c is.
+    /// Handles the leader's estimate of c.
     pub(super) fn on_estimate(
         &mut self,
         (ballot, number): (Ballot, u32),

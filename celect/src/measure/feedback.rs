@@ -1,4 +1,4 @@
-//! What initiators report to the leader: how many of the answers lacked it.
+//! Initiators' reports to the leader: the number of answers that lacked it.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::{Attribute, Ballot, Celect, Estimation, Source};
 
 impl<A: Attribute> Celect<A> {
-    /// Our run is over: reports to the node that it appointed.
+    /// Reports the result of our run to the node that it appointed.
     pub(crate) fn report(
         &mut self,
         leader: Member,
@@ -38,7 +38,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// An initiator says how its run went. Each run counts once. O(1) until the pool is full.
+    /// Handles an initiator's report of its run. Each run counts once. O(1) until the pool is full.
     pub(super) fn on_feedback(
         &mut self,
         ballot: Ballot,
@@ -76,7 +76,7 @@ impl<A: Attribute> Celect<A> {
         for report in tolerance.reports.drain(..) {
             misses.add(report.answers, report.missing);
         }
-        // An initiator's own list is not among the lists that it draws from, and may lack us too.
+        // An initiator does not draw its own list, which may lack us too: 1 is added below.
         let others = u32::try_from(self.peers.len()).unwrap_or(u32::MAX);
         let upper = misses.largest_churn(others, estimation.miss);
         let bound = Bound {

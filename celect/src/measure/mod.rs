@@ -1,7 +1,7 @@
-//! How a node measures c, and hears what others have measured.
+//! The measurement of c, and the results of other nodes.
 //!
-//! `state.rs` has what is kept, `sample.rs` asks for lists, `feedback.rs` takes reports of
-//! initiators, and `bound.rs` says what elections rest on. Without the feature `estimate`
+//! `state.rs` has the state, `sample.rs` asks for lists, `feedback.rs` takes reports of initiators,
+//! and `bound.rs` has the c that elections use. Without the feature `estimate`
 //! `unmeasured.rs` takes the place of all of them.
 
 mod bound;
@@ -18,7 +18,7 @@ use crate::message::Message;
 use crate::{Attribute, Celect, Source, Timer};
 
 impl<A: Attribute> Celect<A> {
-    /// A message of the estimation arrives.
+    /// Handles a message of the estimation.
     pub(crate) fn on_measurement(
         &mut self,
         from: Member,
@@ -63,7 +63,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A timer of the estimation ticks.
+    /// Handles a tick of the estimation's timers.
     pub(crate) fn on_measure_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
         match timer {
             Timer::Sample => self.on_lists_overdue(cx),
@@ -80,7 +80,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// This node leads, and did not before: it begins to measure.
+    /// Begins to measure, when this node begins to lead.
     pub(crate) fn begin_to_measure(&self, cx: &mut Context<'_, Self>) {
         let source = self.config.estimation.map(|it| it.source);
         if source == Some(Source::Sampling) {
@@ -88,7 +88,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Whether this node reports to the leaders that it appoints.
+    /// Returns true if this node reports to the leaders that it appoints.
     pub(crate) const fn reports(&self) -> bool {
         self.config.estimation.is_some()
     }

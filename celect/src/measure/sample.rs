@@ -1,6 +1,6 @@
-//! Asking others for their lists. Each list comes in parts, one after the other: when one has
-//! arrived, the next one is asked for by the id with which it begins. So a part that comes twice or
-//! late is known by where it begins, and the owner of a list needs to remember nothing of it.
+//! Requests for others' lists. Each list arrives in parts, one after the other: when a part has
+//! arrived, the next is requested by the id with which it begins. So that id identifies a part that
+//! arrives twice or late, and the owner of a list needs no state.
 
 use alloc::vec::Vec;
 
@@ -52,7 +52,7 @@ impl<A: Attribute> Celect<A> {
         self.sample_more(cx);
     }
 
-    /// The time for the leader to ask for lists.
+    /// Begins the leader's periodic sample.
     pub(super) fn on_measure(&mut self, cx: &mut Context<'_, Self>) {
         if let (Some(estimation), Some(_)) = (self.config.estimation, self.leads()) {
             cx.arm(Timer::Measure, estimation.period);
@@ -62,7 +62,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// A part of a list, in order.
+    /// Handles a part of a list, which is in order.
     pub(super) fn on_sample_response(
         &mut self,
         sender: Member,
@@ -111,7 +111,7 @@ impl<A: Attribute> Celect<A> {
         }
     }
 
-    /// Parts are overdue.
+    /// Handles overdue parts.
     pub(super) fn on_lists_overdue(&mut self, cx: &mut Context<'_, Self>) {
         let repeats = self.config.attempts.saturating_sub(1);
         let Some(sample) = &mut self.measured.sample else {
@@ -136,7 +136,7 @@ impl<A: Attribute> Celect<A> {
         self.sample_more(cx);
     }
 
-    /// Asks the next of the drawn nodes; where none is left the sample is over.
+    /// Asks the next of the drawn nodes; when none is left, concludes the sample.
     fn sample_more(&mut self, cx: &mut Context<'_, Self>) {
         let at_once = self.config.estimation.map_or(1, |it| it.at_once);
         let Some(sample) = &mut self.measured.sample else {
@@ -187,7 +187,7 @@ impl<A: Attribute> Celect<A> {
                 return;
             }
         };
-        // All nodes that are named hear of it, also those that we do not know.
+        // All nodes that lists name are notified, also nodes that we do not know.
         let all: Vec<Member> = sample.tally.members(&is_listed, miss).collect();
         cx.event(Event::Measured(estimate));
         let bound = Bound {

@@ -1,4 +1,4 @@
-//! What is measured, and what is known of c.
+//! The state of the measurement of c.
 
 use alloc::vec::Vec;
 
@@ -7,17 +7,17 @@ use selvedge_core::{BoundedQueue, Member, NodeId, Pending, Ratio};
 use crate::estimate::Tally;
 use crate::{Ballot, Config, Source};
 
-/// What is known of c. Everything is empty where estimation is off.
+/// The measurement of c. All parts are empty if estimation is off.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Measured {
     pub(super) known: Option<Known>,
     /// The latest bounds; the largest is used.
     pub(super) recent: BoundedQueue<u16>,
-    /// The ballot by which the latest bound was told, and its number.
+    /// The ballot and the number of the latest estimate.
     pub(super) told: Option<(Ballot, u32)>,
-    /// What initiators reported to us.
+    /// Initiators' reports to us.
     pub(super) reports: Vec<Report>,
-    /// Reports up to this ballot gave an estimate.
+    /// The last ballot whose report went into an estimate.
     pub(super) reported: Option<Ballot>,
     pub(super) sample: Option<Sample>,
     /// The number of the latest sample.
@@ -53,7 +53,7 @@ impl Measured {
     }
 }
 
-/// What a leader tells of c.
+/// A leader's bound on c.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) source: Source,
@@ -61,13 +61,13 @@ pub(super) struct Bound {
     pub(super) miss: Ratio,
 }
 
-/// Lists that are being asked for.
+/// A sample of lists in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sample {
     pub(super) run: u32,
     /// Nodes to ask when one of the nodes that are asked has answered.
     pub(super) waiting: Vec<Member>,
-    /// Whether the nodes that were not known are asked by now.
+    /// True if the nodes that were not known are asked by now.
     pub(super) strangers: bool,
     pub(super) asked: Vec<Asked>,
     pub(super) tally: Tally,
@@ -80,6 +80,6 @@ pub(super) struct Asked {
     /// The id with which the part begins that is asked for.
     pub(super) part: Pending<NodeId>,
     pub(super) list: Vec<Member>,
-    /// Whether a part came since the timer ticked.
+    /// True if a part arrived since the timer ticked.
     pub(super) heard: bool,
 }

@@ -1,5 +1,5 @@
-//! One node by hand: what it makes of answers, of former lives, and of those for whom it has no
-//! place.
+//! One node by hand: its reaction to answers, to former lives, and to nodes without a place on its
+//! list.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ fn member(id: u64) -> Member {
     Member::new(id, 0)
 }
 
-/// Node 9, unless it is said otherwise, which knows these.
+/// A node, 9 by default, that knows some others.
 struct Node {
     driver: Driver<Celect<ById>>,
     rng: ChaCha8Rng,
@@ -68,7 +68,7 @@ impl Node {
         self.step(Input::Message { from, message })
     }
 
-    /// Of the round that it was asked in.
+    /// Delivers an answer to the round of `ballot`.
     fn answer(&mut self, from: Member, ballot: Ballot, candidate: Member) -> Effects {
         self.answer_all(from, ballot, &[candidate])
     }
@@ -98,7 +98,7 @@ impl Node {
     }
 }
 
-/// Who is asked, by which ballot, without whom.
+/// Returns the receivers of queries, with the ballot and the excluded nodes.
 fn queries(effects: &Effects) -> Vec<(u64, Ballot, Members)> {
     let query = |it: &Effect<Celect<ById>>| match it {
         Effect::Send {
@@ -112,7 +112,7 @@ fn queries(effects: &Effects) -> Vec<(u64, Ballot, Members)> {
     effects.iter().filter_map(query).collect()
 }
 
-/// How many candidates those who are asked are to name.
+/// Returns the numbers of candidates that queries ask for.
 fn candidates_wanted(effects: &Effects) -> Vec<u8> {
     let wanted = |it: &Effect<Celect<ById>>| match it {
         Effect::Send {
@@ -124,7 +124,7 @@ fn candidates_wanted(effects: &Effects) -> Vec<u8> {
     effects.iter().filter_map(wanted).collect()
 }
 
-/// Who is appointed.
+/// Returns the appointed node.
 fn appointed(effects: &Effects) -> Option<Member> {
     effects.iter().find_map(|effect| match effect {
         Effect::Send {
@@ -135,7 +135,7 @@ fn appointed(effects: &Effects) -> Option<Member> {
     })
 }
 
-/// Node 1 has left, and 2 has not heard so: what it answers hides whom it knows beyond 1.
+/// Node 1 has left, and 2 does not know: its answer hides the nodes that it knows behind 1.
 #[test]
 fn an_answer_that_names_one_who_has_left_is_asked_for_again() {
     let mut node = Node::new(Config::new(1, 0), &[2, 3]);
@@ -145,7 +145,7 @@ fn an_answer_that_names_one_who_has_left_is_asked_for_again() {
     let again = queries(&effects);
     assert_eq!(again.len(), 2, "{effects:?}");
     assert!(again[0].1 > asked[0].1 && again[0].2[..] == [member(1)]);
-    // So two lists speak for 2, where before one of them would have hidden it.
+    // So two lists name 2, where before one of them would have hidden it.
     assert_eq!(
         appointed(&node.answer(member(3), again[0].1, member(3))),
         None
@@ -154,7 +154,7 @@ fn an_answer_that_names_one_who_has_left_is_asked_for_again() {
     assert_eq!(appointed(&effects), Some(member(2)));
 }
 
-/// As above, when a query may name no more: it asks for one candidate more instead.
+/// The same case when a query may name no more nodes: it asks for one candidate more instead.
 #[test]
 fn behind_those_whom_a_query_does_not_name_another_candidate_is_asked_for() {
     let config = Config::new(1, 0).with_exclude_limit(1);
@@ -172,7 +172,7 @@ fn behind_those_whom_a_query_does_not_name_another_candidate_is_asked_for() {
     assert_eq!(appointed(&effects), Some(member(3)));
 }
 
-/// Else nobody could lead where everybody is suspected by somebody.
+/// Nodes that are all suspected by some node: else no node could lead.
 #[test]
 fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
     let config = Config::new(0, 0)
@@ -202,7 +202,7 @@ fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
     assert_eq!(node.driver.machine().counters().rounds, 1);
 }
 
-/// c = 2 is kept by three lists, and a list that its owner forgot is not two.
+/// Three lists for c = 2. The list of a node that restarted does not count twice.
 #[test]
 fn two_lives_of_a_node_are_one_answer() {
     let mut node = Node::new(Config::new(2, 0), &[2, 3, 4]);
@@ -219,7 +219,7 @@ fn two_lives_of_a_node_are_one_answer() {
     assert_eq!(appointed(&effects), Some(member(2)));
 }
 
-/// Others have not heard that 1 restarted. It is not to appoint whom it was, and wait for it.
+/// Others do not know that 1 restarted. It must not appoint its own former life and wait for it.
 #[test]
 fn who_is_named_by_its_former_life_leads() {
     let me = Member::new(1, 1);
@@ -233,7 +233,7 @@ fn who_is_named_by_its_former_life_leads() {
     assert!(!node.driver.machine().is_electing());
 }
 
-/// Of one whom others know by a former life the present one is appointed.
+/// The present life of a node is appointed, where others know a former life.
 #[test]
 fn who_is_named_by_a_former_life_is_appointed_in_its_present_one() {
     let mut node = Node::new(Config::new(0, 0), &[2]);
@@ -244,8 +244,8 @@ fn who_is_named_by_a_former_life_is_appointed_in_its_present_one() {
     assert_eq!(appointed(&effects), Some(Member::new(1, 1)));
 }
 
-/// 1 restarted, 3 has not heard so, and the present life of 1 is silent. What 3 answers hides whom it
-/// knows beyond 1.
+/// 1 restarted, 3 does not know, and the present life of 1 is silent. The answer of 3 hides the nodes
+/// that it knows behind 1.
 #[test]
 fn an_answer_that_names_a_former_life_of_one_passed_over_is_asked_for_again() {
     let config = Config::new(1, 1).with_attempts(1);
@@ -264,7 +264,7 @@ fn an_answer_that_names_a_former_life_of_one_passed_over_is_asked_for_again() {
     assert_eq!(appointed(&effects), Some(member(2)));
 }
 
-/// Optimistic leads itself before all have answered; then c falls, so nobody more has to.
+/// Optimistic leads itself before all have answered; then c falls, so no more answers are needed.
 #[test]
 fn less_to_tolerate_ends_an_election_that_has_enough() {
     for protocol in [Protocol::Optimistic, Protocol::Base] {
@@ -281,8 +281,8 @@ fn less_to_tolerate_ends_an_election_that_has_enough() {
     }
 }
 
-/// Who leads tells those on its list until they have heard, and once a newcomer for whom there is no
-/// place.
+/// A leader sends LEADER to the nodes on its list until they acknowledge it, and once to a newcomer
+/// without a place.
 #[test]
 fn a_newcomer_without_a_place_is_told_once() {
     let config = Config::new(0, 0).with_peer_limit(2);
@@ -297,16 +297,16 @@ fn a_newcomer_without_a_place_is_told_once() {
     let later = node.pass(Span::secs(60));
     assert!(later.iter().any(|it| is_told(it, 2)), "{later:?}");
     assert!(!later.iter().any(|it| is_told(it, 4)), "{later:?}");
-    // It gets the place of the next one that goes.
+    // It gets the place of the next node that fails.
     let told = node.learn(Delta::Failed(member(3)));
     assert!(matches!(&told[..], [it] if is_told(it, 4)), "{told:?}");
     let later = node.pass(Span::millis(600));
     assert!(later.iter().any(|it| is_told(it, 4)), "{later:?}");
 }
 
-/// In the shortest frames four names of the longest kind fit, in a query and in an answer. So of
-/// seven who are passed over a query names four, and an answer can name one behind the others. An
-/// eighth would hide whoever is behind it.
+/// Four names of the longest kind fit the shortest frames, in a query and in an answer. So of seven
+/// nodes that are passed over, a query names four, and an answer can name one node behind the others.
+/// An eighth would hide the nodes behind it.
 #[test]
 fn no_more_are_passed_over_than_queries_and_answers_can_name() {
     let config = Config::new(0, 0).with_frame_budget(127).with_attempts(1);
@@ -327,8 +327,8 @@ fn no_more_are_passed_over_than_queries_and_answers_can_name() {
     }
 }
 
-/// Eight who have left are named by one who has not heard so. Seven of them fill the shortest frames:
-/// were the first forgotten for the eighth, it would be named again, and so on without end.
+/// Eight nodes have left, and a node that does not know names them. Seven of them fill the shortest
+/// frames: if the first were forgotten for the eighth, it would be named again, and so on for ever.
 #[test]
 fn who_has_left_is_not_passed_over_in_turn_for_ever() {
     let config = Config::new(0, 0).with_frame_budget(127);
@@ -351,8 +351,8 @@ fn who_has_left_is_not_passed_over_in_turn_for_ever() {
     assert_eq!((rounds, node.driver.machine().counters().stale), (8, 1));
 }
 
-/// Four who are passed over and not named fill the shortest frame of one who answers: it may know
-/// somebody below them, so its answer does not count. One that ends before names all.
+/// Four nodes that are passed over and not named fill the shortest frame of an answer: the sender may
+/// know a node below them, so its answer does not count. A shorter answer names all.
 #[test]
 fn an_answer_whose_frame_is_too_short_for_what_was_asked_does_not_count() {
     let config = Config::new(0, 0).with_exclude_limit(1).with_attempts(1);
@@ -377,7 +377,7 @@ fn an_answer_whose_frame_is_too_short_for_what_was_asked_does_not_count() {
     assert_eq!(appointed(&effects), Some(member(8)));
 }
 
-/// Those who followed may have restarted since, and know nothing of any leader.
+/// Former followers may have restarted, and know no leader.
 #[test]
 fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {
     let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
@@ -395,8 +395,8 @@ fn a_leader_whose_lease_ran_out_begins_an_election_when_nobody_else_does() {
     assert!(queries(&effects)[0].1.epoch > ended_by.epoch);
 }
 
-/// Optimistic has a leader before the run is over. It fails in between; when the last answer comes
-/// the run is over, and somebody has to begin another one.
+/// Optimistic has a leader before the run ends. It fails in between; the last answer ends the run, and
+/// a node has to begin another.
 #[test]
 fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
     let config = Config::new(1, 0).with_protocol(Protocol::Optimistic);
@@ -422,7 +422,7 @@ fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
     assert!(queries(&later)[0].1.epoch > ballot.epoch, "{later:?}");
 }
 
-/// Whose answer to an initiator that streams was lost follows already when it is asked again.
+/// A node whose answer to a streaming initiator was lost already follows when it is asked again.
 #[test]
 fn who_follows_already_answers_the_run_that_appointed_its_leader() {
     let mut node = Node::new(Config::new(1, 0), &[1, 2]);
@@ -464,7 +464,7 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
     node.hear(member(1), leader(1, 1));
     assert!(has_answered(&node.hear(member(2), query.clone())));
     assert!(node.driver.machine().leader().is_some());
-    // Of another run it says that it is over.
+    // It answers another run with LEADER.
     node.hear(member(1), leader(2, 1));
     assert!(!has_answered(&node.hear(member(2), query)));
 }

@@ -1,5 +1,5 @@
-//! Meshes of 64 nodes that lose messages, whose lists lack nodes: what the leader finds c to be, and
-//! who is elected with it.
+//! Meshes of 64 nodes that lose messages, and whose lists lack nodes: the leader's bound on c, and the
+//! elections that use it.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,15 +15,15 @@ use selvedge_core::{Choose, Delta, Member, Ratio, Span};
 use selvedge_sim::network::{Link, Network, Topology};
 
 const NODES: usize = 64;
-/// From so many lists the lowest is missing.
+/// The number of lists that lack the lowest node.
 const REAL: usize = 12;
 
 const fn member(node: usize) -> Member {
     Member::new(node as u64 + 1, 0)
 }
 
-/// All know all, but for `REAL` nodes that do not know the lowest; a tenth of all messages is lost,
-/// and one in ten comes twice.
+/// Returns a mesh in which all nodes know each other, except `REAL` nodes that do not know the lowest;
+/// a tenth of all messages is lost, and one in ten arrives twice.
 fn mesh(seed: u64, config: Config) -> Network<Celect<ById>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let link = Link {
@@ -52,15 +52,15 @@ fn mesh(seed: u64, config: Config) -> Network<Celect<ById>> {
     mesh
 }
 
-/// What elections came to.
+/// The outcome of elections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// That rest on what was measured.
+    /// Elections that use a measured bound.
     measured: u32,
     wrong: u32,
-    /// That rest on less than the real c.
+    /// Elections that use less than the real c.
     too_low: u32,
-    /// The sum of what they rest on.
+    /// The sum of the bounds that they use.
     sum: u32,
 }
 
@@ -73,7 +73,7 @@ fn run(seed: u64, config: Config, seen: &mut Seen) {
     for _ in 0..10 {
         let node = rng.below(NODES as u64) as usize;
         drop(mesh.drain_events());
-        // One that still runs an election is as good.
+        // If it still runs an election, that serves as well.
         if !mesh.machine(node).unwrap().is_electing() {
             mesh.command(node, Command::Elect).unwrap();
         }
@@ -122,7 +122,7 @@ const fn loop_closed(miss: Ratio) -> Config {
         .with_attempts(5)
 }
 
-/// Ten elections rest on one sample, so what is counted is not independent: of 150 samples 7.5 are
+/// Ten elections use one sample, so their counts are not independent: of 150 samples 7.5 are
 /// expected to be too low if the bound were exact (half of the miss of a tenth), and 15 are allowed.
 #[test]
 fn elections_rest_on_a_c_that_is_too_low_no_more_often_than_said() {

@@ -1,8 +1,8 @@
 //! Nodes that differ in all of their settings, and in the speed of their clocks, in random histories
-//! of loss, sleep and false failures: no follower gives a leader up before it has ended, and in the
-//! end one leads for as long as nothing happens.
+//! of loss, sleep and false failures: no follower gives a leader up before it has ended, and after
+//! the last fault one node keeps leading.
 //!
-//! `SELVEDGE_HISTORIES` says how many; `SELVEDGE_SEED` runs one alone.
+//! `SELVEDGE_HISTORIES` sets the number of histories; `SELVEDGE_SEED` runs one alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,12 +21,12 @@ use selvedge_celect::check::ById;
 use selvedge_celect::{Ballot, Celect, Command, Config, Event, Message, Protocol};
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, Ratio, Span, Time};
 
-/// By how much the clocks differ, in parts per million.
+/// The differences between clock rates, in parts per million.
 const DRIFTS: [u32; 4] = [0, 1_000, 300_000, 666_666];
 
 struct Node {
     driver: Driver<Celect<ById>>,
-    /// In parts per million of the true one.
+    /// The clock rate, in parts per million of true time.
     rate: u64,
     asleep_until: u64,
     letters: Vec<(Member, Message)>,
@@ -40,9 +40,9 @@ struct World {
     wire: BTreeMap<(u64, u64), (Member, Member, Message)>,
     sent: u64,
     is_lossy: bool,
-    /// The latest renewal of this ballot that this one has acknowledged to the leader.
+    /// The latest renewal of the ballot that the member has acknowledged to the leader.
     acknowledged: BTreeMap<(Ballot, Member), u32>,
-    /// When renewals were sent, by the leader's clock.
+    /// The times at which renewals were sent, by the leader's clock.
     renewed: BTreeMap<(Ballot, u32), Time>,
     elected_at: u64,
     given_up: u64,
@@ -75,7 +75,7 @@ impl World {
             let machine = Celect::new(Member::new(id, 0), config(&mut rng), ById).unwrap();
             Node {
                 driver: Driver::new(machine),
-                // The slowest goes by the drift behind the fastest.
+                // The slowest clock is slower than the fastest by the drift.
                 rate: 1_000_000 - rng.below(2) * u64::from(drift),
                 asleep_until: 0,
                 letters: Vec::new(),
@@ -118,7 +118,7 @@ impl World {
     fn step(&mut self, at: usize, input: Input<Celect<ById>>) {
         let (now, mut effects) = (self.clock(at), Vec::new());
         let driver = &mut self.nodes[at].driver;
-        // A command may come when an election runs already.
+        // An election may already run.
         let _refused = driver.step(now, &mut self.rng, input, |it| effects.push(it));
         self.carry_out(at, effects);
     }
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// The leader has ended, or rests on later renewals than this one has acknowledged.
+    /// Checks that the leader has ended, or that later renewals than the follower's support it.
     fn given_up_by(&self, follower: Member, leader: Member, ballot: Ballot) {
         let at = leader.id.0 as usize - 1;
         let machine = self.nodes[at].driver.machine();
@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// What a node has to do now, timers or letters first, as it happens.
+    /// Lets a node handle its due timers and messages, in random order.
     fn serve(&mut self, at: usize) {
         let mut letters = core::mem::take(&mut self.nodes[at].letters).into_iter();
         let first = self.rng.below(letters.len() as u64 + 1) as usize;

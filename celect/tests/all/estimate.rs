@@ -1,5 +1,5 @@
-//! The pure parts: figures of the thesis as printed and as they should be, and bounds that hold as
-//! often as they say.
+//! The pure parts: figures of the thesis as printed and as corrected, and bounds that hold with the
+//! stated probability.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,7 +39,8 @@ fn z1_sample_sizes_of_table_7_1_as_printed_and_as_they_should_be() {
     assert_eq!(ours, [[609, 865], [98, 139], [25, 35]]);
     let finite = |error, confidence| sample_size(TENTH, error, confidence, Some(1_000)).unwrap();
     assert_eq!(z1(finite), [[379, 464], [89, 122], [24, 34]]);
-    // What the printed sizes give: how often the share of missing lists is within the error.
+    // The result of the printed sizes: the probability that the share of missing lists is within
+    // the error.
     for (sizes, (error, _)) in printed.iter().zip([(0.02, ()), (0.05, ()), (0.1, ())]) {
         for &size in sizes {
             let deviation = (0.09 / f64::from(size)).sqrt();
@@ -77,15 +78,15 @@ fn sample_sizes_at_the_edges() {
         sample_size(TENTH, percent(2), percent(95), Some(1)),
         Some(1)
     );
-    // Never more than there are.
+    // Never more than the number of nodes.
     for nodes in 1..2_000 {
         let size = sample_size(TENTH, percent(1), percent(99), Some(nodes)).unwrap();
         assert!(size <= nodes);
     }
 }
 
-/// N nodes, each of which is missing from so many lists of others, chosen at random. Lists by owner,
-/// owners included.
+/// Returns the lists of N nodes, by owner, owners included. Each node is missing from a given number
+/// of others' lists, chosen at random.
 fn lists(missing: &[usize], rng: &mut ChaCha8Rng) -> Vec<Vec<bool>> {
     let nodes = missing.len();
     let mut lists = vec![vec![true; nodes]; nodes];
@@ -114,7 +115,7 @@ fn on(list: &[bool]) -> impl Iterator<Item = Member> + '_ {
         .map(|it| member(it.0))
 }
 
-/// The tally of node 0, which asks so many of those whom it knows.
+/// Returns the tally of node 0, which asks `count` of the nodes that it knows.
 fn sampled(lists: &[Vec<bool>], count: usize, rng: &mut ChaCha8Rng) -> Tally {
     let known: Vec<usize> = (1..lists.len()).filter(|&it| lists[0][it]).collect();
     let mut tally = Tally::new(member(0), on(&lists[0]), 1_000).unwrap();
@@ -157,7 +158,7 @@ fn z2_algorithm_6_counts_those_who_were_not_asked_as_lacking_everybody() {
         })
         .collect();
     let asked: Vec<&[NodeId]> = ids[1..=10].iter().map(Vec::as_slice).collect();
-    // The owner is missing from its own list, so 910 for those who were asked.
+    // The owner is missing from its own list, so 910 for the nodes that were asked.
     assert_eq!(published::sampling(100, &asked), 910.0);
     let others: Vec<&[NodeId]> = asked
         .iter()
@@ -188,9 +189,9 @@ fn z2_a_node_in_no_answer_is_missing_from_all_of_them() {
         .map(|list| on(list).map(|it| it.id).collect())
         .collect();
     let asked: Vec<&[NodeId]> = ids.iter().map(Vec::as_slice).collect();
-    // As printed all are alike: 20 minus the 10 answers that name them, and this one is unheard of.
+    // As printed all are alike: 20 minus the 10 answers that name them; this node is not counted.
     assert_eq!(published::sampling(20, &asked), 20.0);
-    // Who is not on the sampler's list either is taken to be gone.
+    // A node that is not on the sampler's list either is believed dead.
     let gone = tally.estimate(|it| it != member(19), MISS).unwrap();
     assert_eq!((gone.nodes, gone.missing), (19, 0));
 }
@@ -219,7 +220,7 @@ fn kinds(rng: &mut ChaCha8Rng) -> [(&'static str, Vec<usize>); 4] {
 fn z3_the_papers_estimate_is_biased_upwards_and_ours_stays_within_what_is_said() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let kinds = kinds(&mut rng);
-    // Of the paper's estimate, and of ours, to whole lists.
+    // The means of the paper's estimate and of this crate's, in whole lists.
     let said = [
         [(30, 13), (25, 13), (21, 13)],
         [(13, 12), (13, 13), (13, 13)],
@@ -278,8 +279,8 @@ fn the_bound_holds_as_often_as_it_says() {
     }
 }
 
-/// With one worst node the bound misses about as often as it may: half of the miss, since the other
-/// half is for those who are gone.
+/// With one worst node the bound misses almost as often as allowed: half of the miss, since the other
+/// half is for dead nodes.
 #[test]
 fn the_bound_is_not_much_too_large() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -297,7 +298,7 @@ fn the_bound_is_not_much_too_large() {
 
 #[test]
 fn a_bound_is_exact_when_computed_by_hand() {
-    // 2 of 4 drawn and none marked: were 2 marked, 1/6; 3 cannot be; 1 marked 1/2.
+    // 2 of 4 drawn and none marked: probability 1/6 if 2 are marked, 0 if 3 are, 1/2 if 1 is.
     assert_eq!(largest_churn(4, 2, 0, Ratio::new(1, 7)), 2);
     assert_eq!(
         largest_churn(4, 2, 0, Ratio::new(1, 6)),
@@ -309,7 +310,7 @@ fn a_bound_is_exact_when_computed_by_hand() {
     assert_eq!(largest_churn(4, 2, 2, MISS), 4);
     assert_eq!(largest_churn(100, 0, 0, MISS), 100);
     assert_eq!(largest_churn(0, 9, 9, MISS), 0);
-    // Chances below what a float can hold: most of 60,000 lists lack it, and a third are drawn.
+    // Probabilities below the range of a float: most of 60,000 lists lack it, and a third are drawn.
     let most = largest_churn(60_000, 20_000, 19_000, MISS);
     assert!((57_000..57_300).contains(&most), "{most}");
 }
@@ -326,7 +327,7 @@ fn too_few_lists_give_no_bound() {
     };
     assert_eq!(found, Err(expected));
     assert!(estimate(&mesh, 8, MISS, &mut rng).is_ok());
-    // All of a few are enough.
+    // All lists of a few nodes are enough.
     let few = lists(&[0; 5], &mut rng);
     assert_eq!(estimate(&few, 4, MISS, &mut rng).unwrap().upper, 0);
     let alone = Tally::new(member(0), [], 10).unwrap();
@@ -357,7 +358,7 @@ fn lists_of_those_who_could_not_be_asked_count_as_lacking_all() {
     );
     tally.add(member(58), on(&mesh[58])).unwrap();
     assert_eq!(upper(&tally), 2);
-    // All but 57 are on both lists, and who was not known is missing from 0's.
+    // All but 57 are on both lists, and the nodes that 0 did not know are missing from its list.
     mesh[59][57] = true;
     tally.add(member(59), on(&mesh[59])).unwrap();
     assert_eq!((tally.strangers().count(), upper(&tally)), (0, 1));
@@ -369,7 +370,7 @@ fn a_former_life_on_a_list_is_not_the_present_one() {
     let mut tally = Tally::new(member(0), [member(9), member(1), member(2), member(3)], 9).unwrap();
     tally.add(member(1), [Member::new(9, 3)]).unwrap();
     tally.add(member(2), [now]).unwrap();
-    // Of the life that is over nothing counts.
+    // The life that has ended does not count.
     tally.add(member(3), [Member::new(9, 3), now, now]).unwrap();
     let found = tally.estimate(|_| true, TENTH).unwrap();
     assert_eq!(
@@ -378,7 +379,7 @@ fn a_former_life_on_a_list_is_not_the_present_one() {
         "0 is on no list, 1 to 3 on their own alone"
     );
     let of_9 = tally.estimate(|it| it == now, TENTH).unwrap();
-    assert_eq!(of_9.nodes, 4, "0 is missing from all: taken to be gone");
+    assert_eq!(of_9.nodes, 4, "0 is missing from all: believed dead");
     assert_eq!(
         tally.add(member(4), (10..20).map(member)),
         Err(Full { limit: 9 })
@@ -387,7 +388,7 @@ fn a_former_life_on_a_list_is_not_the_present_one() {
 
 #[test]
 fn f1_feedback_from_few_initiators_means_nothing() {
-    // N = 128, a real c of 13, and 13 in use: the mean over how many of the initiators agree.
+    // N = 128, a real c of 13, and 13 in use: the mean over the number of initiators that agree.
     let agree = (1.0 - 13.0 / 128.0_f64).powi(14);
     let mean = |initiators: u32| {
         let (mut mean, mut chance) = (0.0, (1.0 - agree).powi(initiators as i32));
@@ -410,8 +411,8 @@ fn f1_feedback_from_few_initiators_means_nothing() {
 #[test]
 fn f1_the_ends_of_the_formula() {
     let alpha = Ratio::new(1, 10);
-    // As printed ln 0, which Java's doubles carry to N, and 0, from which nothing leads back: with
-    // c = 0 there is one answer, which agrees with itself.
+    // As printed, ln 0 gives N with Java's doubles; and 0 stays 0, since with c = 0 the only answer
+    // always agrees with itself.
     assert_eq!(published::feedback(128, 13, &[2, 2]), 128.0);
     assert_eq!(published::feedback(128, 1, &[1, 1]), 0.0);
     assert_eq!(published::average(1, 0.0, alpha), 0);
@@ -461,7 +462,7 @@ fn misses_of_many_runs_give_a_mean_and_a_bound_that_holds() {
         let upper = f64::from(uppers) / f64::from(trials);
         println!("seed 8, {asked} answers a run: {mean:.1}, at most {upper:.1}, missed {missed}");
         assert!((12.5..14.5).contains(&mean));
-        // A tenth, and four standard deviations; and not next to nothing.
+        // At most a tenth and four standard deviations, and not close to zero.
         assert!((10..=50).contains(&missed), "{missed}");
     }
     assert_eq!(Misses::new().churn(9), None);
@@ -507,9 +508,9 @@ proptest! {
         let mesh = lists(&missing, &mut rng);
         let real = (0..nodes).map(|it| mesh.iter().filter(|list| !list[it]).count()).max();
         let tally = sampled(&mesh, nodes, &mut rng);
-        // The sampler may know nobody.
+        // The sampler may know no other node.
         prop_assume!(tally.lists() > 0);
-        // All are listed, so that nobody is taken to be gone.
+        // All are listed, so that no node is believed dead.
         let found = tally.estimate(|_| true, MISS).unwrap();
         prop_assert_eq!(found.upper as usize, real.unwrap());
         prop_assert_eq!(found.likely, u32::from(found.missing));

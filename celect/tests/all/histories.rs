@@ -1,7 +1,7 @@
 //! Random histories: loss, duplicates, partitions, false suspicions, crashes and restarts, with
-//! every protocol, with leases and without, and a watch on who leads by which ballot.
+//! every protocol, with leases and without, and checks of the leader of each ballot.
 //!
-//! `SELVEDGE_HISTORIES` says how many; `SELVEDGE_SEED` runs one alone.
+//! `SELVEDGE_HISTORIES` sets the number of histories; `SELVEDGE_SEED` runs one alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ const PROTOCOLS: [Protocol; 5] = [
 ];
 
 selvedge_sim::counts! {
-    /// What happened in all histories together.
+    /// Counts of all histories together.
     struct Tally {
         elections,
         led,
@@ -47,7 +47,7 @@ selvedge_sim::counts! {
         partitions,
         /// Histories that ended with an election whose winner was known.
         lowest,
-        /// Histories that came to agree without another election asked for.
+        /// Histories that reached agreement without another command to elect.
         by_itself,
     }
 }
@@ -57,13 +57,13 @@ struct History {
     rng: ChaCha8Rng,
     config: Config,
     lives: Vec<u32>,
-    /// Whether nodes run different protocols.
+    /// True if nodes run different protocols.
     is_mixed: bool,
-    /// What others have to be told about a life that is over, and when.
+    /// Lives that have ended, with the times at which this is reported to others.
     ends: Vec<(Time, Member)>,
-    /// The last ballot that each node told of, in its present life.
+    /// The last ballot in each node's events, in its present life.
     last: Vec<Option<Ballot>>,
-    /// Who took the lead by each ballot.
+    /// The node that took the lead by each ballot.
     taken: BTreeMap<Ballot, Member>,
     tally: Tally,
 }
@@ -129,7 +129,7 @@ impl History {
         Celect::new(self.member(node), config, ById).unwrap()
     }
 
-    /// Tells `node` of others: of all, or of most.
+    /// Introduces others to `node`: all, or most.
     fn introduce(&mut self, node: usize, all: bool) {
         for other in 0..self.nodes() {
             if other != node && self.mesh.is_up(other) && (all || self.rng.below(8) > 0) {
@@ -221,12 +221,12 @@ impl History {
             return;
         }
         match self.rng.below(24) {
-            // Who runs one refuses, and who knows nobody.
+            // A node that runs an election refuses, and so does a node that knows no other.
             0..=3 => drop(self.mesh.command(node, Command::Elect)),
             4..=6 => self.slander(node),
             7 | 8 => self.crash(node),
             9 => {
-                // Those in the middle of something are worth it.
+                // A crash is most interesting at a node that runs an election.
                 let is_electing = |it: &usize| self.mesh.machine(*it).unwrap().is_electing();
                 let electing = (0..self.nodes()).filter(|it| self.mesh.is_up(*it));
                 if let Some(electing) = electing.clone().find(is_electing) {
@@ -245,7 +245,7 @@ impl History {
         }
     }
 
-    /// Tells `node` something that is false.
+    /// Gives `node` a false delta.
     fn slander(&mut self, node: usize) {
         let other = self.rng.below(self.nodes() as u64) as usize;
         if other == node || !self.mesh.is_up(other) {
@@ -263,7 +263,7 @@ impl History {
         self.mesh.membership(node, delta).unwrap();
     }
 
-    /// Others may be told late, and first by their own suspicion.
+    /// Crashes a node. Others may be notified late, and first by their own suspicion.
     fn crash(&mut self, node: usize) {
         let machine = self.mesh.machine(node).unwrap();
         self.tally.crashes_of_leaders += u64::from(machine.leads().is_some());
@@ -273,7 +273,7 @@ impl History {
         self.ends.push((at, self.member(node)));
     }
 
-    /// It comes back with no memory.
+    /// Restarts a node without memory.
     fn come_back(&mut self, node: usize) {
         self.tally.restarts += 1;
         self.lives[node] += 1;
@@ -284,8 +284,8 @@ impl History {
         self.tell_all(Delta::Joined(me));
     }
 
-    /// Nothing goes wrong any more, and those who are up know each other: all follow one that is up
-    /// and says that it leads.
+    /// Ends all faults, lets all nodes that are up know each other, and checks that all follow a leader
+    /// that is up and leads.
     fn end(mut self) -> Tally {
         self.mesh.heal();
         self.mesh.set_link(Link::default()).unwrap();
@@ -316,7 +316,7 @@ impl History {
         }
         self.pass(Span::secs(60));
         self.check_agreement(&up);
-        // Now it is known who has to win.
+        // Now the test knows which node must win.
         let asks = up[self.rng.below(up.len() as u64) as usize];
         self.mesh.command(asks, Command::Elect).unwrap();
         self.pass(Span::secs(30));
@@ -362,7 +362,7 @@ fn ballots_rise_and_in_the_end_all_follow_one() {
         all.add(&history.end());
     });
     println!("{ran} histories: {all:#?}");
-    // Each kind of trouble was met, or the test says nothing.
+    // Each kind of trouble must occur, or the test proves nothing.
     if ran >= 100 {
         assert_eq!(all.missing(), None, "it never happened");
     }

@@ -1,5 +1,5 @@
-//! Runs the quick scenarios of `check` under our rules: every promise, explored to the end, with
-//! exact counts. The deep ones are for `selvedge check --deep`.
+//! Runs the quick scenarios of `check` under this crate's rules: every promise, explored to the end,
+//! with exact counts. `selvedge check --deep` runs the deep scenarios.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Random operations on a small mesh: the promises hold whatever happens within what they rest on,
-//! and where a rule is broken it is noticed.
+//! Random operations on a small mesh: the promises hold under their assumptions, and broken rules are
+//! detected.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,15 +31,15 @@ proptest! {
     }
 }
 
-/// What random ones broke once.
+/// Operations that once broke a promise.
 #[test]
 fn histories_that_broke_hold() {
-    // When the leader left, the node that got its place on a list was not in the election for it.
+    // When the leader left, the node that got its place on a list took no part in the election.
     let place: &[u8] = &[
         216, 0, 10, 89, 80, 128, 200, 27, 2, 86, 13, 147, 58, 135, 23, 0, 0, 179, 0, 0, 0, 0, 93,
         61, 157, 135, 251, 208, 123, 192, 23, 151, 130,
     ];
-    // Behind the former life of one that was passed over an answer hid the lowest.
+    // An answer hid the lowest node behind the former life of a node that was passed over.
     let life: &[u8] = &[
         16, 1, 18, 224, 0, 7, 5, 28, 18, 188, 2, 123, 1, 90, 119, 137, 126, 117, 11, 0, 0, 15, 2,
         0, 0, 7, 0,
@@ -56,7 +56,7 @@ fn long(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Longer ones, from seeds; and they do something. `SELVEDGE_HISTORIES` says how many.
+/// Longer operations, from seeds, with a minimum of activity. `SELVEDGE_HISTORIES` sets their number.
 #[test]
 fn long_histories_keep_every_promise_and_meet_every_trouble() {
     let mut all = Summary::default();
@@ -73,9 +73,8 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
     }
 }
 
-/// So that the tests above mean something. Of the rules that are left out one only costs messages;
-/// whom the other one leaves waiting mostly hears of somebody else's election, and the model check
-/// has it.
+/// A test of the tests above. Of the two rules that are left out, one only costs messages; the other
+/// leaves a node waiting, which mostly learns of another node's election, and the model check has it.
 #[test]
 fn a_broken_rule_is_noticed() {
     use Published as P;
@@ -100,7 +99,7 @@ fn a_broken_rule_is_noticed() {
     }
 }
 
-/// A node restarts twice while it is asked, and only an answer tells of its last life.
+/// A node restarts twice while it is asked, and only an answer names its last life.
 #[test]
 fn a_life_that_was_asked_makes_way_for_one_that_was_met() {
     let bytes = [

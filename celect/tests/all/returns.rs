@@ -69,7 +69,7 @@ impl History {
         history
     }
 
-    /// Tells a node, which tolerates no more than there are others.
+    /// Gives a node a delta, and limits its c to the number of others.
     fn tell(&mut self, node: usize, delta: Delta) {
         self.mesh.membership(node, delta).unwrap();
         let machine = self.mesh.machine(node).unwrap();
@@ -100,7 +100,7 @@ impl History {
         leader.map(|(leader, _)| leader)
     }
 
-    /// In the next seconds each node of one side receives for each node of the other side what `delta` makes of it.
+    /// Gives each node of one side a `delta` about each node of the other side in the next seconds.
     fn announce(&mut self, [one, other]: [&[usize]; 2], delta: fn(Member) -> Delta, most: u64) {
         for (&left, &right) in one
             .iter()
@@ -113,8 +113,8 @@ impl History {
         }
     }
 
-    /// Cuts off fewer than half, without the leader, and lets them come back. Returns what broke, and
-    /// whether one of them had led.
+    /// Cuts off fewer than half, without the leader, and lets them come back. Returns the promise that
+    /// broke, and true if one of them had led.
     fn cut_off(&mut self) -> (Result<(), String>, bool) {
         let leader = self.leader(0).unwrap();
         let mut side: Vec<usize> = (0..self.nodes).filter(|&it| member(it) != leader).collect();
@@ -129,7 +129,7 @@ impl History {
         let rest: Vec<usize> = (0..self.nodes).filter(|it| !side.contains(it)).collect();
         self.mesh.partition(&[side.clone(), rest.clone()]).unwrap();
         self.announce([&side, &rest], Delta::Failed, 3_000);
-        // All elect that have lost their leader; and leases run out, or do not.
+        // All nodes that have lost their leader elect; and leases run out, or do not.
         let alone = Span::millis(20_000 + self.rng.below(20_000));
         self.pass(alone);
         let led = side.iter().any(|&it| self.leader(it).is_some());
@@ -140,7 +140,7 @@ impl History {
             // When it knows some of the others again.
             let first = Span::millis(self.rng.below(3_000));
             self.pass(first);
-            // Refused where one is under way, or too few are known.
+            // Refused if an election is under way, or too few nodes are known.
             let machine = self.mesh.machine(side[0]).unwrap();
             if machine.leader().is_none_or(|(it, _)| it != leader) {
                 drop(self.mesh.command(side[0], Command::Elect));

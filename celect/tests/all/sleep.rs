@@ -1,7 +1,7 @@
 //! A host that sleeps while its node leads, and wakes when another node may lead: its timers tick
-//! late and in any order, and what came meanwhile is read in any order.
+//! late and in any order, and it reads the messages that arrived meanwhile in any order.
 //!
-//! `SELVEDGE_HISTORIES` says how many; `SELVEDGE_SEED` runs one alone.
+//! `SELVEDGE_HISTORIES` sets the number of histories; `SELVEDGE_SEED` runs one alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,17 +25,17 @@ fn member(seat: usize) -> Member {
     Member::new(seat as u64 + 1, 0)
 }
 
-/// A node and its host, which has the timers in its own hands.
+/// A node and its host, which runs the timers itself.
 struct Seat {
     machine: Celect<ById>,
     outbox: Outbox<Celect<ById>>,
     timers: BTreeMap<Timer, Time>,
     sleeps: bool,
-    /// What came while it slept.
+    /// The messages that arrived while it slept.
     inbox: Vec<(Member, Message)>,
 }
 
-/// What a host does when it wakes.
+/// The order of a host's steps when it wakes.
 #[derive(Clone, Copy, Debug)]
 enum Waking {
     Tick(Timer),
@@ -46,10 +46,10 @@ struct World {
     now: Time,
     seats: Vec<Seat>,
     wire: Vec<(Time, Member, usize, Message)>,
-    /// Whether all that is sent is lost.
+    /// True if all messages are lost.
     is_deaf: bool,
     rng: ChaCha8Rng,
-    /// How often a node took the lead.
+    /// The number of times that a node took the lead.
     led: u32,
 }
 
@@ -121,13 +121,13 @@ impl World {
         );
     }
 
-    /// Whether the host of this node may write as its leader.
+    /// Returns true if the host of this node may write as the leader.
     fn believes(&self, seat: usize) -> bool {
         let until = self.seats[seat].machine.leads_until();
         until.is_some_and(|until| self.now < until)
     }
 
-    /// When something happens next that a host is awake for.
+    /// Returns the time of the next event at a host that is awake.
     fn next(&self) -> Option<Time> {
         let awake = self.seats.iter().filter(|it| !it.sleeps);
         let ticks = awake.flat_map(|it| it.timers.values().copied());
@@ -165,7 +165,7 @@ impl World {
         due.map(|(&timer, _)| timer).collect()
     }
 
-    /// Ticks, unless it was disarmed meanwhile, or armed anew for later.
+    /// Ticks, unless the timer was disarmed meanwhile, or armed again for later.
     fn tick(&mut self, at: usize, timer: Timer) {
         let timers = &mut self.seats[at].timers;
         if timers.get(&timer).is_some_and(|due| *due <= self.now) {
@@ -174,8 +174,8 @@ impl World {
         }
     }
 
-    /// The host is awake again: what is due ticks, in any order, before what came is read, or
-    /// among it. Some of what came found no room.
+    /// Wakes the host: due timers tick, in any order, before or between the messages that arrived.
+    /// Some messages found no room and are lost.
     fn wake(&mut self, at: usize, is_mixed: bool) {
         self.seats[at].sleeps = false;
         let inbox = core::mem::take(&mut self.seats[at].inbox);
@@ -211,7 +211,7 @@ impl World {
     }
 }
 
-/// Node 1 leads, sleeps this long, and wakes; then nobody hears anybody for so long.
+/// Node 1 leads, sleeps for `asleep`, and wakes; then all messages are lost for `deaf`.
 fn sleeps(seed: u64, (nodes, c): (usize, u16), asleep: Span, deaf: Span) {
     let mut world = World::new(seed, nodes, c);
     world.step(nodes - 1, Input::Command(Command::Elect));

@@ -1,8 +1,8 @@
-//! Elections while lists are wrong as they are wrong in practice: what nodes believe of each other
-//! comes from recorded runs of the membership protocol under churn, loss and partitions.
+//! Elections with realistic errors in lists: the nodes' beliefs about each other come from recorded
+//! runs of the membership protocol under churn, loss and partitions.
 //!
-//! It is counted how elections end, how long they take, and whether the lowest live node leads
-//! where c held. `SELVEDGE_HISTORIES` says how many; `SELVEDGE_SEED` runs one alone.
+//! The test counts the ends and the lengths of elections, and checks that the lowest live node leads
+//! where c held. `SELVEDGE_HISTORIES` sets the number of histories; `SELVEDGE_SEED` runs one alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ use selvedge_celect::{Ballot, Celect, Command, Config, Event, Protocol};
 use selvedge_core::{Choose, Member, Span, Time};
 use selvedge_sim::network::{Link, Network};
 
-/// As the recorder draws its times.
+/// Draws a time in the same way as the recorder.
 pub(crate) fn between(rng: &mut ChaCha8Rng, low_ms: u64, high_ms: u64) -> Span {
     Span::millis(low_ms) + Span(rng.below((high_ms - low_ms) * 1_000))
 }
@@ -36,29 +36,29 @@ pub(crate) fn between(rng: &mut ChaCha8Rng, low_ms: u64, high_ms: u64) -> Span {
 selvedge_sim::counts! {
     struct Tally {
         begun: maybe,
-        /// Its initiator saw it end.
+        /// Its initiator completed it.
         ended: maybe,
         yielded: maybe,
         died: maybe,
-        /// The lowest node that was there throughout was on all lists but c, and leads, or a lower one.
+        /// The lowest node that was up throughout was on all lists but c; it or a lower node leads.
         lowest_as_promised: maybe,
-        /// Fewer lists had it, and it leads all the same.
+        /// Fewer lists had it, and it leads nevertheless.
         lowest_by_luck: maybe,
         not_the_lowest: maybe,
-        /// Somebody was passed over, who may be alive.
+        /// A node was passed over that may be alive.
         passed_over: maybe,
-        /// All that ended, in virtual microseconds.
+        /// The total time of ended elections, in virtual microseconds.
         took: maybe,
         longest: max u64,
     }
 }
 
-/// An election that goes on.
+/// An election in progress.
 struct Run {
     since: Time,
     ballot: Ballot,
     rounds: u64,
-    /// Of each that is there throughout, the nodes whose lists lacked it.
+    /// For each node that was up throughout, the nodes whose lists lacked it.
     lacked: BTreeMap<Member, BTreeSet<usize>>,
 }
 
@@ -149,7 +149,7 @@ impl History {
         }
         let lacked = |count: usize| count > usize::from(self.config.c);
         let safe = run.lacked.iter().find(|(_, it)| !lacked(it.len()));
-        // Those below the first safe one may lead as well.
+        // Nodes below the first safe node may lead as well.
         if let Some((safe, by)) = safe {
             assert!(
                 leader.id <= safe.id,
@@ -169,14 +169,14 @@ impl History {
     fn fault(&mut self, fault: Fault) {
         match fault {
             Fault::Crash(node) => self.crash(node),
-            // It does not take part before it knows who it is.
+            // A node takes no part before it knows its identity.
             Fault::Restart(_) => {}
             Fault::Start(node, me, told) => {
                 self.crash(node);
                 let machine = Celect::new(me, self.config, ById).unwrap();
                 self.network.restart(node, me, machine).unwrap();
                 for delta in told {
-                    // What is said of its own former lives it may refuse.
+                    // It may refuse deltas about its own former lives.
                     drop(self.network.membership(node, delta));
                 }
             }
@@ -212,7 +212,7 @@ fn run(seed: u64) -> Tally {
     let protocols = [Protocol::Base, Protocol::Optimistic, Protocol::Lean];
     let config = Config::new(0, 1)
         .with_protocol(protocols[rng.below(3) as usize])
-        // Messages may take 2 s, and a leader whose lease is over has a single timeout.
+        // Messages may take 2 s, and a leader whose lease has run out has a single timeout.
         .with_timeout(Span::secs(5))
         .with_resend(Span::secs(2))
         .with_lease((rng.below(2) == 0).then(|| Span::secs(12)))
@@ -224,7 +224,7 @@ fn run(seed: u64) -> Tally {
         network
             .add(me, Celect::new(me, config, ById).unwrap())
             .unwrap();
-        // Until it is in.
+        // It is down until its restart.
         network.crash(node).unwrap();
     }
     network.replay(&plan.trace).unwrap();
@@ -241,7 +241,7 @@ fn run(seed: u64) -> Tally {
             let up = history.up();
             if next < at && !up.is_empty() {
                 let node = up[rng.below(up.len() as u64) as usize];
-                // Who runs one refuses, and who knows nobody.
+                // A node that runs an election refuses, and so does a node that knows no other.
                 drop(history.network.command(node, Command::Elect));
                 history.look();
             }
@@ -253,9 +253,9 @@ fn run(seed: u64) -> Tally {
     history.run_until(calm);
     let up = history.up();
     let asks = up[rng.below(up.len() as u64) as usize];
-    // All attempts to appoint the lowest may be lost; no more from here on.
+    // Up to here all attempts to appoint the lowest may be lost.
     history.network.set_link(Link::default()).unwrap();
-    // Who is at it refuses.
+    // A node that runs an election refuses.
     drop(history.network.command(asks, Command::Elect));
     history.run_until(calm + Span::secs(120));
     let leaders: Vec<_> = up.iter().map(|&it| history.machine(it).leader()).collect();
@@ -274,7 +274,7 @@ fn elections_end_and_the_lowest_leads_where_c_held() {
     });
     let mean = all.took / all.ended.max(1) / 1_000;
     println!("{ran} histories: {all:#?}, {mean} ms in the mean");
-    // Each kind of end was met, or the test says nothing.
+    // Each kind of end must occur, or the test proves nothing.
     if ran >= 100 {
         for met in [
             all.ended * 4 / all.begun,

@@ -1,4 +1,4 @@
-//! What goes over the wire: exact bytes, foretold lengths, and frames within their budget.
+//! The wire format: exact bytes, predicted lengths, and frames within their budget.
 
 #![allow(
     clippy::unwrap_used,
@@ -102,7 +102,7 @@ fn lengths_are_foretold() {
     frames::lengths_are_foretold(&samples());
 }
 
-/// 40 nodes with the longest names, all of whom are suspected, in frames of an IEEE 802.15.4
+/// 40 nodes with the longest names, all suspected, in frames of an IEEE 802.15.4
 /// radio: the lists are cut.
 #[test]
 fn every_frame_keeps_the_budget() {
@@ -146,7 +146,7 @@ fn every_frame_keeps_the_budget() {
                 .unwrap();
         }
     }
-    // Then one asks all others for their lists, part by part.
+    // Then a node asks all others for their lists, part by part.
     let measure = Input::Command(Command::Measure);
     let mut measured = None;
     nodes[7]

@@ -5,7 +5,7 @@ use selvedge_sim::Bytes;
 
 use crate::{Ballot, LeaderState, Members, Message, Source};
 
-/// A message of anyone about anyone.
+/// Decodes a message from any sender about any node.
 pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message) {
     let from = member(bytes, first);
     let message = match bytes.take() % 12 {
@@ -75,7 +75,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
     (from, message)
 }
 
-/// Mostly that of the sender.
+/// Decodes a ballot, mostly the sender's.
 fn ballot(bytes: &mut Bytes<'_>, from: Member, first: Member) -> Ballot {
     Ballot {
         epoch: number(bytes),
@@ -96,7 +96,7 @@ fn members(bytes: &mut Bytes<'_>, first: Member) -> Members {
     (0..count).map(|_| member(bytes, first)).collect()
 }
 
-/// A member near `first`, known or invented, in a life near its own.
+/// Decodes a member near `first`, known or invented, in a life near its own.
 fn member(bytes: &mut Bytes<'_>, first: Member) -> Member {
     let byte = bytes.take();
     let id = first.id.0.wrapping_add(u64::from(byte & 31));
@@ -104,7 +104,7 @@ fn member(bytes: &mut Bytes<'_>, first: Member) -> Member {
     Member::new(id, life.wrapping_sub(1))
 }
 
-/// Mostly one that is in use, now and then one of the last there are.
+/// Decodes a number, mostly a small number in use, rarely close to the largest.
 fn number(bytes: &mut Bytes<'_>) -> u64 {
     match bytes.take() {
         byte @ 0..=239 => u64::from(byte % 12),

@@ -1,4 +1,4 @@
-//! How a run ends, and which node leads then.
+//! The end of a run, and its leader.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,13 +12,14 @@ use super::settings::Order;
 use super::{ROUND, World};
 use crate::{Celect, Command};
 
-/// After so many rounds without a fault all follow the same one. A round lasts a [`ROUND`].
+/// The number of rounds without a fault after which all follow the same leader. A round lasts a
+/// [`ROUND`].
 const ROUNDS: usize = 800;
-/// So long nothing may change, in rounds: longer than any node waits before it begins.
+/// The number of rounds without a change: longer than any node waits before it begins.
 const CALM: usize = 40;
 
 impl World {
-    /// Nothing goes wrong any more, and all know each other: all follow one.
+    /// Ends all faults, lets all nodes know each other, and checks that all follow the same leader.
     pub(super) fn end(&mut self) -> Result<(), String> {
         let none = &mut Bytes::new(&[]);
         let seats = 0..self.mesh.seats().len();
@@ -39,7 +40,7 @@ impl World {
                 self.play(Operation::Learn(at, Delta::Failed(gone)), none)?;
             }
         }
-        // Where more were taken for living than are remembered, a node that lives may be forgotten.
+        // If more nodes were believed alive than are remembered, a live node may be forgotten.
         if self.watch.gone.len() >= self.watch.settings.nodes {
             for at in seats {
                 self.play(Operation::Announce(at), none)?;
@@ -57,7 +58,7 @@ impl World {
         }
         self.settle(&up, none)?;
         self.watch.summary.by_itself += u64::from(!is_asked);
-        // Once more, and now it is known which node has to win.
+        // Again, and now the test knows which node must win.
         for at in [first, last] {
             let epoch = self.mesh.machine(at).map(|it| it.epoch);
             self.play(Operation::Command(at, Command::Elect), none)?;
@@ -82,7 +83,7 @@ impl World {
     fn settle(&mut self, up: &[usize], bytes: &mut Bytes<'_>) -> Result<(), String> {
         let mut calm = 0;
         for round in 0..ROUNDS {
-            // Where no leader is replaced by itself, the application asks, and asks again.
+            // If nodes do not replace leaders by themselves, the application asks, repeatedly.
             if round % CALM == CALM - 1
                 && !self.watch.settings.is_mended()
                 && calm == 0
@@ -111,8 +112,8 @@ impl World {
         Err(text)
     }
 
-    /// Whether all follow the same one, by the same ballot, it is up and leads, and no node runs an
-    /// election.
+    /// Returns true if all follow the same leader, by the same ballot, it is up and leads, and no node
+    /// runs an election.
     fn follow_one(&self, up: &[usize]) -> bool {
         let mut machines = up.iter().filter_map(|&at| self.mesh.machine(at));
         let Some(first) = machines.next().and_then(Celect::leader) else {

@@ -1,4 +1,4 @@
-//! What is bounded, and whether it stays so.
+//! Checks of the bounds on memory and frames.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -10,10 +10,10 @@ use selvedge_core::{Driver, Member, NodeId};
 use super::settings::Order;
 use crate::{Celect, Message};
 
-/// The most that a node of these meshes asks, whatever it is told to tolerate.
+/// The largest number of nodes that a node of these meshes asks, for all settings.
 const WANTED: usize = 10;
 
-/// What peers can make grow stays within the limit.
+/// Checks that collections which peers can make grow stay within their limits.
 pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String> {
     if driver.refused_ticks() > 0 {
         return Err("a tick was refused".into());
@@ -30,22 +30,22 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
         ("listed", machine.members().count(), peers),
         ("remembered", machine.peers.remembered(), 2 * peers + 2),
         ("timers", timers, 13),
-        ("to be told", told, peers + 1),
+        ("not yet notified", told, peers + 1),
     ])?;
     if let Some(lease) = &machine.lease {
         let (on_the_way, acknowledged) = lease.sizes();
         check(&[
             ("renewals on their way", on_the_way, 4),
-            ("who acknowledged", acknowledged, 2 * peers + 3),
+            ("nodes that acknowledged", acknowledged, 2 * peers + 3),
         ])?;
     }
     let Some(run) = &machine.run else {
         return Ok(());
     };
     let config = &machine.config;
-    // What is measured is no more than are known.
+    // A measured c is at most the number of known nodes.
     let wanted = WANTED + config.estimation.map_or(0, |_| peers);
-    // A node that was asked may have a new life now, and the present one is asked, too.
+    // A node that was asked may have a new life now, and that life is asked, too.
     let is_past = |it: &&Member| {
         machine.peers.is_over(**it)
             && run.met.binary_search(it).is_err()
@@ -53,7 +53,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     };
     let past: BTreeSet<NodeId> = run.asked.iter().filter(is_past).map(|it| it.id).collect();
     check(&[(
-        "past lives that are asked, beyond one a node",
+        "past lives that are asked, beyond one per node",
         run.asked.iter().filter(is_past).count() - past.len(),
         0,
     )])?;
@@ -85,7 +85,7 @@ fn check(sizes: &[(&str, usize, usize)]) -> Result<(), String> {
     Ok(())
 }
 
-/// A frame stays within its budget. Returns its length.
+/// Checks that a frame stays within its budget, and returns its length.
 pub(super) fn check_frame(machine: &Celect<Order>, message: &Message) -> Result<usize, String> {
     let len = HEADER_LEN + member_len(machine.me()) + message.encoded_len();
     let budget = usize::from(machine.config.frame_budget);

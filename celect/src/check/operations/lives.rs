@@ -1,4 +1,4 @@
-//! How nodes die and come back, and what membership says of them.
+//! Deaths and returns of nodes, and the deltas of membership about them.
 
 use alloc::string::String;
 
@@ -9,7 +9,8 @@ use selvedge_sim::operations::Operation;
 use super::World;
 
 impl World {
-    /// Anything that membership may say of a node; only of those that are gone that it is sure.
+    /// Decodes any delta that membership may report of a node; a certain end only for a life that has
+    /// ended.
     pub(super) fn delta(&self, bytes: &mut Bytes<'_>) -> Delta {
         let (seats, gone) = (self.mesh.seats(), &self.watch.gone);
         let about = bytes.pick(seats.len() + gone.len());
@@ -27,7 +28,7 @@ impl World {
         };
         let (first, now) = (seat.first().incarnation, seat.me().incarnation);
         let lives = now.0.wrapping_sub(first.0).saturating_add(1);
-        // Mostly the present one.
+        // Mostly the present life.
         let back = match byte >> 5 {
             0 => u32::from(byte >> 3).checked_rem(lives).unwrap_or_default(),
             1 => lives.saturating_sub(1).min(1),
@@ -62,7 +63,7 @@ impl World {
         self.play(Operation::Learn(seat, delta), bytes)
     }
 
-    /// Dies now and then; comes back without memory.
+    /// Decodes the crash or the return of a node, which comes back without memory.
     pub(super) fn fall(&mut self, at: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = bytes.take();
         let is_up = self.is_up(at);
@@ -75,7 +76,7 @@ impl World {
         }
         self.watch.is_renamed = self.watch.settings.is_renamed && byte & 32 == 0;
         self.play(Operation::Restart(at), bytes)?;
-        // It may know no other node, and none of it.
+        // It may know no other node, and no other may know it.
         if byte & 1 == 0 {
             self.play(Operation::Introduce(at), bytes)?;
         }

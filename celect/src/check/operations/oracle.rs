@@ -1,4 +1,4 @@
-//! Which nodes lead, by which ballots, and what of it is promised.
+//! The leaders and their ballots, checked against the promises.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -11,28 +11,28 @@ use super::settings::Order;
 use crate::run::Run;
 use crate::{Ballot, Celect, Event, Message};
 
-/// What a run rests on.
+/// The basis of a run.
 #[derive(Default)]
 struct Basis {
-    /// The nodes that were up when it began and still are, and which nodes' lists lacked each at
-    /// some moment.
+    /// The nodes that have been up since it began, each with the nodes whose lists lacked it at some
+    /// moment.
     lacked: BTreeMap<Member, BTreeSet<NodeId>>,
-    /// How often each was appointed by each ballot.
+    /// The number of appointments of each node by each ballot.
     appointed: BTreeMap<Member, BTreeMap<Ballot, u32>>,
 }
 
-/// Watches a mesh from above.
+/// An observer of all nodes of a mesh.
 #[derive(Default)]
 pub(super) struct Oracle {
-    /// The runs that go on, by their initiators.
+    /// The runs in progress, by their initiators.
     runs: BTreeMap<Member, Basis>,
     /// First ballots of runs.
     begun: BTreeSet<Ballot>,
-    /// Which node was appointed by each ballot.
+    /// The node that each ballot appointed.
     named: BTreeMap<Ballot, Member>,
-    /// By which ballots a node took the lead.
+    /// The node that took the lead by each ballot.
     taken: BTreeMap<Ballot, Member>,
-    /// The last ballot that each told of.
+    /// The last ballot in each node's events.
     last: BTreeMap<Member, Ballot>,
     /// Leaderships that ended by themselves.
     ended: BTreeSet<Ballot>,
@@ -47,7 +47,7 @@ impl Oracle {
         }
     }
 
-    /// Takes note of which nodes lack which others now.
+    /// Records which nodes lack which others now.
     pub(super) fn look<'a>(&mut self, machines: impl Iterator<Item = &'a Celect<Order>> + Clone) {
         for initiator in machines.clone().filter(|it| it.run.is_some()) {
             self.runs.entry(initiator.me).or_insert_with(|| Basis {
@@ -68,8 +68,8 @@ impl Oracle {
         }
     }
 
-    /// Looks at what a node did that ran this election before. Which nodes lack which others is known
-    /// by now.
+    /// Checks a step of a node that ran this election before it. [`look`](Self::look) was called after
+    /// the step.
     pub(super) fn step(
         &mut self,
         before: Option<&Run>,
@@ -105,8 +105,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// A node that ends a run has elected none that is above one that was there throughout, was on
-    /// enough lists, and answers in time (theorem 1).
+    /// Checks that a node which ends a run has not elected a node above a node that was up throughout,
+    /// was on enough lists, and answers in time (theorem 1).
     fn judge(
         &mut self,
         before: Option<&Run>,
@@ -241,7 +241,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Adds what was seen.
+    /// Adds the observations.
     pub(super) fn report(&self, summary: &mut Summary) {
         let seen = &self.seen;
         for (sum, one) in [

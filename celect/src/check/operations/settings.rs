@@ -1,4 +1,4 @@
-//! What a run begins with: its first seven bytes, and one for each node where nodes differ.
+//! The settings of a run: its first seven bytes, and one for each node where nodes differ.
 
 use alloc::vec::Vec;
 
@@ -20,12 +20,12 @@ impl Attribute for Order {
     }
 }
 
-/// A mesh, and what may happen in it.
+/// The settings of a mesh and its faults.
 pub(super) struct Settings {
     base: Config,
     /// Each node runs another protocol.
     is_mixed: bool,
-    /// What each node is set to where it differs from the others; empty where all are alike.
+    /// The settings of each node that differ from the others; empty if all are alike.
     own: Vec<u8>,
     pub(super) order: Order,
     pub(super) nodes: usize,
@@ -33,7 +33,7 @@ pub(super) struct Settings {
     pub(super) lists: u8,
     pub(super) is_hostile: bool,
     is_tight: bool,
-    /// A node that comes back has another id, and there are as many places as others that live.
+    /// A node that comes back has another id, and lists have as many places as live others.
     pub(super) is_renamed: bool,
     first: Member,
 }
@@ -62,11 +62,11 @@ impl Settings {
             },
             nodes,
             lists: bytes.take(),
-            // Of a quarter of all.
+            // In a quarter of all runs.
             is_hostile: has(8) && has(128),
             is_tight: has(16),
             is_renamed: false,
-            // Small ids in their first life, or the longest there are, around the wrap.
+            // Small ids in their first life, or the longest possible ids, around the wrap.
             first: if has(64) {
                 Member::new(u64::MAX - 15, u32::MAX - 1)
             } else {
@@ -96,7 +96,7 @@ impl Settings {
             lease: (times & 64 != 0 && retries > 0).then(|| Span::secs(9)),
             frame_budget: if has(32) { 127 } else { 1_400 },
             exclude_limit: if more & 1 == 0 { 16 } else { 1 },
-            // So tight that it is met.
+            // Small enough to be reached.
             peer_limit: if settings.is_tight {
                 1 + u32::from(more >> 1 & 3)
             } else if settings.is_renamed {
@@ -104,7 +104,7 @@ impl Settings {
             } else {
                 64
             },
-            // Of a quarter of all.
+            // In a quarter of all runs.
             estimation: (more >> 3 & 3 == 3).then(|| Estimation {
                 source: if more & 32 == 0 {
                     Source::Sampling
@@ -143,8 +143,8 @@ impl Settings {
         own.map_or(base, |&own| self.differ(base, own))
     }
 
-    /// What a node is set to by itself. Whether anything is acknowledged, and whether leaders are
-    /// replaced, is the same for all: what a run ends with rests on it.
+    /// Returns a node's own settings. Acknowledgements and the replacement of leaders are on or off
+    /// for all nodes: the end of a run depends on them.
     fn differ(&self, base: Config, own: u8) -> Config {
         let has = |bit: u8| own & bit != 0;
         let lease = [None, Some(3), Some(9), Some(30)].get(usize::from(own & 3));
@@ -166,7 +166,7 @@ impl Settings {
         }
     }
 
-    /// How many may lack a node, and how many may be dead: seldom more than there are.
+    /// Decodes c and f: seldom more than the number of nodes.
     pub(super) fn tolerance(&self, byte: u8) -> (u16, u16) {
         let nodes = self.nodes as u16;
         (u16::from(byte & 15) % (nodes + 1), u16::from(byte >> 4) % 3)
@@ -176,7 +176,7 @@ impl Settings {
         NodeId(self.first.id.0.wrapping_add(node as u64))
     }
 
-    /// An id that no node had, when so many have gone.
+    /// Returns an id that no node had, after `gone` nodes have died for good.
     pub(super) fn next_id(&self, gone: usize) -> NodeId {
         self.id(self.nodes + gone)
     }
@@ -187,17 +187,17 @@ impl Settings {
         Member { id, ..self.first }
     }
 
-    /// Whether all agree in the end: where there is room for all, and no node lies.
+    /// Returns true if all agree in the end: lists have room for all, and no node lies.
     pub(super) const fn do_all_agree(&self) -> bool {
         !self.is_hostile && !self.is_tight
     }
 
-    /// Whether a new leader is elected without being asked for, and told of to all.
+    /// Returns true if nodes elect a new leader by themselves, and announce it to all.
     pub(super) const fn is_mended(&self) -> bool {
         self.base.reelect && self.base.retries > 0
     }
 
-    /// Where nothing is acknowledged a node that comes back has missed what was multicast.
+    /// Returns true if a node that comes back has missed multicasts for good: nothing is acknowledged.
     pub(super) const fn is_forgetting_fatal(&self) -> bool {
         self.base.retries == 0
     }

@@ -1,7 +1,7 @@
-//! What a run did.
+//! The summary of a run.
 
 selvedge_sim::counts! {
-    /// What a run did: for tests that want to know that it did something.
+    /// Counts of a run, for tests that require some activity.
     pub struct Summary {
         /// Operations carried out.
         operations,
@@ -15,24 +15,23 @@ selvedge_sim::counts! {
         elections,
         /// Times that a node took the lead.
         led,
-        /// Times that a node that led heard of a larger ballot.
+        /// Times that a leader was replaced by a larger ballot.
         deposed,
         /// Times that an initiator gave way.
         yielded,
-        /// Leaders that were believed to be gone.
+        /// Leaders that were believed to have failed or left.
         lost,
         /// Leases that ran out, at followers and leaders.
         leases_over,
-        /// Of those, leases that ran out at followers while the leader went on with others.
+        /// Leases among `leases_over` that ran out at followers while the leader led others.
         given_up_early,
         /// Initiators that knew too few.
         starved,
-        /// Elections that ended at their initiator while it was known which node was to win, at
-        /// least.
+        /// Elections that ended at their initiator while the watcher knew a bound on the winner.
         judged,
-        /// Of those, elections that ended with a node lower than all that were there throughout.
+        /// Elections among `judged` that ended with a node lower than all that were up throughout.
         lower,
-        /// Rounds that were begun anew.
+        /// Rounds that asked all nodes again.
         rounds,
         /// Crashes of a node that led.
         leaders_died,
@@ -40,15 +39,15 @@ selvedge_sim::counts! {
         initiators_died,
         /// Nodes that came back without memory.
         restarts,
-        /// Of those, nodes that had another id then.
+        /// Nodes among `restarts` that came back with another id.
         renamed,
         /// Nodes that were up and were declared failed.
         false_failures,
         /// Runs that ended with agreement, twice.
         agreed,
-        /// Of those, runs in which no node was asked for an election after the last fault.
+        /// Runs among `agreed` without a command to elect after the last fault.
         by_itself,
-        /// What found no room.
+        /// Live members that found no place on a list.
         no_room,
         /// The longest frame in bytes.
         longest_frame: max usize,

@@ -1,4 +1,4 @@
-//! What holds the promises against what all nodes did.
+//! Checks of the promises against the steps of all nodes.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use crate::published::Rules;
 use crate::run::Run;
 use crate::{Celect, Event, Message, Published};
 
-/// Knows the settings, and holds the promises against what all nodes did.
+/// The settings, and the checks of the promises against the steps of all nodes.
 pub(super) struct Watcher {
     pub(super) settings: Settings,
     rules: Rules,
@@ -23,7 +23,7 @@ pub(super) struct Watcher {
     pub(super) summary: Summary,
     /// The nodes that died with an id that does not come back, in order.
     pub(super) gone: Vec<Member>,
-    /// What is played now delivers messages that nodes sent.
+    /// True if the current operation delivers messages that nodes sent.
     pub(super) is_delivering: bool,
     /// The next node that comes back has another id.
     pub(super) is_renamed: bool,
@@ -45,7 +45,7 @@ impl Watcher {
         }
     }
 
-    /// What a run did.
+    /// Returns the summary of the run.
     pub(super) fn summarize(mut self, mesh: &Mesh<Celect<Order>>) -> Summary {
         for machine in mesh.seats().iter().filter_map(Seat::machine) {
             self.count(machine);
@@ -58,20 +58,20 @@ impl Watcher {
         }
     }
 
-    /// A node in the beginning of a life.
+    /// Returns a node at the beginning of a life.
     pub(super) fn machine(&self, node: usize, me: Member) -> Celect<Order> {
         let config = self.settings.config(node);
         Celect::unchecked(me, config, self.settings.order, self.rules)
     }
 
-    /// Adds up what a node counted in the life that it is in.
+    /// Adds the counters of a node's present life.
     fn count(&mut self, machine: &Celect<Order>) {
         let counters = machine.counters();
         self.summary.no_room += counters.no_room;
         self.summary.rounds += counters.rounds;
     }
 
-    /// Takes note of which nodes lack which others.
+    /// Records which nodes lack which others.
     fn look(&mut self, seats: &[Seat<Celect<Order>>]) {
         self.oracle.look(seats.iter().filter_map(Seat::machine));
     }
@@ -82,7 +82,8 @@ impl Watcher {
         Ok(())
     }
 
-    /// A node that lets a leader's lease run out is none of those on which that lease still rests.
+    /// Checks that no node lets a leader's lease run out while its acknowledgement still supports that
+    /// lease.
     fn check_given_up(&mut self, step: &Step<'_, Celect<Order>>) -> Result<(), String> {
         let me = step.me;
         for effect in step.effects {
@@ -163,7 +164,7 @@ impl Watch<Celect<Order>> for Watcher {
         self.look(seats);
     }
 
-    /// A multicast is not lost: where nothing is acknowledged, the promises rest on it.
+    /// Returns false for a multicast: without acknowledgements the promises assume that it arrives.
     fn may_lose(&self, letter: &Letter<Celect<Order>>) -> bool {
         !letter.is_multicast
     }

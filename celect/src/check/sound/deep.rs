@@ -1,4 +1,4 @@
-//! What takes longer.
+//! Scenarios that take longer.
 
 use alloc::vec::Vec;
 
@@ -41,7 +41,7 @@ fn returns() -> Vec<Scenario> {
     ]
 }
 
-/// Two initiators, and what may go wrong meanwhile; leases.
+/// Two initiators, with faults; leases.
 fn troubles() -> Vec<Scenario> {
     let two = |protocol: crate::Protocol| {
         let setup = Setup {

@@ -1,4 +1,4 @@
-//! What only narrow settings show.
+//! Scenarios that need narrow settings.
 
 use alloc::vec::Vec;
 
@@ -15,7 +15,7 @@ pub(super) fn narrow() -> Vec<Scenario> {
     all
 }
 
-/// No node is told, and only time mends it.
+/// No node is notified, and only time repairs it.
 fn unheard() -> Vec<Scenario> {
     let four = Setup {
         lists: Lists::Given(&[&[], &[], &[1, 2, 4], &[3]]),
@@ -88,7 +88,7 @@ fn returns() -> Vec<Scenario> {
     ]
 }
 
-/// So few ticks do not mend every loss.
+/// A setup with a loss, and too few ticks to repair every loss.
 pub(super) const fn with_a_loss(setup: Setup) -> Setup {
     Setup {
         bounds: Bounds {

@@ -1,4 +1,4 @@
-//! Who is asked, how many messages that takes, and who leads then.
+//! The nodes that are asked, the number of messages, and the resulting leader.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn the_worked_example_of_hybrid_ends_with_its_leader() {
         &[(2, 1), (4, 2)],
     ];
     let config = multicast(Protocol::Hybrid, 2, 0).with_x(2).with_y(2);
-    // Node 5 asks whom it knows: itself is one of three.
+    // Node 5 asks the nodes that it knows: its own list is one of three.
     let mut lists: Vec<Vec<u64>> = (1..=5).map(|_| (1..=5).collect()).collect();
     lists[4] = vec![1, 2];
     let mut mesh = Mesh::with_lists(&lists, config);
@@ -46,7 +46,7 @@ fn the_worked_example_of_hybrid_ends_with_its_leader() {
     assert!(matches!(mesh.wire.last(), Some((_, to, Message::Appoint { .. })) if *to == member(1)));
     mesh.deliver();
     assert_eq!(mesh.leaders(), [Some(3); 5]);
-    // Node 1 led for a moment: ballots, and not ranks, say that 3 leads.
+    // Node 1 led for a moment: 3 leads by its ballot, not by its rank.
     assert!(
         mesh.events
             .iter()
@@ -59,7 +59,7 @@ fn who_gave_way_begins_again_when_no_leader_comes() {
     let mut mesh = Mesh::new(3, Config::new(1, 1));
     mesh.elect(1);
     mesh.elect(2);
-    // The query of 1 reaches 2, and nothing else of it does: nobody tells that it crashed.
+    // Only the query of 1 reaches 2, and its crash is not reported.
     let is_meant = |it: &&(Member, Member, Message)| (it.0, it.1) == (member(1), member(2));
     let (from, _, message) = mesh.wire.iter().find(is_meant).unwrap().clone();
     mesh.wire.clear();
@@ -71,7 +71,7 @@ fn who_gave_way_begins_again_when_no_leader_comes() {
     assert_eq!(mesh.leaders(), [Some(2); 2]);
 }
 
-/// A first leader is told of before all have answered; those who heard of it have still to answer.
+/// A first leader is announced before all have answered; nodes that know it must still answer.
 #[test]
 fn who_heard_of_a_runs_first_leader_still_answers_it() {
     for retries in [0, 5] {
@@ -93,14 +93,14 @@ fn who_heard_of_a_runs_first_leader_still_answers_it() {
     }
 }
 
-/// Of two nodes one does not answer for long, and c wants both lists.
+/// Two nodes, of which one does not answer for a long time, and a c that needs both lists.
 #[test]
 fn who_was_passed_over_is_asked_where_there_are_no_others() {
     let mut mesh = Mesh::new(2, Config::new(1, 0));
     mesh.elect(2);
     mesh.deliver();
     assert_eq!(mesh.leader(2), Some(1));
-    // It answers the query, and then nothing reaches it for all attempts.
+    // It answers the query, and then no attempt reaches it.
     mesh.elect(2);
     let query = mesh.wire.remove(0);
     mesh.wire.push(query);
@@ -117,12 +117,12 @@ fn who_was_passed_over_is_asked_where_there_are_no_others() {
     mesh.pass(Span::secs(5));
     assert!(!mesh.nodes[1].machine().is_electing());
     assert_eq!(mesh.leader(2), Some(1));
-    // One without it, and one with it again.
+    // One round without it, and one with it again.
     assert_eq!(mesh.nodes[1].machine().counters().rounds, 2);
 }
 
-/// 1 and 2 are dead, 3 lists them for ever, and 4, which is asked, knows 3 alone and has never heard
-/// of them.
+/// 1 and 2 are dead, 3 lists them for ever, and 4, which is asked, knows 3 alone and never knew
+/// them.
 #[test]
 fn an_election_ends_where_a_list_names_dead_nodes_that_the_initiator_never_knew() {
     let lists = [vec![], vec![], vec![1, 2, 4], vec![3]];
@@ -135,7 +135,7 @@ fn an_election_ends_where_a_list_names_dead_nodes_that_the_initiator_never_knew(
     mesh.elect(4);
 }
 
-/// 5 needs a third list, and 4 names three dead nodes before the one who has it.
+/// 5 needs a third list, and 4 names three dead nodes before the node that has it.
 #[test]
 fn dead_nodes_do_not_hide_a_live_one_for_ever() {
     let lists = [
@@ -179,7 +179,7 @@ fn an_election_ends_however_few_a_query_may_name() {
 }
 
 /// 1 knows 2 to 4, of which 2 and 3 are dead, and 5 is on the list of 4 alone: with its own these are
-/// three lists. More are dead than f says, and nobody is told.
+/// three lists. More are dead than f, and no failure is reported.
 #[test]
 fn an_election_ends_where_more_are_dead_than_f() {
     for protocol in [Protocol::Base, Protocol::Lean, Protocol::Optimistic] {

@@ -1,10 +1,10 @@
-//! Who is asked and told at the limits of c and f, and what is passed over there.
+//! Receivers of queries and of LEADER at the limits of c and f, and inputs that are ignored there.
 
 use selvedge_core::roster::OwnEnd;
 
 use super::*;
 
-/// To whom, and what, of what waits on the wire from this node.
+/// Returns the receivers and the messages on the wire from this node.
 fn sent(mesh: &Mesh, from: u64) -> Vec<(u64, &Message)> {
     let from = mesh.wire.iter().filter(|it| it.0.id.0 == from);
     from.map(|(_, to, message)| (to.id.0, message)).collect()
@@ -37,7 +37,7 @@ fn hear(mesh: &mut Mesh, id: u64, from: u64, message: Message) {
     mesh.step(id, Input::Message { from, message }).unwrap();
 }
 
-/// An election asks c + f + 1, whichever of the two was told anew.
+/// An election asks c + f + 1, after a change of either.
 #[test]
 fn what_is_to_be_tolerated_is_taken_from_the_command() {
     for (c, f, asked) in [(1, 0, 2), (1, 2, 4), (3, 0, 4), (2, 1, 4)] {
@@ -79,7 +79,7 @@ fn an_answer_that_nobody_waits_for_is_counted() {
     assert_eq!(stale(&mesh), 3, "it was not asked");
 }
 
-/// Membership may not end the life that is running; that a former one ended is no news.
+/// A delta that ends the present life is refused; the end of a former life is ignored.
 #[test]
 fn only_the_end_of_this_very_life_is_refused() {
     let mut mesh = Mesh::new(2, Config::new(0, 0));
@@ -95,19 +95,19 @@ fn only_the_end_of_this_very_life_is_refused() {
     }
 }
 
-/// Whom the sender told it tells again itself, until they are heard.
+/// The sender itself repeats LEADER to its receivers, until they acknowledge it.
 #[test]
 fn a_leader_is_passed_on_to_those_whom_nobody_told() {
     let mut mesh = Mesh::new(6, Config::new(1, 1));
     hear(&mut mesh, 2, 1, leader_is(1, &[2, 3, 5]));
     assert_eq!(leaders_told(&mesh, 2), [4, 6]);
-    // As a node may send it that is not sound.
+    // A faulty node may send it like this.
     let mut mesh = Mesh::new(6, Config::new(1, 1));
     hear(&mut mesh, 2, 1, leader_is(1, &[5, 3, 2]));
     assert_eq!(leaders_told(&mesh, 2), [4, 6]);
 }
 
-/// At most c of those below lack the newcomer, and f are dead, so one of c + f + 2 tells it.
+/// At most c of the lower nodes lack the newcomer, and f are dead, so one of c + f + 2 notifies it.
 #[test]
 fn a_newcomer_is_told_by_those_that_are_among_the_lowest() {
     for (c, f, tell) in [(0, 0, 2), (1, 0, 3), (0, 1, 3), (1, 1, 4)] {
@@ -126,7 +126,7 @@ fn a_newcomer_is_told_by_those_that_are_among_the_lowest() {
     }
 }
 
-/// The leader knows that it leads, and a multicast that is reliable is said once.
+/// The leader knows that it leads, and a reliable multicast is sent once.
 #[test]
 fn a_newcomer_that_leads_or_heard_a_multicast_is_told_nothing() {
     let mut mesh = Mesh::with_lists(&[vec![], vec![3], vec![2]], Config::new(1, 1));

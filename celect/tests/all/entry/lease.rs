@@ -1,4 +1,4 @@
-//! A leader that is cut off, and when it ends.
+//! A leader that is cut off, and its end.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
     let mut order = Vec::new();
     for _ in 0..300 {
         mesh.pass(Span::millis(100));
-        // What is lost goes on being lost.
+        // The losses continue.
         order.push((ended(&mesh), given_up(&mesh)));
     }
     let first = |what: fn(&(bool, bool)) -> bool| order.iter().position(what).unwrap();
@@ -34,7 +34,7 @@ fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
     assert_eq!(mesh.leaders(), [Some(2); 2]);
 }
 
-/// Nobody is left on its list before its lease is over, and still nobody acknowledges it.
+/// A leader whose list is empty before its lease expires, without acknowledgements.
 #[test]
 fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
     let config = Config::new(1, 1)
@@ -50,7 +50,7 @@ fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
     }
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.nodes[0].machine().leads(), None);
-    // With c = 0 a leader that knows nobody needs nobody.
+    // With c = 0 a leader that knows no other node needs no acknowledgement.
     let mut alone = Mesh::new(1, config.with_c(0));
     alone.elect(1);
     alone.pass(Span::secs(20));
@@ -65,7 +65,7 @@ fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
     let mut mesh = Mesh::new(3, config);
     mesh.elect(3);
     mesh.pass(Span::secs(1));
-    // What the leader sends to 2 is lost for a while, and 3 still acknowledges.
+    // The leader's messages to 2 are lost for a while, and 3 still acknowledges.
     mesh.cut.push(2);
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.leader(2), None);
@@ -77,12 +77,13 @@ fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
     mesh.events.clear();
     mesh.pass(Span::secs(4));
     assert_eq!(mesh.leaders(), [Some(1); 3]);
-    // Who follows events is told, too.
+    // An event reports it, too.
     let again = |it: &(u64, Event)| matches!(it, (2, Event::Regained { leader, .. }) if *leader == member(1));
     assert!(mesh.events.iter().any(again), "{:?}", mesh.events);
 }
 
-/// Whether node 1 says within 30 s that its leadership has ended, while `happens` every second.
+/// Returns true if node 1 emits the end of its leadership within 30 s, with a call of `happens` every
+/// second.
 fn ends(mesh: &mut Mesh, mut happens: impl FnMut(&mut Mesh)) -> bool {
     for _ in 0..30 {
         mesh.pass(Span::secs(1));
@@ -120,7 +121,7 @@ fn one_who_acknowledges_twice_is_one() {
     assert!(ends(&mut mesh, flaps));
 }
 
-/// What it asks of its followers rises between two renewals, and all have acknowledged the last one.
+/// c rises between two renewals, and all followers have acknowledged the last.
 #[test]
 fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
     let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
@@ -136,7 +137,7 @@ fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
     assert!(ends(&mut mesh, |_| ()));
 }
 
-/// 1 leads, and does not know 3, which hears it from 2.
+/// Returns a mesh in which 1 leads, and does not know 3, which receives LEADER from 2.
 fn forwarded() -> Mesh {
     let config = Config::new(1, 0)
         .with_lease(Some(Span::secs(9)))
@@ -159,7 +160,7 @@ fn who_gave_a_leader_up_follows_a_later_renewal_that_is_passed_on_to_it() {
     assert_eq!(mesh.leader(3), Some(1));
 }
 
-/// What is passed on may be older than the failure of whom it is about.
+/// A forwarded LEADER may be older than the failure of its leader.
 #[test]
 fn a_renewal_that_is_passed_on_does_not_bring_back_a_leader_that_failed() {
     let mut mesh = forwarded();
@@ -174,7 +175,7 @@ fn a_renewal_that_is_passed_on_does_not_bring_back_a_leader_that_failed() {
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.leader(3), None);
     assert_eq!(*acknowledged.borrow(), 0, "who acknowledges, follows");
-    // It was false.
+    // The failure was false.
     mesh.tell(3, Delta::Refuted(member(1)));
     mesh.pass(Span::secs(4));
     assert_eq!(mesh.leader(3), Some(1));
@@ -205,7 +206,7 @@ fn a_leader_ends_sooner_than_its_followers_by_the_drift_of_clocks() {
     assert!(later >= Span::millis(2_690), "{later:?}");
 }
 
-/// Node 1's machine, and until when it leads, in seconds from the beginning.
+/// Returns the time until which node 1 leads, in seconds from the beginning.
 fn leads_until(mesh: &Mesh) -> Option<u64> {
     let until = mesh.nodes[0].machine().leads_until();
     until.map(|it| it.0 / 1_000_000)
@@ -219,7 +220,7 @@ fn a_host_can_see_until_when_its_node_leads() {
     let mut mesh = Mesh::new(3, leased);
     assert_eq!(leads_until(&mesh), None);
     mesh.elect(3);
-    // It is appointed, and nobody has acknowledged that yet.
+    // It is appointed, and no node has acknowledged that yet.
     while mesh.nodes[0].machine().leads().is_none() {
         let (from, to, message) = mesh.wire.remove(0);
         mesh.step(to.id.0, Input::Message { from, message })
@@ -230,7 +231,7 @@ fn a_host_can_see_until_when_its_node_leads() {
     assert_eq!(leads_until(&mesh), Some(9));
     mesh.pass(Span::secs(2));
     assert_eq!(leads_until(&mesh), Some(12), "renewed at 3 s");
-    // Another election that it wins takes nothing away.
+    // Another election that it wins does not shorten its time.
     mesh.command(1, Command::Elect);
     while mesh.nodes[0].machine().is_electing() {
         let (from, to, message) = mesh.wire.remove(0);
@@ -243,7 +244,7 @@ fn a_host_can_see_until_when_its_node_leads() {
     mesh.cut.push(1);
     mesh.pass(Span::secs(20));
     assert_eq!(leads_until(&mesh), None);
-    // Without a lease there is no end, and one that follows has none.
+    // Without a lease the time is unlimited, and a follower has none.
     let mut other = Mesh::new(2, Config::new(0, 0));
     other.elect(2);
     other.pass(Span::secs(1));
@@ -251,7 +252,7 @@ fn a_host_can_see_until_when_its_node_leads() {
     assert_eq!(other.nodes[1].machine().leads_until(), None);
 }
 
-/// Each acknowledgement comes when the next renewal has been sent.
+/// Each acknowledgement arrives after the next renewal was sent.
 #[test]
 fn acknowledgements_that_are_later_than_the_next_renewal_count() {
     let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
@@ -278,7 +279,7 @@ fn acknowledgements_that_are_later_than_the_next_renewal_count() {
     assert!(mesh.nodes[0].machine().leads().is_some());
 }
 
-/// What somebody acknowledged bounds the rest: a renewal that nobody was told of does not.
+/// An acknowledged renewal bounds the lease; a renewal that was sent to no node does not yet.
 #[test]
 fn a_renewal_that_nobody_was_told_of_counts_a_third_of_a_lease_later() {
     let config = Config::new(0, 0).with_lease(Some(Span::secs(9)));
@@ -289,7 +290,7 @@ fn a_renewal_that_nobody_was_told_of_counts_a_third_of_a_lease_later() {
     mesh.tell(1, Delta::Failed(member(2)));
     mesh.pass(Span::secs(3));
     assert_eq!(leads_until(&mesh), Some(11));
-    // Late, and of a renewal before that one.
+    // A late acknowledgement of an earlier renewal.
     let ballot = mesh.nodes[0].machine().leads().unwrap();
     mesh.tell(1, Delta::Refuted(member(2)));
     let (from, message) = (member(2), Message::LeaderAck { ballot, renewal: 1 });
@@ -364,7 +365,7 @@ fn all_take_the_lease_of_the_leader() {
     };
     assert_eq!(mesh.leaders(), [Some(1); 3]);
     assert!(given_up(&mesh).is_empty(), "it is renewed in time");
-    // What it sends is lost from now on. 2 and 3 hold on to it until it has ended.
+    // Its messages are lost from now on. 2 and 3 follow it until it has ended.
     mesh.cut.push(1);
     mesh.pass(Span::secs(5));
     assert!(mesh.nodes[0].machine().leads().is_some());
@@ -376,8 +377,7 @@ fn all_take_the_lease_of_the_leader() {
     assert_eq!(mesh.leaders(), [Some(2); 2]);
 }
 
-/// The most drift that is allowed leaves a third of the lease, which is still longer than a round
-/// trip.
+/// The largest drift leaves a third of the lease, which is still longer than a round trip.
 #[test]
 fn with_every_drift_that_is_allowed_a_lease_is_renewed_before_it_is_over() {
     for (lease, drift) in [(9_000, 0), (9_000, 1_000), (9_000, 666_666), (3, 666_666)] {
@@ -396,7 +396,7 @@ fn with_every_drift_that_is_allowed_a_lease_is_renewed_before_it_is_over() {
     }
 }
 
-/// 1 lists nobody, and 2, which lists it, elects it. With c = 1 every node may be missing from one
+/// 1 lists no other node, and 2, which lists it, elects it. With c = 1 every node may be missing from one
 /// list.
 #[test]
 fn who_acknowledges_is_renewed_though_it_is_not_on_the_list_of_the_leader() {
@@ -410,7 +410,7 @@ fn who_acknowledges_is_renewed_though_it_is_not_on_the_list_of_the_leader() {
     assert!(ends(&mut mesh, |_| ()));
 }
 
-/// 1 does not list 3, which has it appointed, follows it, and falls silent.
+/// 1 does not list 3, which appoints it, follows it, and falls silent.
 #[test]
 fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
     let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
@@ -439,7 +439,7 @@ fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
     assert!(expiries.all(|slot| slot < 4), "a renewal's number modulo 4");
 }
 
-/// It was said of an election before: those who heard that one need not have heard this one.
+/// An acknowledgement of an earlier election: its sender need not know the present leader.
 #[test]
 fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
     let leased = Config::new(1, 0)
@@ -450,7 +450,7 @@ fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
     mesh.pass(Span::secs(1));
     let former = mesh.nodes[0].machine().leads().unwrap();
     mesh.elect(1);
-    // All hear of it, and none of them is heard.
+    // All receive LEADER, and no acknowledgement arrives.
     mesh.fate = Box::new(|(_, to, message), _| {
         let is_heard = to.id.0 == 1 && matches!(message, Message::LeaderAck { .. });
         usize::from(!is_heard)
@@ -465,15 +465,15 @@ fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
         mesh.step(1, Input::Message { from, message }).unwrap();
     }
     assert_eq!(leads_until(&mesh), before);
-    // By the present ballot it does count.
+    // An acknowledgement by the present ballot counts.
     let (from, ballot) = (member(2), mesh.nodes[0].machine().leads().unwrap());
     let message = Message::LeaderAck { ballot, renewal: 0 };
     mesh.step(1, Input::Message { from, message }).unwrap();
     assert_eq!(leads_until(&mesh), Some(10));
 }
 
-/// With c = 0 nobody is needed where nobody is told, and at once; where somebody is, one has to say
-/// that it heard.
+/// With c = 0, a leader that notifies no node needs no acknowledgement; a leader that notifies any
+/// needs one.
 #[test]
 fn a_leader_that_tells_somebody_needs_one_that_heard_it() {
     let config = Config::new(0, 0)
@@ -494,7 +494,7 @@ fn a_leader_that_tells_somebody_needs_one_that_heard_it() {
     assert_eq!(mesh.nodes[0].machine().leads(), None);
 }
 
-/// A host that ticks what is not armed any more ends nothing.
+/// A tick of a timer that is no longer armed ends nothing.
 #[test]
 fn a_renewal_that_is_not_on_its_way_does_not_expire() {
     let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));

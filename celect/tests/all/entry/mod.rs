@@ -1,4 +1,4 @@
-//! Elections by hand: what is sent, who leads, and how it ends.
+//! Elections by hand: messages, leaders and ends.
 
 #![allow(
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ impl Mesh {
         self.command(id, Command::Elect);
     }
 
-    /// Loses the first LEADER from each to each from now on, and says which were lost.
+    /// Loses the first LEADER between each two nodes from now on, and returns the lost ones.
     fn lose_first_leaders(&mut self) -> Rc<RefCell<Vec<(u64, u64)>>> {
         let lost = Rc::new(RefCell::new(Vec::new()));
         let noted = Rc::clone(&lost);

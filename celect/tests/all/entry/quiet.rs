@@ -1,4 +1,4 @@
-//! Who waits, for how long, and who says nothing.
+//! Nodes that wait, their times, and nodes that send nothing.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn hear(mesh: &mut Mesh, id: u64, from: u64, message: Message) {
     mesh.step(id, Input::Message { from, message }).unwrap();
 }
 
-/// Of the election that this node has just begun.
+/// Returns the receivers and the ballots of the queries of a new election.
 fn asked(mesh: &Mesh, id: u64) -> Vec<(u64, Ballot)> {
     let query = |it: &Letter| match it {
         (from, to, Message::Query { ballot, .. }) if from.id.0 == id => Some((to.id.0, *ballot)),
@@ -62,7 +62,7 @@ fn appointed(mesh: &Mesh) -> Option<(Member, Ballot)> {
     })
 }
 
-/// It ran none itself, and that the initiator crashed is for membership to say.
+/// A node that ran no election itself: only membership reports the crash of the initiator.
 #[test]
 fn who_answered_waits_for_the_initiator_for_as_long_as_it_is_not_said_to_have_failed() {
     let mut mesh = Mesh::new(3, Config::new(1, 0));
@@ -92,7 +92,8 @@ fn who_gave_way_without_patience_waits_for_the_membership_service() {
     assert_eq!(mesh.leader(2), Some(2));
 }
 
-/// The host's multicast is reliable then, and tells whoever has missed a later leader.
+/// Without acknowledgements the host's multicast is reliable, and notifies nodes that missed a later
+/// leader.
 #[test]
 fn where_nothing_is_acknowledged_nobody_is_corrected() {
     for (retries, corrected) in [(0, 0), (1, 1)] {
@@ -106,7 +107,7 @@ fn where_nothing_is_acknowledged_nobody_is_corrected() {
     }
 }
 
-/// How long the one that 3 appoints has to say that it leads.
+/// Returns the time that an appointee of 3 has to answer.
 fn time_to_answer(mesh: &mut Mesh, named: u64) -> Span {
     mesh.elect(3);
     let [(other, ballot)] = asked(mesh, 3)[..] else {
@@ -119,7 +120,7 @@ fn time_to_answer(mesh: &mut Mesh, named: u64) -> Span {
     Span(at.0)
 }
 
-/// Only of one that is believed to be gone all attempts take one timeout together.
+/// All attempts together take one timeout only for a node that is believed dead.
 #[test]
 fn who_is_not_lost_has_a_timeout_for_each_attempt() {
     let config = Config::new(0, 0);
@@ -139,7 +140,7 @@ fn who_is_not_lost_has_a_timeout_for_each_attempt() {
     assert_eq!(time_to_answer(&mut lost, 1), third);
 }
 
-/// An election that waits for whom it appointed rests on what it had when it did.
+/// An election that waits for its appointee keeps the bound with which it appointed.
 #[test]
 fn more_to_tolerate_does_not_hold_up_an_election_that_had_enough() {
     let mut mesh = Mesh::new(4, Config::new(0, 0));
@@ -157,7 +158,7 @@ fn more_to_tolerate_does_not_hold_up_an_election_that_had_enough() {
     assert!(!mesh.nodes[2].machine().is_electing());
 }
 
-/// Neither is on the list of the initiator, and the one that says so first is right.
+/// Neither life is on the list of the initiator, and the first answer is right.
 #[test]
 fn a_former_life_that_is_named_late_does_not_take_the_place_of_the_present_one() {
     let mut mesh = Mesh::with_lists(&[vec![], vec![], vec![], vec![2, 3]], Config::new(1, 0));
@@ -169,7 +170,7 @@ fn a_former_life_that_is_named_late_does_not_take_the_place_of_the_present_one()
     assert_eq!(appointed(&mesh).map(|it| it.0), Some(present));
 }
 
-/// With more than one candidate those that are over hide nobody.
+/// With more than one candidate, lives that have ended hide no other node.
 #[test]
 fn where_preferences_count_nobody_is_asked_anew_for_one_who_has_left() {
     let config = Config::new(0, 0)
@@ -190,7 +191,7 @@ fn short() -> Mesh {
     Mesh::with_lists(&[(2..=60).collect()], config)
 }
 
-/// What 1 answers: its candidates, and those that it names besides.
+/// Returns the answer of 1: the number of its candidates, and the other nodes that it names.
 fn answered(mesh: &mut Mesh, query: Message) -> (usize, Vec<Member>) {
     hear(mesh, 1, 2, query);
     match mesh.wire.pop() {
@@ -205,7 +206,7 @@ fn answered(mesh: &mut Mesh, query: Message) -> (usize, Vec<Member>) {
     }
 }
 
-/// Half of a frame is for the suspects, where these are asked for.
+/// Half of a frame is for the suspects, if the query asks for them.
 #[test]
 fn without_suspects_candidates_have_the_whole_frame() {
     let mut mesh = short();
@@ -214,7 +215,7 @@ fn without_suspects_candidates_have_the_whole_frame() {
     assert!(half > 0 && all >= 2 * half - 1, "{all} and {half}");
 }
 
-/// Where fewer fit than are asked for those who are dead must not be named each time.
+/// If fewer nodes fit than the query asks for, the same dead nodes must not be named each time.
 #[test]
 fn whom_an_answer_names_besides_is_drawn_where_not_all_fit() {
     let mut mesh = short();

@@ -1,4 +1,4 @@
-//! What is refused, and what is passed over in silence.
+//! Inputs that are refused, and inputs that are ignored.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn too_few_nodes_are_a_typed_error_and_then_an_event() {
             needed: 3
         })
     );
-    // One more is known, and knows nobody else.
+    // One more node is known, and knows no other.
     alone.tell(1, Delta::Joined(member(2)));
     alone.elect(1);
     alone.pass(Span::secs(3));
@@ -29,7 +29,7 @@ fn too_few_nodes_are_a_typed_error_and_then_an_event() {
     };
     assert_eq!(alone.events.iter().filter(starved).count(), 1);
     assert!(alone.nodes[0].machine().is_electing());
-    // It goes on asking, so a node that joins is enough, whoever of them hears of it.
+    // It goes on asking, so a node that joins is enough, whichever of them learns of it.
     let mut more = Mesh::with_lists(&[vec![2], vec![], vec![]], Config::new(2, 0));
     more.elect(1);
     more.pass(Span::secs(1));
@@ -109,7 +109,7 @@ fn settings_that_cannot_work_are_named() {
     const FINE: Config = Config::new(1, 1);
     assert_eq!(FINE.check(), Ok(()));
     let leased = FINE.with_lease(Some(Span::millis(3)));
-    // Where two thirds are taken off, the lease is over when it is to be renewed.
+    // If drift takes two thirds, the lease expires when its renewal is due.
     assert_eq!(leased.with_drift(666_666).check(), Ok(()));
     for (config, says) in [
         (FINE.with_x(0), "x is 0"),
@@ -148,7 +148,7 @@ fn a_tick_that_comes_late_does_nothing() {
         mesh.step(2, Input::Tick(timer)).unwrap();
     }
     assert_eq!(&before, mesh.nodes[1].machine());
-    // One that leads without a lease.
+    // A node that leads without a lease.
     let before = mesh.nodes[0].machine().clone();
     assert!(before.leads().is_some());
     for timer in [Timer::Renew, Timer::Lease, Timer::Expiry(0)] {

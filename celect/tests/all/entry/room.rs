@@ -1,8 +1,8 @@
-//! Who has a place on a list, and what becomes of those for whom there is none.
+//! Places on a list, and nodes without a place.
 
 use super::*;
 
-/// With places for so many others.
+/// Returns settings with `peer_limit` places.
 fn limited(peer_limit: u32) -> Config {
     Config::new(0, 0).with_peer_limit(peer_limit)
 }
@@ -12,7 +12,7 @@ fn listed(mesh: &Mesh, id: u64) -> Vec<u64> {
     members.map(|it| it.id.0).collect()
 }
 
-/// A node that says that another one leads.
+/// Forwards a LEADER about another node.
 fn passes_on(mesh: &mut Mesh, (from, to): (u64, u64), leader: Member) {
     let ballot = Ballot {
         epoch: 9,
@@ -31,7 +31,8 @@ fn passes_on(mesh: &mut Mesh, (from, to): (u64, u64), leader: Member) {
     mesh.step(to, Input::Message { from, message }).unwrap();
 }
 
-/// Nodes come and go, each with an id of its own. Who comes last is listed and hears who leads.
+/// Nodes come and go, each with an id of its own. The last node is listed and learns of the
+/// leader.
 #[test]
 fn the_dead_take_no_place_of_the_living() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
@@ -56,7 +57,7 @@ fn the_dead_take_no_place_of_the_living() {
     }
 }
 
-/// Membership tells the end of each life that it hears of, also where it never told that it began.
+/// Membership reports the end of each life that it learns of, even if it never reported its beginning.
 #[test]
 fn ends_of_those_who_were_never_here_take_no_place() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
@@ -72,8 +73,8 @@ fn ends_of_those_who_were_never_here_take_no_place() {
     }
 }
 
-/// The only place of node 3 is that of the leader, and node 1 waits for it. When the leader is gone
-/// the election that begins at once asks node 1.
+/// The leader holds the only place of node 3, and node 1 waits for it. When the leader has failed, the
+/// election that begins at once asks node 1.
 #[test]
 fn who_gets_the_place_of_the_leader_is_in_the_election_for_it() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
@@ -100,7 +101,7 @@ fn who_gets_the_place_of_the_leader_is_in_the_election_for_it() {
     }
 }
 
-/// Node 2 lists 3 and 4, and no more. Node 1 is one of those that nobody lists.
+/// Node 2 lists 3 and 4, and no more. No node lists node 1.
 fn led_by_a_stranger() -> Mesh {
     let lists = [vec![2], vec![3, 4], vec![2, 4], vec![2, 3]];
     let mut mesh = Mesh::with_lists(&lists, limited(2));
@@ -133,7 +134,7 @@ fn a_leader_without_a_place_that_restarts_is_replaced() {
     assert_eq!(mesh.leader(2), None);
 }
 
-/// Its end is told once, and who leads is heard later.
+/// Its end is reported once, and LEADER arrives later.
 #[test]
 fn a_leader_that_failed_without_a_place_is_not_followed() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
@@ -147,8 +148,8 @@ fn a_leader_that_failed_without_a_place_is_not_followed() {
     }
 }
 
-/// Node 1 was declared failed and speaks for itself: it is followed, until patience is over. What is
-/// said of others meanwhile does not make it forgotten.
+/// Node 1 was declared failed and itself sends LEADER: it is followed until patience ends. News of
+/// others does not make nodes forget it meanwhile.
 #[test]
 fn a_leader_that_is_taken_for_failed_is_remembered() {
     let mut mesh = Mesh::with_lists(&[vec![], vec![3], vec![2]], limited(1));
@@ -163,8 +164,8 @@ fn a_leader_that_is_taken_for_failed_is_remembered() {
     assert_eq!(mesh.leaders(), [Some(2); 2]);
 }
 
-/// Nodes that are dead and not declared so hold their places until they are. Then those who were
-/// refused get them, in turn.
+/// Dead nodes hold their places until they are declared failed. Then the nodes that were refused get
+/// the places, in turn.
 #[test]
 fn who_found_no_place_gets_the_next_one() {
     let mut mesh = Mesh::with_lists(&[vec![8, 9], vec![1], vec![1]], limited(2));
@@ -183,7 +184,7 @@ fn who_found_no_place_gets_the_next_one() {
     assert_eq!(mesh.leader(2), Some(1));
     mesh.tell(1, Delta::Failed(member(8)));
     assert_eq!(listed(&mesh, 1), [2, 3]);
-    // Who fails while it waits gets none.
+    // A node that fails while it waits gets none.
     for id in [8, 9] {
         mesh.tell(1, Delta::Refuted(member(id)));
     }
@@ -192,7 +193,7 @@ fn who_found_no_place_gets_the_next_one() {
     assert_eq!(listed(&mesh, 1), [2, 9]);
 }
 
-/// It is told who leads all the same, once: it cannot be waited for.
+/// A node without a place is notified of the leader nevertheless, once: it cannot be awaited.
 #[test]
 fn who_finds_no_place_hears_who_leads() {
     let mut mesh = Mesh::with_lists(&[vec![2], vec![1], vec![1]], limited(1));

@@ -1,4 +1,4 @@
-//! A leader that fails, and who comes after it.
+//! A leader that fails, and its successor.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
     }
     mesh.pass(Span::secs(10));
     assert_eq!(mesh.leaders(), [Some(2); 4]);
-    // Who comes back hears that it was replaced, and stops.
+    // A leader that comes back learns that it was replaced, and stops.
     mesh.cut.clear();
     mesh.tell(2, Delta::Refuted(member(1)));
     mesh.pass(Span::secs(1));
@@ -25,7 +25,7 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
     assert!(mesh.events.iter().any(deposed));
 }
 
-/// It was declared failed falsely, and says so before another one is elected.
+/// A leader that was falsely declared failed, and refutes it before another node is elected.
 #[test]
 fn a_leader_that_is_declared_failed_is_asked_and_goes_on() {
     let config = Config::new(1, 1).with_keep_leader(true);
@@ -35,15 +35,15 @@ fn a_leader_that_is_declared_failed_is_asked_and_goes_on() {
     mesh.events.clear();
     mesh.tell(2, Delta::Failed(member(1)));
     assert_eq!(mesh.leader(2), None);
-    // Also where it is not refuted for long.
+    // Also if it is not refuted for a long time.
     mesh.pass(Span::secs(60));
     assert_eq!(mesh.leaders(), [Some(1); 5]);
     let elects = |(_, event): &(u64, Event)| matches!(event, Event::Electing(_));
     assert!(!mesh.events.iter().any(elects));
 }
 
-/// The others list the dead leader still, and name it. It is told in vain, as often as usual, but
-/// within one timeout: who is declared failed is hardly alive.
+/// Other nodes still list the dead leader, and name it. It gets as many APPOINTs as usual, but within
+/// one timeout: a node that was declared failed is hardly alive.
 #[test]
 fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     let config = Config::new(1, 1).with_spread(Span::ZERO);
@@ -58,7 +58,7 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     assert!(!follows_two(&mesh));
     mesh.pass(Span::millis(20));
     assert!(follows_two(&mesh), "{:?}", mesh.leaders());
-    // So is one whose lease ran out, of which membership knows nothing yet.
+    // The same holds for a leader whose lease ran out, before membership reports it.
     let leased = config.with_lease(Some(Span::secs(9)));
     let mut other = Mesh::new(5, leased);
     other.elect(3);
@@ -73,12 +73,12 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     }
     other.pass(config.timeout + Span::millis(10));
     assert!(follows_two(&other), "{:?}", other.leaders());
-    // Who was not declared failed has its time.
+    // A node that was not declared failed has its full time.
     mesh.cut.push(2);
     mesh.elect(5);
     mesh.pass(config.timeout * u64::from(config.attempts) - Span::millis(10));
     assert!(follows_two(&mesh));
-    // And so has the other dead one, which is named next.
+    // And so has the other dead node, which is named next.
     mesh.pass(config.timeout * 10);
     assert!(
         (3..=5).all(|id| mesh.leader(id) == Some(3)),
@@ -105,8 +105,8 @@ fn who_hears_that_its_leader_did_not_fail_is_told_that_it_leads_again() {
     assert_eq!(mesh.events, told.map(|event| (2, event)));
 }
 
-/// 3 comes when 1, which led, has failed, and hears of it from 2 alone. Nobody will tell 3 that 1
-/// failed, for 1 is not on its list; and 2 fails too before it has elected another one.
+/// 3 joins when 1, which led, has failed, and learns of 1 from 2 alone. No node will report to 3 that
+/// 1 failed, for 1 is not on its list; and 2 fails too before it has elected another node.
 #[test]
 fn who_hears_of_a_leader_from_one_that_gave_it_up_does_not_follow_it() {
     let lists = [vec![2], vec![1], vec![]];
@@ -126,7 +126,7 @@ fn who_hears_of_a_leader_from_one_that_gave_it_up_does_not_follow_it() {
     mesh.command(3, Command::Tolerate { c: 0, f: 0 });
     mesh.pass(Span::secs(60));
     assert_eq!(mesh.leader(3), Some(3));
-    // Its ballot is above that of 1, of which it has heard.
+    // Its ballot is above the ballot of 1, which it knows.
     let ballot = |id: usize| mesh.nodes[id - 1].machine().leader().unwrap().1;
     assert!(ballot(3) > ballot(1));
 }

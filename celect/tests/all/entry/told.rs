@@ -1,8 +1,8 @@
-//! Who is told of the leader, and until when.
+//! The announcement of the leader: its receivers and its repeats.
 
 use super::*;
 
-/// The list of 1, who leads, names 2 alone; 3 is on no list but 2's, and 4 on no list but 3's. The
+/// The list of 1, which leads, names 2 alone; 3 is on no list but 2's, and 4 on no list but 3's. The
 /// first LEADER from each to each is lost.
 #[test]
 fn leader_reaches_all_from_list_to_list_in_spite_of_loss() {
@@ -22,7 +22,7 @@ fn leader_reaches_all_from_list_to_list_in_spite_of_loss() {
     );
 }
 
-/// News of others must not put off what a lost LEADER waits for.
+/// News of other nodes must not postpone the repeat of a lost LEADER.
 #[test]
 fn refutations_do_not_put_off_a_leader_that_was_not_heard() {
     let mut mesh = Mesh::new(3, Config::new(0, 0));
@@ -42,7 +42,7 @@ fn refutations_do_not_put_off_a_leader_that_was_not_heard() {
     assert_eq!(mesh.leaders(), [Some(1); 3]);
 }
 
-/// Who comes and goes may not either.
+/// Nodes that come and go must not, either.
 #[test]
 fn newcomers_do_not_put_off_a_leader_that_was_not_heard() {
     let mut mesh = Mesh::new(4, Config::new(0, 0));
@@ -59,7 +59,7 @@ fn newcomers_do_not_put_off_a_leader_that_was_not_heard() {
     assert_eq!(mesh.leader(2), Some(1));
 }
 
-/// A cut outlasts all retries, and nobody is declared failed meanwhile.
+/// A cut outlasts all retries, and no node is declared failed meanwhile.
 #[test]
 fn who_was_told_in_vain_is_told_when_there_is_news_of_it() {
     let mut mesh = Mesh::new(3, Config::new(0, 0));
@@ -76,7 +76,7 @@ fn who_was_told_in_vain_is_told_when_there_is_news_of_it() {
     assert_eq!(mesh.leaders(), [Some(1); 3]);
 }
 
-/// Node 5 joins when all have heard who leads. All know it but the leader, and each first LEADER is
+/// Node 5 joins when all others know the leader. All know it but the leader, and each first LEADER is
 /// lost.
 #[test]
 fn who_joins_later_hears_of_a_leader_that_does_not_know_it() {
@@ -97,13 +97,13 @@ fn who_joins_later_hears_of_a_leader_that_does_not_know_it() {
         }
         mesh.pass(Span::secs(1));
         assert_eq!(mesh.leaders(), [Some(1); 5], "c = {c}");
-        // Of those who know it c + 1 others than the lowest tell it, twice, and it acknowledges.
+        // Of the nodes that know it, c + 1 others than the lowest send LEADER twice, and it acknowledges.
         let sent = mesh.unicasts - before;
         assert!(sent <= 3 * (usize::from(c) + 1), "{sent} messages");
     }
 }
 
-/// A life of node 1 that leads is over, and the next one hears that it leads.
+/// Returns a mesh in which node 1 led and restarted, and receives a LEADER about its former life.
 fn restarted(config: Config) -> Mesh {
     let mut mesh = Mesh::new(2, config);
     for _ in 0..2 {
@@ -138,19 +138,19 @@ fn who_restarts_does_not_follow_its_own_former_life() {
     let (leader, ballot) = mesh.nodes[0].machine().leader().unwrap();
     assert_eq!(leader, Member::new(1, 1));
     assert_eq!(mesh.nodes[1].machine().leader(), Some((leader, ballot)));
-    // Nor where the other one dies before it can say anything.
+    // Nor if the other node dies before it can send anything.
     let mut mesh = restarted(config);
     mesh.cut.push(2);
     mesh.tell(1, Delta::Failed(member(2)));
     mesh.pass(Span::secs(10));
     assert!(mesh.nodes[0].machine().leads().is_some());
-    // Where nobody begins by itself it follows nobody.
+    // If no node begins by itself, it follows no leader.
     let mut mesh = restarted(config.with_reelect(false));
     mesh.pass(Span::secs(10));
     assert_eq!(mesh.leader(1), None);
 }
 
-/// Whoever hears of a later life does not tell it that the former one leads.
+/// A node that learns of a later life does not announce the former life to it as leader.
 #[test]
 fn who_joins_in_a_later_life_is_not_told_of_its_former_one() {
     let mut mesh = restarted(Config::new(0, 0).with_reelect(false));

@@ -1,4 +1,4 @@
-//! What initiators report to the leader.
+//! Initiators' reports to the leader.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
         .with_source(Source::Feedback)
         .with_pool(20)
         .with_valid(Span::secs(10_000));
-    // 4 of 20 lists lack node 1, who leads.
+    // 4 of 20 lists lack node 1, which leads.
     let lacks = [(2, 1), (3, 1), (4, 1), (5, 1)];
     for protocol in [Protocol::Base, Protocol::Optimistic, Protocol::Lean] {
         let config = config(feedback).with_protocol(protocol);
@@ -29,7 +29,7 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
         for id in 2..=20 {
             assert_eq!(mesh.tolerates(id), (c, miss), "{id}");
         }
-        // Each reported twice, and counted once: 19, for the leader itself does not.
+        // Each of the 19 others reported twice and counted once; the leader does not report.
         assert!(mesh.nodes[0].machine().counters().stale >= 19);
         for id in 2..=20 {
             mesh.tell(id, Delta::Failed(member(1)));
@@ -38,8 +38,8 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
     }
 }
 
-/// What initiators report is of one leader: an election that ends with another one rests on it, and
-/// does not say that it is safe.
+/// Reports about one leader: an election that ends with another leader uses them, but gives no
+/// confidence.
 #[test]
 fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
     let feedback = usual()
@@ -50,7 +50,7 @@ fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
     mesh.command(5, Command::Elect);
     mesh.pass(Span::secs(5));
     assert!(mesh.tolerates(5).1.is_some());
-    // 1 is gone, and nobody has heard so.
+    // 1 has failed, and no node knows.
     mesh.fate = Box::new(|(_, _, message), _| {
         usize::from(!matches!(message, Message::Leader { leader, .. } if leader.id.0 == 1))
     });

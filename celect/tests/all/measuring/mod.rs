@@ -1,5 +1,5 @@
-//! The closed loop by hand: lists are asked for, all hear what c is, and elections rest on it; with
-//! messages that are lost, doubled, late, or of somebody who lies.
+//! The closed loop by hand: the leader asks for lists, all receive its bound on c, and elections use
+//! it; with messages that are lost, doubled or late, or come from a node that lies.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ use selvedge_celect::{
 };
 use selvedge_core::{Choose, Delta, Driver, Input, Member, NodeId, Ratio, Span};
 
-/// 1 in 100, as it is told.
+/// 1 in 100, as in messages.
 const MISS: Ratio = Ratio::new(10_000, 1_000_000);
 
 const fn config(estimation: Estimation) -> Config {
@@ -36,7 +36,8 @@ fn usual() -> Estimation {
 }
 
 impl Mesh {
-    /// All know all, but for these: who does not know whom.
+    /// Returns a mesh in which all nodes know each other, except that in each pair of `lacks` the first
+    /// does not know the second.
     fn lacking(nodes: u64, config: Config, lacks: &[(u64, u64)]) -> Self {
         let knows = |id| (1..=nodes).filter(move |&it| !lacks.contains(&(id, it)));
         let lists: Vec<Vec<u64>> = (1..=nodes).map(|id| knows(id).collect()).collect();
@@ -92,7 +93,7 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
         1,
         "it led before: no reason to ask again"
     );
-    // And again every period: a list that gets better counts when the window is over.
+    // And again every period: a better list has an effect when the window has passed.
     for id in 2..=5 {
         mesh.tell(id, Delta::Joined(member(7)));
     }
@@ -152,7 +153,7 @@ fn lists_come_in_parts_whatever_is_lost_doubled_or_overtaken() {
     assert!(counters.stale > 100, "{counters:?}");
 }
 
-/// A list of four parts, of which each is asked for twice: all together, more often than once each.
+/// A list of four parts, each of which is asked for twice: more often in total than `attempts`.
 #[test]
 fn each_part_of_a_list_has_all_its_attempts() {
     let config = config(usual()).with_attempts(2).with_frame_budget(127);
@@ -175,7 +176,7 @@ fn each_part_of_a_list_has_all_its_attempts() {
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(100));
     assert!(lost.borrow().len() > 3, "{lost:?}");
-    // The 128 whom it names are not there.
+    // The 128 nodes that it names do not exist.
     assert_eq!(mesh.nodes[0].machine().counters().unlisted, 128);
 }
 
@@ -185,12 +186,12 @@ fn answers_that_are_lost_leave_fewer_lists_and_a_larger_bound() {
     let mut mesh = Mesh::lacking(60, config(usual()), &lacks);
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
-    // Nothing of half of the nodes comes back.
+    // Half of the nodes send no answer.
     mesh.fate = Box::new(|(_, _, message), _| match message {
         Message::SampleResponse { members, .. } if members[0].id.0 == 1 => 0,
         _ => 1,
     });
-    // The list of node 1 begins with 2, and those of the nodes behind 30 shall too.
+    // The list of node 1 begins with 2, and so should the lists of the nodes after 30.
     for id in 31..=60 {
         mesh.tell(id, Delta::Failed(member(1)));
     }
@@ -225,7 +226,7 @@ fn too_few_answers_say_nothing_and_leave_what_is_known() {
     });
     assert_eq!(why, [0]);
     assert_eq!(mesh.tolerates(1), known);
-    // Until it is too old.
+    // It counts until it is too old.
     mesh.pass(Span::secs(300));
     assert_eq!(mesh.tolerates(1), (9, None));
     let fell_back = Event::Tolerates { c: 9, miss: None };
@@ -275,7 +276,7 @@ fn a_late_answer_to_a_former_life_or_sample_counts_for_nothing() {
         )
         .unwrap();
     }
-    // Of one who was not asked, or in another life.
+    // An answer from a node that was not asked, or from another life.
     for from in [member(77), Member::new(query.1.id.0, 5)] {
         mesh.step(
             1,
@@ -287,7 +288,7 @@ fn a_late_answer_to_a_former_life_or_sample_counts_for_nothing() {
         .unwrap();
     }
     assert_eq!(mesh.nodes[0].machine().counters().stale, 5);
-    // The right one is, and is asked for no more.
+    // The right answer is accepted, and not requested again.
     mesh.step(
         1,
         Input::Message {
@@ -311,7 +312,7 @@ fn a_late_answer_to_a_former_life_or_sample_counts_for_nothing() {
 #[test]
 fn the_dead_are_passed_over_when_nearly_all_lists_lack_them() {
     let mut mesh = Mesh::lacking(40, config(usual()), LACKS);
-    // 40 failed, and most have heard so. While the sampler has not, its bound is too large.
+    // 40 failed, and most nodes know. While the sampler does not, its bound is too large.
     for id in 2..=35 {
         mesh.tell(id, Delta::Failed(member(40)));
     }
@@ -320,7 +321,7 @@ fn the_dead_are_passed_over_when_nearly_all_lists_lack_them() {
     mesh.tell(1, Delta::Failed(member(40)));
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
-    // One whom few lack is not taken to be dead, whatever the sampler believes.
+    // A node that few lists lack is not believed dead, even if the sampler believes that it failed.
     mesh.tell(1, Delta::Failed(member(7)));
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
@@ -346,7 +347,8 @@ fn c_is_kept_within_its_limits_and_a_cut_says_so() {
     assert_eq!(found(ceiling), (3, None));
 }
 
-/// The host says c = 0 when nobody else is left: what was measured among others speaks of nobody.
+/// The host sets c = 0 when no other node is left: a bound that was measured among others no longer
+/// applies.
 #[test]
 fn who_is_alone_elects_whatever_was_measured_among_others() {
     let mut mesh = Mesh::lacking(20, config(Estimation::default()), LACKS);
@@ -355,7 +357,7 @@ fn who_is_alone_elects_whatever_was_measured_among_others() {
     for id in 2..=20 {
         mesh.tell(1, Delta::Failed(member(id)));
     }
-    // Whoever wants no less than 9 gets no less than the floor.
+    // A floor of 9 is limited by the configured c.
     assert_eq!(mesh.tolerates(1), (1, None));
     mesh.command(1, Command::Tolerate { c: 0, f: 1 });
     assert_eq!(mesh.tolerates(1), (0, None));
@@ -376,7 +378,7 @@ fn a_leader_that_is_replaced_measures_no_more() {
         mesh.tell(id, Delta::Left(member(1)));
     }
     mesh.pass(Span::secs(10));
-    // 1 hears that 2 leads, when it asks.
+    // 1 learns that 2 leads, when it asks.
     mesh.command(1, Command::Elect);
     mesh.pass(Span::secs(5));
     assert_eq!(mesh.nodes[0].machine().leads(), None);
@@ -384,7 +386,7 @@ fn a_leader_that_is_replaced_measures_no_more() {
     mesh.pass(Span::secs(200));
     let by: Vec<u64> = mesh.measured()[samples..].iter().map(|it| it.0).collect();
     assert!(!by.is_empty() && by.iter().all(|&it| it == 2), "{by:?}");
-    // A tick that comes all the same does nothing.
+    // A stray tick does nothing.
     let before = mesh.nodes[0].machine().clone();
     for timer in [Timer::Measure, Timer::Sample] {
         mesh.step(1, Input::Tick(timer)).unwrap();

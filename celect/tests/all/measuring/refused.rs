@@ -1,4 +1,4 @@
-//! Messages and settings that make no sense.
+//! Messages and settings that are invalid.
 
 use selvedge_core::settings::OutOfRange;
 
@@ -24,7 +24,7 @@ fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
         (outcome, mesh.tolerates(3).0)
     };
     assert_eq!(hear(1, say(3, 1)), (Ok(()), 1));
-    // Late, twice; and the largest of a window counts.
+    // A late and a repeated estimate do not count, and the largest of a window is used.
     assert_eq!(hear(1, say(2, 2)), (Ok(()), 1));
     assert_eq!(hear(1, say(3, 2)), (Ok(()), 1));
     assert_eq!(hear(1, say(4, 2)), (Ok(()), 2));
@@ -53,7 +53,7 @@ fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
     assert_eq!(mesh.nodes[2].machine().counters().stale, 3);
 }
 
-/// Node 1 hears this.
+/// Delivers a message to node 1.
 fn hear(mesh: &mut Mesh, from: Member, message: Message) -> Result<(), Reject> {
     mesh.step(1, Input::Message { from, message })
 }
@@ -81,14 +81,14 @@ fn lists_that_make_no_sense_are_refused_and_memory_is_bounded() {
         let found = hear(&mut mesh, to, bad);
         assert_eq!(found, Err(Misbehaviour::List(NodeId(first)).into()));
     }
-    // It never ends.
+    // A list that never ends.
     let before = mesh.nodes[0].machine().counters().unlisted;
     for nth in 0..12 {
         let endless = part(if nth == 0 { 0 } else { 100 + nth }, &[100 + nth], true);
         hear(&mut mesh, to, endless).unwrap();
     }
     assert_eq!(mesh.nodes[0].machine().counters().unlisted, before + 1);
-    // Nor do others: more nodes than may be remembered.
+    // Other lists, too: more nodes than can be remembered.
     let asked: Vec<Member> = mesh
         .wire
         .iter()

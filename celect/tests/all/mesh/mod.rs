@@ -1,4 +1,4 @@
-//! Nodes and the messages between them, in a time that the test lets pass.
+//! Nodes and the messages between them, in virtual time.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -6,10 +6,10 @@ use selvedge_celect::check::ById;
 use selvedge_celect::{Celect, Command, Config, Event, Message, Reject};
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, Span, Time};
 
-/// From whom, to whom, and what.
+/// A sender, a receiver, and a message.
 pub(crate) type Letter = (Member, Member, Message);
 
-/// What becomes of a message: how many copies arrive.
+/// The number of copies of a message that arrive.
 type Fate = Box<dyn FnMut(&Letter, &mut ChaCha8Rng) -> usize>;
 
 /// Nodes 1 to n, whose messages arrive in the order in which they were sent.
@@ -21,10 +21,10 @@ pub(crate) struct Mesh {
     pub(crate) events: Vec<(u64, Event)>,
     pub(crate) unicasts: usize,
     pub(crate) multicasts: usize,
-    /// Whom no message reaches, and who reaches nobody.
+    /// Nodes that no message reaches or leaves.
     pub(crate) cut: Vec<u64>,
     pub(crate) fate: Fate,
-    /// Whether messages arrive in any order.
+    /// True if messages arrive in any order.
     pub(crate) shuffled: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) const fn member(id: u64) -> Member {
 }
 
 impl Mesh {
-    /// A node for each list, which says whom it knows.
+    /// Returns a mesh with a node for each list of known nodes.
     pub(crate) fn with_lists(lists: &[Vec<u64>], config: Config) -> Self {
         let node =
             |nth: usize| Driver::new(Celect::new(member(nth as u64 + 1), config, ById).unwrap());
