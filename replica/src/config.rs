@@ -35,8 +35,8 @@ pub struct Config {
     /// that a leader keeps: from 1 each. Default 256. Members that ask if the leader is present
     /// come on top.
     pub pending: u32,
-    /// The largest state in bytes that is received, with the group's record of proposers: at least
-    /// 1. Default 1 MiB. A member that lacks a longer one never gets it:
+    /// The largest state in bytes that is received, with the group's record of proposers. At least
+    /// one byte; default 1 MiB. A member that lacks a longer one never gets it:
     /// [`Counters::too_long`](crate::Counters::too_long) counts.
     pub state_limit: u32,
     /// The number of nodes of which the life and the failure are remembered: from 64. Default 256.
