@@ -20,8 +20,8 @@ impl Camera {
         self.recheck_failed(member, cx);
     }
 
-    /// A member that was declared failed is not awaited, unless it may be inside: then its takeover
-    /// time begins. Membership reports it once, so this is checked again wherever a node begins to
+    /// Stops waiting for a member that was declared failed. If it may be inside, its takeover time
+    /// begins instead. Membership reports it once, so this is checked again wherever a node begins to
     /// await a member.
     pub(crate) fn recheck_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let ends_wait = self.rules.failure_ends_wait();
@@ -205,7 +205,8 @@ impl Camera {
         }
     }
 
-    /// Returns true if we no longer wait for this rival because its takeover time was over.
+    /// Returns true if we no longer wait for this rival: it was passed over with this number or a
+    /// higher one.
     pub(crate) fn was_passed(&self, rival: Rival) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
             return false;

@@ -165,7 +165,8 @@ impl Camera {
         }
     }
 
-    /// Drops an earlier OK of a node that now has our OK, and so may enter before us.
+    /// Asks a node again that now has our OK, and so may enter before us: its earlier OK does not
+    /// count.
     pub(crate) fn ask_anew(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             // The OK was kept for later requests.

@@ -134,7 +134,7 @@ impl Tree {
         self.oks
     }
 
-    /// Returns true if a child is still being asked for the first time.
+    /// Returns true if the tree below is not built: a child has not answered yet, or a part is lost.
     pub(crate) const fn is_growing(&self) -> bool {
         self.broken || self.silent > 0
     }
@@ -144,7 +144,8 @@ impl Tree {
         !self.is_growing() && self.below == 0 && self.agreed
     }
 
-    /// Returns true if an answer from below is missing, or the root has to learn that a part is lost.
+    /// Returns true if answers or OKs from below are missing, or a part is lost, which the root has
+    /// to learn.
     pub(crate) const fn is_open(&self) -> bool {
         self.is_growing() || self.below > 0
     }
@@ -185,8 +186,7 @@ impl Tree {
         }
     }
 
-    /// Notes that a child is asked once more. Returns the number of times since its last
-    /// answer.
+    /// Notes that a child is asked once more. Returns the number of times since its last answer.
     pub(crate) fn ask_again(&mut self, member: Member) -> u8 {
         let Some(child) = self.children.get_mut(&member) else {
             debug_assert!(false, "only a child is asked again");
