@@ -81,7 +81,9 @@ pub enum Reject {
     #[error("the section {0:?} is in use: give Exit or Cancel first")]
     InUse(Name),
     /// Too many sections are open.
-    #[error("this node has {limit} sections, the limit: close one or raise open_limit or passive_limit")]
+    #[error(
+        "this node has {limit} sections, the limit: close one or raise open_limit or passive_limit"
+    )]
     Full {
         /// The number of sections that there may be.
         limit: u32,
