@@ -191,8 +191,8 @@ impl Camera {
         self.tokens.note_used(token, has_takeover);
     }
 
-    /// Sends a FENCE to each node that has our OK and was passed over: a token was used that is
-    /// higher than any that it may have. The FENCE of the node that passed it over may be lost, and
+    /// Sends a FENCE to a node that has our OK and was passed over: a token was used that is higher
+    /// than any that it may have. The FENCE of the node that passed it over may be lost, and
     /// that node may have failed, so every node that knows the token sends one.
     pub(crate) fn send_fence_if_passed(&self, member: Member, cx: &mut Context<'_, Self>) {
         let (token, holder) = (self.tokens.used(), member);

@@ -19,7 +19,7 @@
 //! | a node that waits enters, or is refused with a reason | messages arrive infinitely often; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`], and the host reports this to the nodes that wait and to the nodes that gave the holder their OK; with a takeover a false failure is taken back in the end; where a node that asked to enter has ended and its RELEASE did not reach this node, the host reports that end to this node: for each member in [`Camera::waits_for`] and [`Camera::granted`] that membership lists as ended or failed, the host reports this again, and it inquires about each that membership lists neither as live nor as ended |
 //! | `Suspected` and `Failed` may be wrong, in any order, at any time, and break none of this | |
 //! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all nodes that have entered before are known |
-//! | with [`Config::keep`] a node that enters again and again sends nothing | no other node wants to enter; its host gives back what is kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
+//! | with [`Config::keep`] a node that enters again and again sends nothing | no other node wants to enter; its host gives back the permissions that are kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
 //! | with [`Config::eager`] a node does not wait for the slower half of the answers | they are not answers of rivals |
 //! | memory is bounded for any input from peers; nothing panics | [`Config::peer_limit`] |
 //! | a node that cannot remember all others holds up no other: it gives no OK if it has no room, and its request is refused if it would have to wait for a node that it cannot remember | the others' messages get through |
@@ -41,7 +41,7 @@
 //! # States of a node
 //!
 //! ```text
-//!            Enter: REQUEST to all            OK of all rivals and of a quorum
+//!            Enter: REQUEST to all            OK of all awaited, and of a quorum
 //!   ┌──────┐ ───────────────────> ┌─────────┐ ───────────────────> ┌────────┐
 //!   │ idle │                      │ waiting │                      │ inside │
 //!   └──────┘ <─────────────────── └─────────┘                      └────────┘
@@ -49,7 +49,7 @@
 //!      └──────────────────────── Exit: RELEASE to all, OK to waiters ───┘
 //! ```
 //!
-//! # Two nodes, by hand
+//! # Example: two nodes
 //!
 //! ```
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
@@ -85,7 +85,8 @@
 //!
 //! # Many sections
 //!
-//! A [`Camera`] is one section. [`sections`] has many named sections in one machine.
+//! A [`Camera`] is one node's part in one section. [`sections`] has many named sections in one
+//! machine.
 //!
 //! # Features
 //!

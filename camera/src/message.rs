@@ -72,7 +72,7 @@ pub struct TreeId {
 /// Rivals in order of [`Member`]s, each once.
 pub type Rivals = List<Rival, 2>;
 
-/// A message about one section.
+/// A message of one section's protocol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

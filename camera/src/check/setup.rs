@@ -307,7 +307,7 @@ fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
 }
 
 /// Returns true if a root has given up a child: the root was refused, and the child has not given its
-/// OK, has the root as its parent, and has not ended as far as the root knows.
+/// OK, has the root as its parent, and has neither failed nor ended as far as the root knows.
 fn has_given_up(state: &State<Camera, Watch>) -> bool {
     let is_without = |root: &Camera, child: &Camera| {
         let is_refused = |tree: &Tree| {

@@ -42,7 +42,7 @@
 //! counted ([`Counters::passive_refused`]). Its sender asks again, and waits. So `passive_limit`
 //! should be at least the number of sections in the mesh that are in use at the same time.
 //!
-//! # Two sections at once
+//! # Example: two sections at once
 //!
 //! ```
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};

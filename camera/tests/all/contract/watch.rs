@@ -121,7 +121,7 @@ impl Watch {
         self.tally.rebuilt += camera.counters().rebuilt;
     }
 
-    /// Notes that a node learns of this member's failure.
+    /// Notes that a node learns of the failure of `whom`.
     pub(crate) fn is_failed(&mut self, whom: Member) {
         let is_inside = |it: &Life| it.me == whom && matches!(it.stand, Stand::Inside(_));
         self.tally.false_of_holder += u64::from(self.lives.iter().any(is_inside));

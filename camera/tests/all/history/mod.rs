@@ -310,7 +310,7 @@ impl History {
         }
     }
 
-    /// The length of a stay. A node that dies soon stays longer, so that some die inside.
+    /// Returns true if the node dies soon. Such a node stays inside longer, so that some die there.
     fn will_crash(&self, node: usize, now: Time) -> bool {
         self.plan.faults.iter().any(|(at, fault)| {
             matches!(fault, Fault::Crash(which) if *which == node)
@@ -319,7 +319,8 @@ impl History {
         })
     }
 
-    /// Takes over news since the last look, if no node's stage has changed.
+    /// Counts the false failures in the trace since the last call. No node's stage has changed
+    /// meanwhile.
     fn count_false_failures(&mut self) {
         let now = self.network.now();
         while let Some(entry) = self.plan.trace.entries().get(self.learned)
@@ -365,7 +366,7 @@ impl History {
         *counts
     }
 
-    /// The node that does not enter, and the nodes for which it waits.
+    /// A description of the nodes that do not enter, and of the nodes for which they wait.
     fn describe(&self) -> String {
         let mut text = format!("{:?} after the last fault", LIMIT);
         for (node, machine) in self.network.machines() {
