@@ -3,11 +3,11 @@
 //! One list, [`scenarios`], is run by this crate's tests, by `selvedge check`, and by programs that
 //! compose Camera with other machines. Each scenario explores every order of messages, ticks,
 //! losses, crashes, restarts and deltas within its bounds. Where the thesis' rule breaks a promise,
-//! the scenario comes twice under one name: with the published rules, which must break, and with
-//! ours, which must hold.
+//! the scenario comes twice under one name: with the published rules, which must break a promise,
+//! and with this crate's rules, which must hold.
 //!
-//! Timeouts are longer than any delivery in all of them, and OKs are not refreshed but where it is
-//! said.
+//! Timeouts are longer than any delivery in all of them, and OKs are refreshed only if the
+//! scenario names it.
 
 mod errata;
 pub mod operations;
@@ -27,7 +27,7 @@ pub use setup::{Promise, Setup, Watch};
 
 use crate::Command::{Cancel, Enter, Exit, GiveBack};
 
-/// What is checked: first ours, which must hold, then what must break.
+/// All scenarios: first this crate's rules, which must hold, then rules that must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound();
@@ -46,7 +46,7 @@ pub fn scenarios() -> Vec<Scenario> {
     all
 }
 
-/// More of everything, for `--deep`.
+/// Larger scenarios of all kinds, for `--deep`.
 fn deep() -> Vec<Scenario> {
     const VISIT: &[crate::Command] = &[Enter, Exit];
     const TWICE: &[crate::Command] = &[Enter, Exit, Enter, Exit];
@@ -168,7 +168,7 @@ fn deep() -> Vec<Scenario> {
     ]
 }
 
-/// Everything at once, under our rules.
+/// Scenarios of several features and faults together, under this crate's rules.
 fn sound() -> Vec<Scenario> {
     const VISIT: &[crate::Command] = &[Enter, Exit];
     const TWICE: &[crate::Command] = &[Enter, Exit, Enter, Exit];

@@ -15,92 +15,93 @@ use thiserror::Error;
 pub struct Config {
     /// An upper bound of the number of lives of nodes that are present, in all, from the beginning
     /// of a request to its end: from 1. A restart with memory lost is one more life, and the former
-    /// life counts on for the requests that it has seen. With [`keep`](Self::keep) a request ends
-    /// when nothing of it is kept any more. A node that enters has the OK of more than half of
-    /// `upper` (thesis, section 4.4: N.upper; erratum C10). No default: a bound that is too low
-    /// breaks mutual exclusion; one that is too high only refuses more. May be raised or lowered
-    /// while running by [`Command::Bound`](crate::Command::Bound).
+    /// life still counts for the requests that it has seen. With [`keep`](Self::keep) a request
+    /// ends when none of its permissions is kept any more. A node that enters has the OK of more
+    /// than half of `upper` (thesis, section 4.4: N.upper; erratum C10). No default: a bound that
+    /// is too low breaks mutual exclusion; a bound that is too high only refuses more. It can be
+    /// raised or lowered while running, by [`Command::Bound`](crate::Command::Bound).
     pub upper: u32,
-    /// How long to wait for an answer before a request is sent again to the nodes of which nothing
-    /// was heard: longer than the usual round trip, above zero. Default 500 ms.
+    /// The time after which a request is sent again to the nodes that have not answered: longer
+    /// than the usual round trip, above zero. Default 500 ms.
     pub resend: Span,
-    /// After how long the request is also sent again to the nodes that said that this node has to
-    /// wait: from `resend`. Where no more than 4 are awaited, they are asked every `resend`,
-    /// because this node is then among the next. Default 2 s.
+    /// The time after which the request is also sent again to the nodes that answered that this
+    /// node has to wait: from `resend`. If at most 4 answers are missing, these nodes are asked
+    /// every `resend`, because this node is then among the next to enter. Default 2 s.
     pub resend_limit: Span,
-    /// How many copies at most are sent of a message that was lost before, from 1. A request that
-    /// was not answered is sent again once, then twice, and so on, doubling; so is an OK that is
-    /// asked for again. Where many hops lose much, question and answer hardly ever both arrive when
-    /// each is sent once. Default 8: of 256 nodes that lose 20% on a hop, 64 requesters then wait a
-    /// 25th of the time that they wait with 1, and send a quarter of the messages. Where answers
-    /// are slower than `resend`, copies add up.
+    /// The largest number of copies that are sent of a message that was lost before, from 1. A
+    /// request that was not answered is sent again once, then twice, and so on, doubling; so is an
+    /// OK that is requested again. Over many hops with much loss, a question and its answer hardly
+    /// ever both arrive when each is sent once. Default 8: among 256 nodes with 20% loss on a hop,
+    /// 64 requesters then wait a 25th of the time that they wait with 1, and send a quarter of the
+    /// messages. If answers are slower than `resend`, copies add up.
     pub copies: u8,
-    /// After how long an OK that was not released is sent again. If a RELEASE was lost, the answer
-    /// says that the request is over. Zero switches this off; then only a new request of that node,
-    /// or its end, clears what a lost RELEASE left. Default 30 s.
+    /// The time after which an OK that was not released is sent again. If a RELEASE was lost, the
+    /// answer reports that the request is over. Zero switches this off; then an OK whose RELEASE
+    /// was lost stays until that node sends a new request, or ends. Default 30 s.
     pub refresh: Span,
-    /// How long after its declared failure a node that may be inside is passed over. Only one
-    /// request need wait for that: once it got in, the others know.
+    /// The time after its declared failure at which a node that may be inside is passed over. Only
+    /// one request has to wait for that: once that node has entered, the others know.
     ///
     /// `None`, the default, is for ever: after a holder that went silent no node enters until it is
     /// certain that the holder is dead, which takes a restart or an operator's word. With a time, a
     /// holder that is slower than that, and not dead, is inside together with its successor. The
-    /// holder is told as soon as it can be reached ([`Event::Fenced`](crate::Event::Fenced)), and a
-    /// resource that checks tokens refuses it. Choose a time only with such a resource.
+    /// holder is notified as soon as it can be reached ([`Event::Fenced`](crate::Event::Fenced)),
+    /// and a resource that checks tokens refuses it. Choose a time only with such a resource.
     pub takeover: Option<Span>,
-    /// By how much the number of a token may exceed the number of its request: from 0. Where it
-    /// must exceed it by more, the request is issued again, which costs another round. A holder
-    /// that dies inside makes the numbers leap by this much. Default 64.
+    /// The amount by which the number of a token may exceed the number of its request: from 0. If
+    /// it has to exceed it by more, the request is issued again, which costs another round. A
+    /// holder that dies inside makes the numbers leap by this amount. Default 64.
     pub slack: u32,
-    /// Whether permissions are kept after an exit until another node wants to enter, so that a node
+    /// True if permissions are kept after an exit until another node wants to enter, so that a node
     /// that enters again and again sends nothing (Roucairol and Carvalho). On the slow path none
     /// are kept. Default false.
     ///
-    /// While a permission is kept, the request that got it goes on, also when this node is out, and
-    /// [`upper`](Self::upper) has to bound all lives that are present meanwhile. A node that is cut
-    /// off keeps its permissions for as long as it hears nothing from the others, and does not hear
-    /// of their restarts either. It then enters by permissions of lives that are over, and another
-    /// node enters by those of the lives after them. Where nodes may restart, a host looks at
-    /// [`Camera::kept`](crate::Camera::kept) and gives the command
-    /// [`GiveBack`](crate::Command::GiveBack) in good time, above all when it hears of no node any
-    /// more.
+    /// While a permission is kept, the request that got it is not over, even when this node is
+    /// outside, and [`upper`](Self::upper) has to bound all lives that are present meanwhile. A
+    /// node that is cut off keeps its permissions while no message of the others arrives, and does
+    /// not learn of their restarts either. It then enters with permissions of lives that have
+    /// ended, and another node enters with permissions of the lives after them. If nodes may
+    /// restart, a host reads [`Camera::kept`](crate::Camera::kept) and gives the command
+    /// [`GiveBack`](crate::Command::GiveBack) in good time, above all when no message from any node
+    /// arrives any more.
     pub keep: bool,
-    /// Whether to enter as soon as a quorum and all rivals have said OK, without waiting for the
-    /// others: safety rests on more than half of `upper`, not on all. All are asked, but once the
-    /// quorum is there, the nodes that are not rivals are not asked again. An entry then takes as
-    /// long as a usual answer, and not as long as the last. Default false, as in the thesis.
+    /// True if a node enters as soon as it has the OK of a quorum and of all rivals, without
+    /// waiting for the others: safety rests on more than half of `upper`, not on all. All are
+    /// asked, but once the quorum is complete, the nodes that are not rivals are not asked again.
+    /// An entry then takes as long as a usual answer, and not as long as the last. Default false,
+    /// as in the thesis.
     pub eager: bool,
-    /// Whether RELEASE is multicast, as in the thesis, or sent to each node on the list, and down
-    /// the slow path's tree. Where a multicast reaches neighbours only, set this to false. Other
-    /// nodes that were asked hear the RELEASE after `refresh`. Default true.
+    /// True if RELEASE is multicast, as in the thesis; false if it is sent to each node on the
+    /// list, and down the slow path's tree. If a multicast reaches neighbours only, set this to
+    /// false. Other nodes that were asked learn of the exit after `refresh`. Default true.
     pub multicast: bool,
-    /// Whether a request that too few known nodes can answer goes on through the whole mesh, from
-    /// neighbour to neighbour (thesis, section 4.4), instead of just ending. Default true.
+    /// True if a request that too few known nodes can answer goes on through the whole mesh, from
+    /// neighbour to neighbour (thesis, section 4.4), instead of ending. Default true.
     pub slow_path: bool,
-    /// How deep a node of the slow path's tree knows what is below its children. This many of its
-    /// nodes may fail one below the other, and the rest goes on without being asked anew (f of the
-    /// thesis, section 4.4): 0 to 7. Default 1.
+    /// The number of levels below its children that a node of the slow path's tree knows. This many
+    /// nodes of the tree may fail one below the other, and the others need not be asked again (f of
+    /// the thesis, section 4.4): 0 to 7. Default 1.
     pub failures: u8,
-    /// In how many trees of others' requests this node takes part at once: from 1. It declines
-    /// further trees, so where more requests than this wait on the slow path the next ones are
-    /// refused ([`Refusal::TooFew`](crate::Refusal::TooFew)). Default 16.
+    /// The number of trees of other nodes' requests in which this node takes part at once: from 1.
+    /// It declines further trees, so if more requests than this wait on the slow path, the next
+    /// requests are refused ([`Refusal::TooFew`](crate::Refusal::TooFew)). Default 16.
     pub tree_limit: u16,
-    /// How often a child in a tree is asked in vain until the tree is built anew without it, where
-    /// the membership service says nothing of it: 0 for always. A child that was taken over from a
-    /// failed node may be on no list here, so 0 is for meshes where membership tells every node of
-    /// every end, also of that of a life before a restart, and no node forgets it
-    /// ([`peer_limit`](Self::peer_limit)). Elsewhere such a child, when it dies, holds the request
-    /// up for ever. Default 8.
+    /// The number of times that a child in a tree is asked without an answer before the tree is
+    /// built again without it, if the membership service does not report its end: 0 for no limit.
+    /// A child that was taken over from a failed node may be on no list here, so 0 is for meshes
+    /// where membership reports every end to every node, including the end of a life before a
+    /// restart, and no node forgets it ([`peer_limit`](Self::peer_limit)). Elsewhere such a child,
+    /// when it dies, holds the request up for ever. Default 8.
     pub tree_patience: u8,
     /// The longest frame in bytes, header and sender included: from 127. Default 1,400.
     pub frame_budget: u16,
-    /// How many nodes may be remembered, dead nodes included: from 1. Each takes some 80 bytes
-    /// while a request is open, and 72 more while this node waits. Default 4,096.
+    /// The number of nodes that can be remembered, dead nodes included: from 1. Each takes some 80
+    /// bytes while a request is open, and 72 more while this node waits. Default 4,096.
     ///
-    /// Give at least the number of nodes. A new node takes the place of a node that is over, or
-    /// else of one that is not on the list, if nothing of that node is open here. A later mention
-    /// of the forgotten node is news, so its end has to be told again
-    /// ([`Camera::waits_for`](crate::Camera::waits_for)). Where there is no such node, a new node
+    /// Give at least the number of nodes. A new node takes the place of a node that has ended, or
+    /// else of a node that is not on the list, if nothing of that node is open here. After that, a
+    /// mention of the forgotten node is news, so its end has to be reported again
+    /// ([`Camera::waits_for`](crate::Camera::waits_for)). If no node can be forgotten, a new node
     /// that asks gets no OK from here, and does not wait for it. A request of this node that would
     /// have to wait for more nodes than can be remembered is refused
     /// ([`Refusal::NoRoom`](crate::Refusal::NoRoom)).
@@ -110,16 +111,16 @@ pub struct Config {
 /// The largest `failures`.
 pub(crate) const FAILURES_MAX: u8 = 7;
 
-/// How many levels of a tree are told at most.
+/// The largest number of levels of a tree in a message.
 pub(crate) const DEPTH_MAX: u8 = FAILURES_MAX + 1;
 
 /// The shortest frame budget: an IEEE 802.15.4 radio frame.
 pub(crate) const FRAME_MIN: u16 = 127;
 
 impl Config {
-    /// The defaults, for this many devices, of which at most `restarts` lose their memory and come
+    /// The defaults for `devices` devices, of which at most `restarts` lose their memory and come
     /// back from the beginning of a request to its end: [`upper`](Self::upper) is the sum. Room for
-    /// restarts lowers the number of devices that may be gone: see [`survives`](Self::survives).
+    /// restarts lowers the number of devices that may be away: see [`survives`](Self::survives).
     ///
     /// ```
     /// use selvedge_camera::Config;
@@ -134,9 +135,9 @@ impl Config {
         Self::new(devices.saturating_add(restarts))
     }
 
-    /// How many of `devices` devices may be away while the others still enter:
-    /// devices - (upper / 2 + 1), with the half rounded down, because more than half of
-    /// [`upper`](Self::upper) must say OK. `None`: even all of them are too few, and no node ever
+    /// The number of `devices` devices that may be away while the others still enter:
+    /// devices - (upper / 2 + 1), with the half rounded down, because the OKs of more than half of
+    /// [`upper`](Self::upper) are needed. `None`: even all of them are too few, and no node ever
     /// enters.
     #[must_use]
     pub const fn survives(&self, devices: u32) -> Option<u32> {
@@ -174,7 +175,7 @@ impl Config {
         }
     }
 
-    /// For frames of IEEE 802.15.4: 127 bytes, and slower answers.
+    /// Settings for frames of IEEE 802.15.4: 127 bytes, and slower answers.
     #[must_use]
     pub const fn radio(upper: u32) -> Self {
         Self {
@@ -207,7 +208,7 @@ impl Config {
         with_peer_limit peer_limit: u32,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first setting that is out of its range.
@@ -241,7 +242,7 @@ impl Config {
         Ok(())
     }
 
-    /// How many copies there are after `copies` were lost. Always 0, for one copy, where the
+    /// The number of copies to send after `copies` were lost. Always 0, for one copy, if the
     /// setting is one: then nothing is counted.
     pub(crate) fn more_copies(&self, copies: u8) -> u8 {
         if self.copies == 1 {
@@ -257,19 +258,20 @@ impl Config {
     }
 }
 
-/// Which setting cannot work.
+/// The setting that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A number is outside its range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
-    /// The nodes that said that this node has to wait would be asked more often than the others.
-    #[error("resend_limit ({limit:?}) is below resend ({resend:?}): give at least that")]
+    /// The nodes that answered that this node has to wait would be asked more often than the
+    /// others.
+    #[error("resend_limit is {limit:?} and resend {resend:?}: set resend_limit to at least resend")]
     ResendLimit {
-        /// The shorter time.
+        /// The value of `resend`.
         resend: Span,
-        /// What the limit was.
+        /// The value of `resend_limit`.
         limit: Span,
     },
 }

@@ -1,4 +1,4 @@
-//! Whether our request may enter, has to be issued again, or is over.
+//! The decision whether our request enters, is issued again, or ends.
 
 use core::mem;
 
@@ -13,13 +13,13 @@ use crate::{Event, Message, Refusal, Timer, Token};
 /// The outcome of a request that waits.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
-    /// It waits on, or nothing waits.
+    /// No change: it waits on, or no request waits.
     Open,
     /// It goes on through the whole mesh.
     Slow,
-    /// It needs a higher number: above this token.
+    /// It needs a higher number: above that of this token.
     TooLow(Token),
-    /// This many others said OK, which is too few.
+    /// The OKs of this many other nodes are too few.
     TooFew(usize),
     /// It enters with this token.
     Enters(Token),
@@ -27,18 +27,18 @@ enum Outcome {
 
 impl Camera {
     /// Examines the waiting request, and continues it. This is the one place
-    /// where a request enters. It is looked at after each input, because almost each can change
-    /// what counts: answers, rivals, lists and bounds.
+    /// where a request enters. It runs after each input, because almost each input can change the
+    /// outcome: answers, rivals, lists and bounds.
     pub(crate) fn look(&mut self, cx: &mut Context<'_, Self>) {
         // The quorum makes an entry safe. Two requests always share a node that gave both its OK in one
         // life; it names the first requester to the second, and the second waits for the first's own OK.
-        // Membership decides only which nodes are asked first, and which silent nodes are not waited for.
+        // Membership decides only which nodes are asked first, and which silent nodes need not answer.
         // The slow path collects the same OKs in another way, and the same rule counts them.
         loop {
             match self.outcome() {
                 Outcome::Open => return,
-                // A request goes slow once, and its next number is above all that is known. So it
-                // is looked at three times at most.
+                // A request goes slow once, and its next number is above all known numbers. So the
+                // loop runs three times at most.
                 Outcome::Slow => self.go_slow(cx),
                 Outcome::TooLow(floor) => self.issue_again(floor, cx),
                 Outcome::TooFew(oks) => self.refuse(oks, cx),
@@ -120,7 +120,7 @@ impl Camera {
         cx.event(Event::Entered(token));
     }
 
-    /// Ends the request, because too few have said OK.
+    /// Ends the request, because it has too few OKs.
     fn refuse(&mut self, oks: usize, cx: &mut Context<'_, Self>) {
         let known = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (answered, upper) = (known(oks.saturating_add(1)), known(self.upper()));
@@ -142,13 +142,13 @@ impl Camera {
         }
     }
 
-    /// Whether the OKs of this many others are enough.
+    /// Returns true if the OKs of this many other nodes are enough.
     pub(crate) fn is_quorum(&self, others: usize) -> bool {
         let oks = others.saturating_add(1);
         self.rules.no_quorum() || Quorum::Majority.is_reached(oks, self.upper())
     }
 
-    /// Whether the fast path cannot succeed when this many others can be asked.
+    /// Returns true if the fast path cannot succeed with the answers of this many other nodes.
     pub(crate) fn is_too_few(&self, others: usize) -> bool {
         let is_few = if self.rules.no_quorum() {
             self.peers.listed_len().saturating_mul(2) <= self.upper()
@@ -169,7 +169,7 @@ impl Camera {
             return;
         };
         for (member, asked) in waiting.iter() {
-            // The OK of a life that has ended counts for this entry, and is good for no other.
+            // The OK of a life that has ended counts for this entry, and for no later one.
             let is_good = asked.answer == Answer::Ok && !self.peers.is_over(member);
             if is_good && self.kept.insert(member, ()).is_err() {
                 self.counters.0.no_room += 1;
@@ -177,8 +177,8 @@ impl Camera {
         }
     }
 
-    /// A node has used a higher token than this request may have: the request gets a higher number.
-    /// The new request replaces the old one wherever it arrives.
+    /// Issues the request again with a higher number, because a node has used a higher token than
+    /// this request may have. At each receiver the new request replaces the old one.
     fn issue_again(&mut self, floor: Token, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(old) = &self.stage else {
             debug_assert!(false, "only a request that waits is issued again");
@@ -221,7 +221,7 @@ impl Camera {
         }
     }
 
-    /// The request is over without an entry.
+    /// Ends the request without an entry.
     pub(crate) fn withdraw(&mut self, number: u64, cx: &mut Context<'_, Self>) {
         self.release(number, cx);
         self.stage = Stage::Idle;
@@ -230,7 +230,7 @@ impl Camera {
         self.grant_deferred(|_| true, cx);
     }
 
-    /// Tells all that our requests up to `number`, which is the latest, are over.
+    /// Reports to all that our requests up to `number`, which is the latest, are over.
     pub(crate) fn release(&mut self, number: u64, cx: &mut Context<'_, Self>) {
         self.issued.end_all();
         let message = self.end_of(number);
@@ -245,7 +245,7 @@ impl Camera {
         self.prune(self.me, Released { number, over }, self.issued.last(), cx);
     }
 
-    /// Says that our requests up to this number are over.
+    /// The RELEASE of our requests up to this number.
     pub(crate) const fn end_of(&self, number: u64) -> Message {
         // `over` is a token and not a request: an OK under way names us as a rival by the highest token that
         // our request may have. A memory of the OK at its receiver would help only the nodes that it asked,

@@ -1,4 +1,4 @@
-//! What the application is told, what it may ask, and the errors.
+//! Commands of the application, events for it, and the errors.
 
 use selvedge_core::Member;
 use selvedge_core::roster::OwnEnd;
@@ -6,29 +6,29 @@ use thiserror::Error;
 
 use crate::{ConfigError, Token};
 
-/// What the application may ask.
+/// A command of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Get this node into the section. [`Event::Entered`] or [`Event::Refused`] follows.
+    /// Enter the section. [`Event::Entered`] or [`Event::Refused`] follows.
     Enter,
     /// Leave the section.
     Exit,
-    /// Do not wait any longer.
+    /// Stop waiting for the section.
     Cancel,
     /// Give back the permissions that [`Config::keep`](crate::Config::keep) kept: the next entry
     /// asks for them. Refused while this node waits or is inside.
     GiveBack,
-    /// A new bound for the number of nodes, see [`Config::upper`](crate::Config::upper).
+    /// Set a new bound for the number of nodes, see [`Config::upper`](crate::Config::upper).
     Bound(u32),
 }
 
-/// What the application is told.
+/// A notification to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// This node waits for that node, which wants to enter too, or is inside, as far as is known.
-    /// Emitted once for each such node and request of this node, and again when that node was out
-    /// meanwhile and wants to enter once more.
+    /// This node waits for that member, which, as far as this node knows, is inside or wants to
+    /// enter too. Emitted once for each such member and request of this node, and again when that
+    /// member was outside meanwhile and wants to enter once more.
     Waiting(Member),
     /// Too few nodes are known for the fast path: the request goes through the whole mesh.
     SlowPath,
@@ -39,12 +39,12 @@ pub enum Event {
     /// This node no longer waits.
     Cancelled,
     /// This node was passed over as dead while inside, and another node entered with this higher
-    /// token. What is done under the lower token must be undone or be refused by the resource. Exit
-    /// as soon as possible.
+    /// token. Changes under the lower token must be undone or be refused by the resource. Exit as
+    /// soon as possible.
     Fenced(Token),
     /// This node entered past that member, which was declared failed and may have been inside.
     /// Emitted once for each life, before [`Entered`](Self::Entered), however often this node
-    /// enters past it. Emitted again when that life was back on the list meanwhile, or was
+    /// enters past it. Emitted again if that life was back on the list meanwhile, or was
     /// forgotten ([`Config::peer_limit`](crate::Config::peer_limit)). A later life of its node is
     /// another member.
     PassedOver(Member),
@@ -52,17 +52,17 @@ pub enum Event {
     Refused(Refusal),
 }
 
-/// Why a request ended without an entry.
+/// The reason for the end of a request without an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// All nodes that can be reached are too few.
     #[error(
-        "{answered} nodes said OK, this node included, but more than half of {upper} are needed: \
+        "{answered} nodes gave their OK, this node included, but more than half of {upper} must: \
          wait for more to join or for others' trees to end, or correct the bound"
     )]
     TooFew {
-        /// How many said OK, this node included.
+        /// The number of nodes that gave their OK, this node included.
         answered: u32,
         /// The bound.
         upper: u32,
@@ -82,20 +82,20 @@ pub enum Timer {
     Resend,
     /// Answers in the trees of slow requests are overdue.
     Tree,
-    /// Time to look after OKs that were never released.
+    /// The OKs that were not released are due to be sent again.
     Refresh,
-    /// The time for which a node that was declared failed is waited for is over.
+    /// The wait for a member that was declared failed is over.
     Takeover(Member),
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason for refusing an input. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
-    /// One request at a time.
+    /// This node waits already: it has one request at a time.
     #[error("this node waits for the section already: wait for Entered, or give Cancel")]
     AlreadyWaiting,
-    /// One entry at a time.
+    /// This node is inside already: it enters once at a time.
     #[error("this node is inside already: give Exit first")]
     AlreadyInside,
     /// Only a node that is inside can leave.
@@ -110,19 +110,19 @@ pub enum Reject {
     /// The membership service reports the end of this node's own life.
     #[error(transparent)]
     OwnEnd(#[from] OwnEnd),
-    /// A peer sent what a correct peer never sends; the host counts it.
+    /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),
 }
 
-/// What a correct peer never sends.
+/// A message that a correct peer never sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
     /// It has this node's id.
     #[error("it uses the id of this node, {0}: give each node an id of its own")]
     OwnId(Member),
-    /// A request with number 0, or one that ends before it begins.
+    /// A request has number 0, or its range ends before it begins.
     #[error("its request range {number}..{up_to} is empty")]
     Number {
         /// The number.
@@ -130,7 +130,7 @@ pub enum Misbehaviour {
         /// The highest number that it may enter with.
         up_to: u64,
     },
-    /// A list is not sorted, or says that it goes on behind its end.
+    /// A list is not sorted, or claims to go on after its end.
     #[error("its list is not sorted")]
     List,
     /// The nodes of a tree do not come as on a walk through it.

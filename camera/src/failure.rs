@@ -1,4 +1,4 @@
-//! What a declared failure changes, and which nodes were passed over.
+//! The effects of a declared failure, and the nodes that were passed over.
 
 use selvedge_core::{Context, Member};
 
@@ -8,7 +8,7 @@ use crate::waiting::{Answer, Asked};
 use crate::{Event, Message, Rival, Timer, Token};
 
 impl Camera {
-    /// A member was declared failed, which may be true.
+    /// Handles the declared failure of a member, which may be true.
     pub(crate) fn on_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         self.on_lost(member, cx);
         if self.rules.failure_forgets() {
@@ -20,9 +20,9 @@ impl Camera {
         self.recheck_failed(member, cx);
     }
 
-    /// A member that was declared failed is not awaited, unless it may be inside: then its takeover
-    /// time begins. Membership says it once, so this is checked again wherever a member is awaited
-    /// anew.
+    /// Stops waiting for a member that was declared failed. If it may be inside, its takeover time
+    /// begins instead. Membership reports it once, so this is checked again wherever a node begins to
+    /// await a member.
     pub(crate) fn recheck_failed(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let ends_wait = self.rules.failure_ends_wait();
         let is_failed = self.peers.is_failed(member);
@@ -43,8 +43,8 @@ impl Camera {
                 return;
             };
             let holder = member;
-            // Only a higher token passed this one over. With the very token that it may have it
-            // entered, as its FENCE said, and may be inside.
+            // Only a higher token means that it was passed over. If the token is equal to the highest
+            // that it may have, then it entered with it, as its FENCE reported, and may be inside.
             if self.tokens.used() <= (Token { number, by: holder }) {
                 cx.arm(Timer::Takeover(member), takeover);
                 return;
@@ -55,7 +55,7 @@ impl Camera {
         let _is_there = waiting.set(member, Asked { answer, ..asked }).is_ok();
     }
 
-    /// The member's time is over: we no longer wait for it.
+    /// Handles the end of a member's takeover time: we no longer wait for it.
     pub(crate) fn pass_over(&mut self, member: Member) {
         let is_failed = self.peers.is_failed(member);
         let Stage::Waiting(waiting) = &mut self.stage else {
@@ -75,14 +75,14 @@ impl Camera {
         }
     }
 
-    /// A member is on the list, perhaps again.
+    /// Handles a member that is on the list, perhaps again.
     pub(crate) fn on_returned(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if let Some(told) = self.peers.get_mut(member) {
             told.passed = false;
         }
         self.send_fence_if_passed(member, cx);
         if self.tokens.floor().number > 0 {
-            // What a newcomer does not know it cannot pass on when all others are gone.
+            // Later a newcomer may be the only node left that knows the highest token.
             let token = self.tokens.floor();
             cx.send(member, Message::Floor { token });
         }
@@ -99,7 +99,7 @@ impl Camera {
                 }
             }
             Stage::Inside(inside) => {
-                // It may not have heard that we are inside.
+                // It may not know that we are inside.
                 if self.config.takeover.is_some() && self.granted.grant(member).is_some() {
                     let token = inside.token;
                     cx.send(member, Message::Fence { token });
@@ -109,7 +109,7 @@ impl Camera {
         cx.disarm(Timer::Takeover(member));
     }
 
-    /// Nothing is awaited from a life that is over.
+    /// Stops waiting for a life that has ended.
     pub(crate) fn stop_awaiting(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         cx.disarm(Timer::Takeover(member));
         let Stage::Waiting(waiting) = &mut self.stage else {
@@ -124,15 +124,15 @@ impl Camera {
             let holder = member;
             waiting.raise(Token { number, by: holder });
         }
-        // What it said counts on: every other node that it said OK to knows of us.
+        // Its answer still counts: every other node to which it gave an OK knows of us.
         if asked.answer != Answer::Ok {
             waiting.remove(member);
         }
     }
 
-    /// The requests of a node that might have had a token up to `over` are over. If we waited for
-    /// one of these, nothing need come from that node any more; if the node is on the list, it is
-    /// awaited like any other there.
+    /// Handles the end of a node's requests that might have had a token up to `over`. If we waited
+    /// for one of these, that node need not answer any more; if it is on the list, it is awaited
+    /// like any other node there.
     pub(crate) fn on_out(&mut self, member: Member, over: u64, cx: &mut Context<'_, Self>) {
         if self.rules.release_is_no_end() {
             return;
@@ -155,8 +155,8 @@ impl Camera {
         }
         // On the slow path only rivals are asked.
         if waiting.slow || !is_watched {
-            // It stays among the nodes that were asked: what this request met is not forgotten
-            // before the request ends.
+            // It stays among the nodes that were asked: a node that this request has met is not
+            // forgotten before the request ends.
             let (answer, rival) = (Answer::Abstained { over }, None);
             let settled = Asked {
                 answer,
@@ -172,7 +172,7 @@ impl Camera {
         cx.disarm(Timer::Takeover(member));
     }
 
-    /// A node says that it entered past us, or this follows from what it says.
+    /// Handles a message from which it follows that a node entered past us.
     pub(crate) fn fence(&mut self, token: Token, cx: &mut Context<'_, Self>) {
         if let Stage::Inside(inside) = &mut self.stage
             && token > inside.token
@@ -185,15 +185,15 @@ impl Camera {
         self.note_used(token);
     }
 
-    /// A node, perhaps this one, entered with this token.
+    /// Takes note that a node, perhaps this one, entered with this token.
     pub(crate) fn note_used(&mut self, token: Token) {
         let has_takeover = self.config.takeover.is_some();
         self.tokens.note_used(token, has_takeover);
     }
 
-    /// A node that has our OK was passed over if a token was used that is higher than any it may
-    /// have. The node that passed it over may have told it in vain and be gone, so every node that
-    /// knows tells it.
+    /// Sends a FENCE to a node that has our OK and was passed over: a token was used that is higher
+    /// than any that it may have. The FENCE of the node that passed it over may be lost, and
+    /// that node may have failed, so every node that knows the token sends one.
     pub(crate) fn send_fence_if_passed(&self, member: Member, cx: &mut Context<'_, Self>) {
         let (token, holder) = (self.tokens.used(), member);
         let is_passed = |grant: &Grant| {
@@ -205,7 +205,8 @@ impl Camera {
         }
     }
 
-    /// Whether we no longer wait for this rival, as it was when its time was over.
+    /// Returns true if we no longer wait for this rival: it was passed over with this number or a
+    /// higher one.
     pub(crate) fn was_passed(&self, rival: Rival) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
             return false;

@@ -1,4 +1,4 @@
-//! The trees of slow requests that this node stands in.
+//! The trees of slow requests in which this node takes part.
 
 use alloc::vec::Vec;
 
@@ -6,21 +6,21 @@ use selvedge_core::{BoundedMap, Member, Span};
 
 use crate::tree::Tree;
 
-/// Where we stand in the trees of slow requests, our own included, by root; and the rounds in which
+/// Our places in the trees of slow requests, our own included, by root; and the rounds in which
 /// children are asked again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Forest {
     trees: BoundedMap<Member, Tree>,
-    /// Whether [`Timer::Tree`](crate::Timer::Tree) is armed.
+    /// True if [`Timer::Tree`](crate::Timer::Tree) is armed.
     is_watched: bool,
-    /// How often that timer has ticked since all were asked again.
+    /// The number of ticks of that timer since all were asked again.
     rounds: u64,
 }
 
 impl Forest {
     pub(crate) const fn new() -> Self {
         Self {
-            // `tree_limit` is checked where a tree of others begins: it may change.
+            // `tree_limit` is checked where a tree of another root begins: it may change.
             trees: BoundedMap::new(u16::MAX as usize + 1),
             is_watched: false,
             rounds: 0,
@@ -51,7 +51,7 @@ impl Forest {
         self.trees.len()
     }
 
-    /// A tree takes the place of the one of the same root.
+    /// Adds a tree, in place of the former tree of the same root.
     pub(crate) fn insert(&mut self, tree: Tree) {
         let is_there = self.trees.insert(tree.id.root, tree).is_ok();
         debug_assert!(is_there, "tree_limit is seen to before");
@@ -61,15 +61,15 @@ impl Forest {
         self.trees.remove(&root)
     }
 
-    /// Whether the timer has to be armed now: an answer is open, and it is not armed.
+    /// Returns true if the timer has to be armed now: an answer is open, and it is not armed.
     pub(crate) fn begins_watch(&mut self) -> bool {
         let begins = !self.is_watched && self.trees.iter().any(|(_, tree)| tree.is_open());
         self.is_watched |= begins;
         begins
     }
 
-    /// The timer ticked. Returns whether it is time to ask all children again, as it is each time
-    /// that `limit` has passed in rounds of `resend`.
+    /// Handles a tick of the timer. Returns true if all children are to be asked again, which is each
+    /// time that `limit` has passed in rounds of `resend`.
     pub(crate) fn on_round(&mut self, resend: Span, limit: Span) -> bool {
         self.is_watched = false;
         self.rounds += 1;
@@ -80,7 +80,7 @@ impl Forest {
         asks_all
     }
 
-    /// What is left where this node stands in no tree: the rounds.
+    /// A copy without trees: only the rounds.
     pub(crate) fn cleared(&self) -> Self {
         Self {
             rounds: self.rounds,

@@ -1,4 +1,4 @@
-//! Others' requests: which nodes get our OK, which wait for it, and when a request is over.
+//! Requests of other nodes: the decision to give our OK or to defer it, and the ends of requests.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
@@ -11,21 +11,21 @@ use crate::message::{OK_MAX_LEN, Rivals};
 use crate::state::{Camera, Stage};
 use crate::{Message, Request, Rival, Timer, Token};
 
-/// What a wish to enter gets.
+/// The answer to a request to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing: it is over.
+    /// None: the request is over.
     Over,
-    /// It has our OK already.
+    /// The same OK again: the request has it already.
     Granted,
-    /// Our OK.
+    /// An OK.
     Grant,
-    /// It has to wait for us.
+    /// None yet: the request has to wait for ours.
     Wait,
 }
 
 impl Camera {
-    /// A node wants to enter.
+    /// Handles a node's request to enter.
     pub(crate) fn on_request(
         &mut self,
         from: Member,
@@ -62,7 +62,7 @@ impl Camera {
         }
     }
 
-    /// Learns what a wish to enter says, whichever way it came here, and says what it gets from us.
+    /// Takes note of a request to enter, of either path, and returns the answer to it.
     pub(crate) fn learn_wish(
         &mut self,
         from: Member,
@@ -87,13 +87,14 @@ impl Camera {
         self.verdict(from, number)
     }
 
-    /// Whether this request of a node is over: it said so, or a later one has our OK.
+    /// Returns true if this request of a node is over: the node reported it, or a later request of it
+    /// has our OK.
     fn is_outdated(&self, from: Member, number: u64) -> bool {
         let granted = self.granted.grant(from).map(|grant| grant.number);
         self.granted.released(from).number >= number || granted > Some(number)
     }
 
-    /// What the request with this number gets from us.
+    /// The answer to the request with this number.
     fn verdict(&self, from: Member, number: u64) -> Verdict {
         if self.is_outdated(from, number) {
             return Verdict::Over;
@@ -122,7 +123,7 @@ impl Camera {
         self.note(|it| it.granted.defer(from, request));
     }
 
-    /// Says OK. `known`: what to say of other nodes, if not what we know.
+    /// Gives an OK. `known`: the list of other nodes to send, if not our own list.
     fn grant(
         &mut self,
         to: Member,
@@ -136,7 +137,7 @@ impl Camera {
         if in_tree && !direct && self.rules.late_caching() {
             self.granted.stop_deferring(to);
         } else if !self.remember(to, request, cx) {
-            // Without remembering the OK we must not say it. The node will ask again.
+            // An OK that is not remembered must not be sent. The node will ask again.
             return;
         }
         if direct {
@@ -148,7 +149,7 @@ impl Camera {
         }
     }
 
-    /// Remembers that a node has our OK. False if there is no room.
+    /// Remembers that a node has our OK. Returns false for lack of room.
     pub(crate) fn remember(
         &mut self,
         to: Member,
@@ -172,8 +173,8 @@ impl Camera {
         true
     }
 
-    /// Says OK to the deferred requests that `which` selects by their tokens, lowest token first.
-    /// Each OK names the nodes that got theirs before.
+    /// Gives an OK to the deferred requests that `which` selects by their tokens, lowest token first.
+    /// Each OK names the nodes that got an OK before.
     pub(crate) fn grant_deferred(
         &mut self,
         which: impl Fn(Token) -> bool,
@@ -197,7 +198,7 @@ impl Camera {
         }
     }
 
-    /// Says again an OK that was lost, in twice as many copies as before.
+    /// Sends an OK that was lost again, in twice as many copies as before.
     fn say_again(&mut self, to: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
         let Some(grant) = self.granted.grant(to) else {
             debug_assert!(false, "only an OK that was given is said again");
@@ -216,7 +217,7 @@ impl Camera {
         }
     }
 
-    /// One part of what we know of others, as much as fits a frame.
+    /// One part of our list of rivals, as much as fits a frame.
     fn send_ok(
         &self,
         to: Member,
@@ -244,7 +245,7 @@ impl Camera {
         );
     }
 
-    /// A node says that some of its requests are over.
+    /// Handles a node's report that some of its requests are over.
     pub(crate) fn on_release(
         &mut self,
         from: Member,
@@ -264,20 +265,19 @@ impl Camera {
         self.on_out(from, released.over, cx);
     }
 
-    /// Whether the request of this rival is one of those that are over.
+    /// Returns true if the request of this rival is over.
     pub(crate) fn is_past(&self, rival: Rival) -> bool {
         self.granted.is_over(rival) && !self.rules.release_is_no_end()
     }
 
-    /// A node entered with this number.
+    /// Takes note that a node entered with this number.
     pub(crate) fn on_used(&mut self, holder: Member, number: u64, cx: &mut Context<'_, Self>) {
         if number > 0 {
             self.fence(Token { number, by: holder }, cx);
         }
     }
 
-    /// Some OKs were never released. Says them again: where the request is over, a RELEASE comes
-    /// back.
+    /// Sends the OKs that were not released again: if a request is over, a RELEASE is the answer.
     pub(crate) fn refresh(&mut self, cx: &mut Context<'_, Self>) {
         for (&member, grant) in self.granted.grants().iter() {
             self.send_ok(member, grant.number, None, None, cx);

@@ -1,4 +1,4 @@
-//! Others' requests: those that have our OK, those that wait for it, and those that are over.
+//! Requests of other nodes: requests that have our OK, that wait for it, or that are over.
 
 use selvedge_core::{BoundedMap, Full, Member};
 
@@ -7,28 +7,28 @@ use crate::{Request, Rival};
 /// An OK that we gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Grant {
-    /// To which request.
+    /// The number of the request.
     pub(crate) number: u64,
     /// The highest number of a token that it may enter with.
     pub(crate) up_to: u64,
-    /// How many copies of the OK were sent last: 0 where there is never more than one.
+    /// The number of copies of the OK that were sent last: 0 if the setting allows only one.
     pub(crate) copies: u8,
 }
 
-/// What a node said of its requests that are over.
+/// A node's report of its requests that are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Released {
     /// The highest number of such a request.
     pub(crate) number: u64,
-    /// The highest number of a token that one might have entered with.
+    /// The highest number of a token that such a request might have entered with.
     pub(crate) over: u64,
 }
 
 /// The OKs that we gave.
 pub(crate) type Grants = BoundedMap<Member, Grant>;
 
-/// What this node knows of the requests of others. Each operation takes O(log n), and moves the
-/// entries behind.
+/// The requests of other nodes, as far as this node knows. Each operation takes O(log n), and moves
+/// the entries after the changed one.
 ///
 /// Invariant: a node has one request at a time. So no node has our OK and waits for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub(crate) struct Granted {
     deferred: BoundedMap<Member, Request>,
     // A map and not a collection of high-water marks: the roster decides when a member is forgotten, and a
     // limit of its own would be one more way to forget.
-    /// Which requests of each member are over.
+    /// The requests of each member that are over.
     released: BoundedMap<Member, Released>,
 }
 
@@ -72,28 +72,28 @@ impl Granted {
         self.deferred.get(&member).map(|request| request.number)
     }
 
-    /// Which requests of this member are over.
+    /// The requests of this member that are over.
     pub(crate) fn released(&self, member: Member) -> Released {
         self.released.get(&member).copied().unwrap_or_default()
     }
 
-    /// Whether this member has our OK or waits for it.
+    /// Returns true if this member has our OK or waits for it.
     pub(crate) fn has_open(&self, member: Member) -> bool {
         self.grants.contains(&member) || self.deferred.contains(&member)
     }
 
-    /// Whether no member has our OK or waits for it.
+    /// Returns true if no member has our OK or waits for it.
     pub(crate) const fn has_none_open(&self) -> bool {
         self.grants.is_empty() && self.deferred.is_empty()
     }
 
-    /// Whether the request of this rival is one of those that are over.
+    /// Returns true if the request of this rival is over.
     pub(crate) fn is_over(&self, rival: Rival) -> bool {
         let released = self.released.get(&rival.member);
         released.is_some_and(|it| rival.up_to <= it.over)
     }
 
-    /// The member has our OK, and waits no longer.
+    /// Stores that the member has our OK, and waits no longer.
     pub(crate) fn give(&mut self, member: Member, grant: Grant) -> Result<(), Full> {
         self.grants.insert(member, grant)?;
         self.deferred.remove(&member);
@@ -101,7 +101,7 @@ impl Granted {
         Ok(())
     }
 
-    /// The member waits for our OK, and its former request is over.
+    /// Stores that the member waits for our OK, and that its former request is over.
     pub(crate) fn defer(&mut self, member: Member, request: Request) -> Result<(), Full> {
         self.grants.remove(&member);
         debug_assert!(
@@ -113,17 +113,17 @@ impl Granted {
         Ok(())
     }
 
-    /// The OK of this member counts no longer.
+    /// Removes the OK of this member.
     pub(crate) fn take_back(&mut self, member: Member) {
         self.grants.remove(&member);
     }
 
-    /// The member waits for our OK no longer.
+    /// Stores that the member waits for our OK no longer.
     pub(crate) fn stop_deferring(&mut self, member: Member) {
         self.deferred.remove(&member);
     }
 
-    /// The member says that requests of it are over.
+    /// Stores the member's report that requests of it are over.
     pub(crate) fn release(&mut self, member: Member, released: Released) -> Result<(), Full> {
         let is_over = |number: u64| number <= released.number;
         if self.grant(member).is_some_and(|it| is_over(it.number)) {
@@ -143,7 +143,7 @@ impl Granted {
         Ok(())
     }
 
-    /// Forgets which requests of this member are over.
+    /// Forgets the requests of this member that are over.
     pub(crate) fn forget_released(&mut self, member: Member) {
         self.released.remove(&member);
     }
@@ -155,7 +155,7 @@ impl Granted {
         self.grants.remove(&member)
     }
 
-    /// What is left where nothing is open: which requests are over.
+    /// A copy with only the requests that are over.
     pub(crate) fn closed(&self) -> Self {
         Self {
             released: self.released.clone(),

@@ -1,20 +1,20 @@
 //! The numbers of this node's own requests.
 
-/// Which numbers this node has given, and to what they are good.
+/// The numbers that this node has used, and the range for which its permissions are good.
 ///
 /// Invariant: the latest request, the requests that are over and the last entry have numbers of at
-/// most `kept_to`. So a number above it was never given.
+/// most `kept_to`. So a number above it was never used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Issued {
-    /// The highest number of a request that this node has heard of.
+    /// The highest number of a request that this node knows.
     seen: u64,
     /// The number of our latest request.
     latest: u64,
     /// The highest number of a token that our latest request may enter with. Kept permissions are
     /// good up to this number.
     kept_to: u64,
-    /// The highest number of a token that those of our requests that are over might have had. A
-    /// request that is made later may have a higher one.
+    /// The highest number of a token that our requests that are over might have had. A later request
+    /// may have a higher one.
     over: u64,
     /// The number of the token with which we entered last; 0 for never.
     last: u64,
@@ -41,35 +41,35 @@ impl Issued {
         self.last
     }
 
-    /// The highest number of a request of ours, and of a token with which we entered.
+    /// The highest number of our requests, and of the tokens with which we entered.
     pub(crate) fn highest(&self) -> u64 {
         self.latest.max(self.last)
     }
 
-    /// Another node has given this number.
+    /// Takes note that another node has used this number.
     pub(crate) fn hear(&mut self, number: u64) {
         self.seen = self.seen.max(number);
     }
 
-    /// The number of our next request: above all that this node has heard of, and above `floor`.
+    /// The number of our next request: above all numbers that this node knows, and above `floor`.
     pub(crate) fn next(&self, floor: u64) -> u64 {
         let heard_of = self.seen.max(floor).max(self.last);
         heard_of.max(self.latest).saturating_add(1)
     }
 
-    /// Whether permissions that were kept are good for a request with this number.
+    /// Returns true if permissions that were kept are good for a request with this number.
     pub(crate) const fn is_kept_for(&self, number: u64) -> bool {
         number <= self.kept_to && self.over < self.kept_to
     }
 
-    /// A request that may enter with permissions that were kept.
+    /// Makes a request that may enter with permissions that were kept.
     pub(crate) fn go_on(&mut self, number: u64) {
         self.latest = number;
         self.check();
     }
 
-    /// A request that may enter with tokens up to `slack` above its number. By the highest of these
-    /// others tell it from our requests that are over.
+    /// Makes a request that may enter with tokens up to `slack` above its number. By the highest of
+    /// these, others distinguish it from our requests that are over.
     pub(crate) fn begin(&mut self, number: u64, slack: u32) {
         let up_to = number.saturating_add(slack.into());
         let above = self.over.saturating_add(1);
@@ -78,19 +78,19 @@ impl Issued {
         self.check();
     }
 
-    /// All our requests are over.
+    /// Takes note that all our requests are over.
     pub(crate) fn end_all(&mut self) {
         self.over = self.kept_to;
     }
 
-    /// We entered with this number.
+    /// Takes note that we entered with this number.
     pub(crate) fn enter(&mut self, number: u64) {
         self.last = number;
         self.hear(number);
         self.check();
     }
 
-    /// Numbers up to these were given before, and those requests are over.
+    /// Takes note that numbers up to these were used before, by requests that are over.
     pub(crate) fn start_above(&mut self, latest: u64, over: u64) {
         self.latest = self.latest.max(latest);
         self.kept_to = self.kept_to.max(over);

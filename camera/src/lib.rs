@@ -1,46 +1,47 @@
-//! Camera: mutual exclusion, one node at a time in a critical section, in a mesh whose members come
-//! and go.
+//! Camera: mutual exclusion, one node at a time in a critical section, in a mesh that nodes join
+//! and leave.
 //!
-//! A node that wants to enter asks every node that it knows, and enters when they have said OK. A
-//! node that says OK names the nodes to which it said OK before. So two nodes that do not know each
-//! other are introduced by a node that both know (the algorithm of Ricart and Agrawala, extended in
-//! the thesis "Camera: Churn-tolerant mutual exclusion for the edge" by A. Khinvasara, 2023). The
-//! thesis' algorithm breaks under false suspicions, restarts and changing lists. The rules here do
-//! not, and each entry also has a fencing token. `docs/errata.md` says what differs and why.
+//! A node that wants to enter sends a request to every node that it knows, and enters when they
+//! have answered with OK. An OK lists the nodes to which its sender gave an OK before. So two nodes
+//! that do not know each other are introduced by a node that both know (the algorithm of Ricart and
+//! Agrawala, extended in the thesis "Camera: Churn-tolerant mutual exclusion for the edge" by A.
+//! Khinvasara, 2023). The thesis' algorithm breaks under false suspicions, restarts and changing
+//! lists. The rules here do not, and each entry also has a fencing token. `docs/errata.md` lists
+//! the differences and the reasons.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumptions |
 //! |---|---|
-//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present, in all, from the beginning of a request to its end; with [`Config::keep`] a request ends when no permission is kept any more ([`Camera::kept`]), however long this node was out; `Left` and `Confirmed` are true |
-//! | tokens rise strictly from entry to entry, also past a crashed holder | the same; from the beginning of one entry's request to the next entry not so many nodes restart that no two majorities share a life. (All nodes tell a newcomer the highest token at once; that message may be lost) |
-//! | with a takeover: a node that enters past another has a higher token than the other; the node that was passed over may be inside, or enter later, with the lower token, and is told as soon as it can be reached | as for tokens |
-//! | a node that waits gets in, or is told why not | messages get through now and then; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`], and the nodes that wait and the nodes that gave the holder their OK have to be told that; with a takeover a false failure is taken back in the end; where a node that asked to enter is gone and its RELEASE did not reach this node, this node is told its end: for each member in [`Camera::waits_for`] and [`Camera::granted`] that membership has as over or failed, the host tells that again, and it asks after each that it has neither as live nor as over |
+//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present, in all, from the beginning of a request to its end; with [`Config::keep`] a request ends when none of its permissions is kept any more ([`Camera::kept`]), however long this node was outside; `Left` and `Confirmed` are true |
+//! | tokens rise strictly from entry to entry, also past a crashed holder | the same; from the beginning of one entry's request to the next entry, few enough nodes restart that any two majorities share a life. (Every node sends a newcomer the highest token at once; that message may be lost) |
+//! | with a takeover: a node that enters past another has a higher token than the other; the node that was passed over may be inside, or enter later, with the lower token, and is notified as soon as it can be reached | as for tokens |
+//! | a node that waits enters, or is refused with a reason | messages arrive infinitely often; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`], and the host reports this to the nodes that wait and to the nodes that gave the holder their OK; with a takeover a false failure is taken back in the end; where a node that asked to enter has ended and its RELEASE did not reach this node, the host reports that end to this node: for each member in [`Camera::waits_for`] and [`Camera::granted`] that membership lists as ended or failed, the host reports this again, and it inquires about each that membership lists neither as live nor as ended |
 //! | `Suspected` and `Failed` may be wrong, in any order, at any time, and break none of this | |
 //! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all nodes that have entered before are known |
-//! | with [`Config::keep`] a node that enters again and again sends nothing | no other node wants to enter; its host gives back what is kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
-//! | with [`Config::eager`] the slower half of the answers is not waited for | they are not answers of rivals |
-//! | memory is bounded, whatever peers send; nothing panics | [`Config::peer_limit`] |
-//! | a node that cannot remember all others holds up no other: it gives no OK where it has no room, and its request is refused where it would have to wait for a node that it cannot remember | the others' messages get through |
-//! | handling a message takes O(log N), and the list that an OK brings; on the slow path it may ask all neighbours, and sorts what it tells; a new node when `peer_limit` is reached takes O(N) | |
+//! | with [`Config::keep`] a node that enters again and again sends nothing | no other node wants to enter; its host gives back the permissions that are kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
+//! | with [`Config::eager`] a node does not wait for the slower half of the answers | they are not answers of rivals |
+//! | memory is bounded for any input from peers; nothing panics | [`Config::peer_limit`] |
+//! | a node that cannot remember all others holds up no other: it gives no OK if it has no room, and its request is refused if it would have to wait for a node that it cannot remember | the others' messages get through |
+//! | handling a message takes O(log N), plus the length of the list in an OK; on the slow path a node may ask all neighbours, and sorts the lists that it sends; adding a new node when `peer_limit` is reached takes O(N) | |
 //!
-//! *Not* promised: that a node which was wrongly passed over stops in time. The node is told
+//! *Not* promised: that a node which was wrongly passed over stops in time. The node is notified
 //! ([`Event::Fenced`]), and a resource that refuses lower tokens than it has seen is safe.
 //!
 //! # Two paths
 //!
-//! The fast path asks every node on the list. Where those nodes are not more than half of
+//! The fast path asks every node on the list. If the list holds no more than half of
 //! [`Config::upper`], at the beginning or because it got shorter meanwhile, the request takes the
 //! slow path (section 4.4). The request goes from neighbour to neighbour through the whole mesh.
-//! The OKs come back along the tree that this makes: each node's OK comes together with the OKs of
+//! The OKs return along the tree that this makes: each node sends its OK together with the OKs of
 //! all nodes below it. That costs two to four messages for each pair of neighbours, and a round
-//! trip through as many levels as the tree has, and one more. Inner nodes may die while it runs.
+//! trip through one level more than the tree has. Inner nodes may die while it runs.
 //! [`Config::slow_path`] switches it off.
 //!
-//! # Where a node stands
+//! # States of a node
 //!
 //! ```text
-//!            Enter: REQUEST to all            OK of all who must, and of a quorum
+//!            Enter: REQUEST to all            OK of all awaited, and of a quorum
 //!   ┌──────┐ ───────────────────> ┌─────────┐ ───────────────────> ┌────────┐
 //!   │ idle │                      │ waiting │                      │ inside │
 //!   └──────┘ <─────────────────── └─────────┘                      └────────┘
@@ -48,7 +49,7 @@
 //!      └──────────────────────── Exit: RELEASE to all, OK to waiters ───┘
 //! ```
 //!
-//! # Two nodes, by hand
+//! # Example: two nodes
 //!
 //! ```
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
@@ -62,7 +63,7 @@
 //!     node.step(Time::ZERO, &mut rng, Input::Membership(Delta::Joined(other)), |_| ())?;
 //! }
 //!
-//! // Node 1 asks, node 2 says OK, node 1 is inside.
+//! // Node 1 asks, node 2 answers with OK, node 1 is inside.
 //! let mut wire = Vec::new();
 //! nodes[0].step(Time::ZERO, &mut rng, Input::Command(Command::Enter), |it| wire.push((0, it)))?;
 //! let mut entered = None;
@@ -84,14 +85,15 @@
 //!
 //! # Many sections
 //!
-//! A [`Camera`] is one section. [`sections`] has many named sections in one machine.
+//! A [`Camera`] is one node's part in one section. [`sections`] has many named sections in one
+//! machine.
 //!
 //! # Features
 //!
-//! `estimate` for the module of that name, off by default because no program here counts nodes: each
-//! is given the bound; `serde` for messages, settings and counters (hosts need it for the wire);
-//! `std` passes core's feature of that name on; `arbitrary`; `check` for the promises as properties
-//! of the model checker, and for the published rules that break them.
+//! `estimate` for the module of that name, off by default because no program here counts nodes:
+//! each has the bound as a setting; `serde` for messages, settings and counters (hosts need it for
+//! the wire); `std` enables core's feature of that name; `arbitrary`; `check` for the promises as
+//! properties of the model checker, and for the published rules that break them.
 //!
 //! Many threads and tasks of one process queue for the section at core's gate
 //! ([`selvedge_core::shared`], feature `std`).

@@ -1,4 +1,4 @@
-//! Where each input goes.
+//! The handling of each input.
 
 use selvedge_core::roster::Standing;
 use selvedge_core::{Context, Delta, Input, Machine, Member};
@@ -59,8 +59,8 @@ impl Camera {
         Ok(())
     }
 
-    /// Gives back the permissions that were kept, and tells all that the request which got them is
-    /// over. Does nothing where none are kept.
+    /// Gives back the permissions that were kept, and reports to all that the request that got them
+    /// is over. Does nothing if none are kept.
     ///
     /// # Errors
     /// [`Reject::AlreadyWaiting`], [`Reject::AlreadyInside`].
@@ -111,7 +111,7 @@ impl Camera {
                     self.on_returned(member, cx);
                 }
             }
-            // A repeated delta changes nothing: above all no takeover begins anew.
+            // A repeated delta changes nothing: above all, no takeover time begins again.
             Delta::Failed(_) if self.peers.is_failed(member) => {}
             Delta::Failed(_) => {
                 if self.meet(member, cx) {
@@ -127,7 +127,7 @@ impl Camera {
         Ok(())
     }
 
-    /// Takes note of a life. False when it is over, or there is no room for it.
+    /// Takes note of a life. Returns false if it has ended, or for lack of room.
     pub(crate) fn meet(&mut self, member: Member, cx: &mut Context<'_, Self>) -> bool {
         if self.peers.is_over(member) {
             return false;
@@ -145,7 +145,7 @@ impl Camera {
         }
     }
 
-    /// A life has certainly ended.
+    /// Handles the certain end of a life.
     fn on_ended(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if self.rules.no_tombstones() {
             self.peers.forget(member.id);
@@ -153,13 +153,13 @@ impl Camera {
             self.stop_awaiting(member, cx);
             return;
         }
-        // Where there is no room for it, that was counted when it was met.
+        // A lack of room was counted when the life was first met.
         let _is_remembered = self.peers.set(member, Standing::Over).is_ok();
         self.forget(member, cx);
     }
 
-    /// Forgets what a life that has ended asked and was asked. It may have been inside with any
-    /// number that it had OKs for.
+    /// Forgets the requests of a life that has ended, and our requests to it. It may have been inside
+    /// with any number for which it had OKs.
     fn forget(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if let Some(grant) = self.granted.forget(member) {
             self.tokens.raise(Token {
@@ -190,7 +190,7 @@ impl Camera {
         }
         let is_known = self.meet(from, cx);
         match message {
-            // Only what these say has to be remembered.
+            // Only the content of these has to be remembered.
             Message::Request { request, .. } if !is_known => self.abstain(from, request, cx),
             Message::Release { last, .. } if !is_known => self.on_used(from, last, cx),
             Message::Request { request, after } => self.on_request(from, request, after, cx),
@@ -221,7 +221,7 @@ impl Camera {
                 self.on_join(from, tree, tree.request(up_to, last), cx);
             }
             Message::Nack { tree } => self.on_nack(from, tree, cx),
-            // What is said to a former life is not about a tree of ours. Other nodes have adopted
+            // A message to our former life is not about a tree of this life. Other nodes have adopted
             // the children of our former life.
             Message::Echo { life, .. } | Message::Up { life, .. }
                 if life != self.me.incarnation.0 && !self.rules.one_life() =>

@@ -1,4 +1,4 @@
-//! The messages. Nothing else travels between nodes.
+//! The messages: all that nodes send to each other.
 
 use selvedge_core::Member;
 use selvedge_core::wire::{self, List, member_len, varint_len};
@@ -17,13 +17,13 @@ pub(crate) const UP_MAX_LEN: usize = 1 + 5 + (15 + 10 + 5) + 5 + 16 + 2 + 1 + 25
 /// The longest [`Rival`].
 pub(crate) const RIVAL_MAX_LEN: usize = 15 + 10;
 
-/// A wish to enter.
+/// The numbers of one request to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Request {
-    /// Its number, from 1. Of two requests the one with the lower number has priority, and at equal
-    /// numbers the one with the lower member.
+    /// Its number, from 1. Of two requests, the request with the lower number has priority, and at
+    /// equal numbers the request of the lower member.
     pub number: u64,
     /// The highest number of a token that the request may enter with: at least `number`.
     pub up_to: u64,
@@ -31,12 +31,12 @@ pub struct Request {
     pub last: u64,
 }
 
-/// A node that may be inside, or may get in.
+/// A node that may be inside, or may enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Rival {
-    /// Which node.
+    /// The node.
     pub member: Member,
     /// The highest number of a token that it may have.
     pub up_to: u64,
@@ -47,16 +47,16 @@ pub struct Rival {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Branch {
-    /// How far below: 1 for a child.
+    /// The number of levels below: 1 for a child.
     pub depth: u8,
-    /// Which node.
+    /// The node.
     pub member: Member,
 }
 
-/// Nodes of a tree in the order of a walk: each comes after the node that it is below.
+/// Nodes of a tree in the order of a walk: each comes after its parent.
 pub type Branches = List<Branch, 4>;
 
-/// Which tree: that of one request, as it was built for the nth time. A later one is higher.
+/// The id of a tree: of one request, built for the nth time. A later tree has a higher id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -65,129 +65,134 @@ pub struct TreeId {
     pub root: Member,
     /// The number of its request.
     pub number: u64,
-    /// Counts from 1, one more each time the tree has to be built anew.
+    /// Counts from 1, one more each time the tree has to be built again.
     pub attempt: u32,
 }
 
 /// Rivals in order of [`Member`]s, each once.
 pub type Rivals = List<Rival, 2>;
 
-/// One message.
+/// A message of one section's protocol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Message {
-    /// May I enter? Answered by [`Message::Ok`], now or later.
+    /// A request to enter. Answered by [`Message::Ok`], now or later.
     Request {
-        /// The wish.
+        /// The request.
         request: Request,
-        /// The first answer did not hold the whole list: go on behind this member.
+        /// The member after which the list shall go on, if the first answer did not hold all of it.
         after: Option<Member>,
     },
-    /// You may enter, as far as I am concerned, but mind these.
+    /// The sender's permission to enter, with a list of rivals. The receiver may have to wait for
+    /// these.
     Ok {
-        /// The incarnation of the receiver that asked: a message reaches a node in whichever life
-        /// it is, and each life begins with low numbers.
+        /// The incarnation of the receiver that asked. A message can reach a later life of the same
+        /// node, and each life begins with low numbers.
         life: u32,
-        /// Which request this answers.
+        /// The number of the request that this answers.
         number: u64,
-        /// Behind which member this part of the list begins.
+        /// The member after which this part of the list begins.
         after: Option<Member>,
-        /// Other nodes to which the sender has said OK, and has not heard that their request is
-        /// over.
+        /// Other nodes that have the sender's OK, and whose request is not over as far as the
+        /// sender knows.
         rivals: Rivals,
-        /// Whether the list goes on.
+        /// True if the list goes on.
         more: bool,
         /// The highest token that was used, as far as the sender knows.
         floor: Token,
     },
-    /// I have your request already; you have to wait. Answers a request that comes again.
+    /// The answer to a request that comes again: the sender has the request, and the receiver has to
+    /// wait.
     Wait {
-        /// Which request.
+        /// The number of the request.
         number: u64,
     },
-    /// My request is over.
+    /// The end of the sender's request.
     Release {
         /// All of the sender's requests with this number or a lower one are over.
         number: u64,
         /// The number of the token with which the sender entered last; 0 for never.
         last: u64,
         /// The sender's requests that might have entered with a token of this number or a lower one
-        /// are over. A node that names the sender as a [`Rival`] up to that number has not heard of
-        /// it yet.
+        /// are over. A node that names the sender as a [`Rival`] up to that number has not learned
+        /// that yet.
         over: u64,
     },
-    /// If you are inside with a lower token than this, you were passed over as dead.
+    /// A notice that a receiver that is inside with a lower token was passed over as dead.
     Fence {
-        /// Another node entered with this token.
+        /// The token with which another node entered.
         token: Token,
     },
-    /// This is the highest token that may have been used, as far as I know. Told to a newcomer.
+    /// The highest token that may have been used, as far as the sender knows. Sent to a newcomer.
     Floor {
         /// The token.
         token: Token,
     },
-    /// The slow path: be my child in this tree, and ask your neighbours. Answered by
-    /// [`Message::Nack`], or by [`Message::Echo`] or [`Message::Up`] as soon as there is something
-    /// to tell.
+    /// The slow path's request to become the sender's child in this tree, and to ask the neighbours.
+    /// Answered by [`Message::Nack`] at once, or by [`Message::Echo`] or [`Message::Up`] when the
+    /// tree below the receiver is built.
     Join {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// See [`Request::up_to`].
         up_to: u64,
         /// See [`Request::last`].
         last: u64,
     },
-    /// I have another parent in this tree, or do not take part in it.
+    /// The answer of a node that has another parent in this tree, or does not take part in it.
     Nack {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
-    /// The tree below me is built; not all in it have said OK.
+    /// A report that the tree below the sender is built, and that OKs of some nodes in it are
+    /// missing.
     Echo {
         /// The incarnation of the receiver that asked.
         life: u32,
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
-        /// How many levels `branches` holds in full: 0 when they do not fit a frame.
+        /// The number of levels that `branches` holds in full: 0 if they do not fit a frame.
         levels: u8,
         /// The nodes below.
         branches: Branches,
     },
-    /// I and all below me have said OK, but mind these.
+    /// The OKs of the sender and of all nodes below it, with a list of rivals.
     Up {
         /// The incarnation of the receiver that asked.
         life: u32,
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
-        /// How many have said OK.
+        /// The number of nodes that gave their OK.
         oks: u32,
-        /// Behind which member this part of the list begins.
+        /// The member after which this part of the list begins.
         after: Option<Member>,
-        /// Other nodes to which they have said OK, and have not heard that their request is over.
+        /// Other nodes that have the OK of these nodes, and whose request is not over as far as
+        /// these know.
         rivals: Rivals,
-        /// Whether the list goes on.
+        /// True if the list goes on.
         more: bool,
         /// The highest token that was used, as far as they know.
         floor: Token,
     },
-    /// I am your parent now, if I was not before. Tell me again what you told it.
+    /// A notice that the sender is the receiver's parent now, if it was not before: the receiver
+    /// sends its last report again.
     Adopt {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
         /// See [`Request::up_to`].
         up_to: u64,
         /// See [`Request::last`].
         last: u64,
-        /// Your answer did not hold the whole list: go on behind this member.
+        /// The member after which the list shall go on, if the last report did not hold all of it.
         after: Option<Member>,
     },
-    /// To the root: a part of this tree is lost, build it anew.
+    /// A report to the root that a part of this tree is lost: the root builds the tree again.
     Broken {
-        /// Which tree.
+        /// The tree.
         tree: TreeId,
     },
-    /// The root's request is over. Told from parent to child where a multicast does not reach all.
+    /// The end of the root's request, sent from parent to child if a multicast does not reach all.
     Over {
         /// The node that wanted to enter.
         root: Member,
@@ -198,12 +203,12 @@ pub enum Message {
         /// See [`Message::Release`].
         over: u64,
     },
-    /// I have no room to remember an OK, so I give none; but you need not wait for me. Answers a
-    /// request.
+    /// The answer of a node that has no room to remember an OK: it gives none, and the receiver need
+    /// not wait for it.
     Abstain {
         /// The incarnation of the receiver that asked.
         life: u32,
-        /// Which request.
+        /// The number of the request.
         number: u64,
         /// The sender's requests that might have entered with a token of this number or a lower one
         /// are over. A later one needs its own answer.
@@ -214,7 +219,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// How long the message becomes in postcard's encoding.
+    /// The length of the message in postcard's encoding, in bytes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         let after_len = |after: &Option<Member>| 1 + after.map_or(0, member_len);
@@ -330,7 +335,7 @@ pub(crate) fn branches_len(branches: &[Branch]) -> usize {
     varint_len(branches.len() as u64) + list
 }
 
-/// Whether these can be met on a walk to this depth at most.
+/// Returns true if these can be met in this order on a walk down to `depth`.
 pub(crate) fn is_walk(branches: &[Branch], depth: u8) -> bool {
     let mut before = 0;
     for branch in branches {
@@ -342,7 +347,7 @@ pub(crate) fn is_walk(branches: &[Branch], depth: u8) -> bool {
     true
 }
 
-/// Whether every member comes once, in order, and behind `after`.
+/// Returns true if every member comes once, in order, and after `after`.
 pub(crate) fn in_order(after: Option<Member>, rivals: &[Rival]) -> bool {
     let members = rivals.iter().map(|rival| Some(rival.member));
     let mut before = after;

@@ -1,7 +1,7 @@
-//! Rules that do not hold up: those of the thesis to the letter, and this crate's with a part taken
-//! out. For tests and comparison only.
+//! Rules that break a promise: the rules of the thesis to the letter, and this crate's rules without
+//! some part. For tests and comparison only.
 //!
-//! `docs/errata.md` says where each stands and what breaks.
+//! `docs/errata.md` lists the source of each rule and the promise that breaks.
 
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]
@@ -19,16 +19,17 @@ pub enum Published {
     /// The nodes that have this node's OK are asked only when they are on the list (Algorithm 2,
     /// line 15; erratum C5).
     OwnOksAreNotAsked,
-    /// A declared failure removes a node from the list of those that have this node's OK (erratum
+    /// A declared failure removes a node from the list of nodes that have this node's OK (erratum
     /// C3a).
     FailureForgets,
-    /// What is learned of a dead node after its end is taken as if it lived (errata C3b, C9).
+    /// A late message from or about a dead node is taken as if it lived (errata C3b, C9).
     NoTombstones,
-    /// A node is its id: its lives are not told apart (errata C3c, C3d).
+    /// A node is its id: its lives are not distinguished (errata C3c, C3d).
     OneLife,
-    /// An OK does not say which request it answers (Algorithm 2; erratum C4).
+    /// An OK does not name the request that it answers (Algorithm 2; erratum C4).
     OkForAnyRequest,
-    /// The number of a request is the token, whatever others know of (none in the thesis).
+    /// The number of a request is the token, even if others know a higher token (the thesis has no
+    /// tokens).
     NumberIsToken,
     /// The root does not look at the nodes to which others have given their OK (Algorithm 2, line
     /// 18; erratum S1).
@@ -36,28 +37,28 @@ pub enum Published {
     /// A node in a tree remembers its OK when it passes it on, and not when it decides (unsaid in
     /// the thesis; erratum S2).
     LateCaching,
-    /// A child that is adopted does not tell again what it told its dead parent (section 4.4;
-    /// erratum S3).
+    /// A child that is adopted does not send again the report that it sent to its dead parent
+    /// (section 4.4; erratum S3).
     AdoptedStaySilent,
     /// A node that fails while the tree is built is left out (section 4.4; erratum S4).
     NoRebuilding,
-    /// Not in the thesis: a declared failure removes a node from those that wait for this node's OK
+    /// Not in the thesis: a declared failure removes a node from the nodes that wait for this node's OK
     /// (erratum C8).
     FailureForgetsDeferred,
     /// Not in the thesis: RELEASE ends every request of its sender.
     ReleaseById,
-    /// Not in the thesis: all nodes that wait for an exit are told of the same rivals.
+    /// Not in the thesis: all nodes that wait for an exit get the same list of rivals.
     SnapshotInExit,
     /// Not in the thesis: when a request is issued again, nodes that have priority now are left
     /// waiting.
     ReissueKeepsDeferred,
     /// Not in the thesis: a node that asks is put on the list, and only membership takes it off.
     RequestLists,
-    /// Not in the thesis: a node that is waited for is waited for until it says OK, also when its
-    /// RELEASE came, or had come before an OK that names it (erratum L2).
+    /// Not in the thesis: a node waits for another until it gets its OK, also when the RELEASE of the
+    /// other came, or had come before an OK that names it (erratum L2).
     ReleaseIsNoEnd,
-    /// Not in the thesis, which has room for all: a node that had no room to say OK is not waited
-    /// for when it asks to enter later.
+    /// Not in the thesis, which has room for all: a node does not wait for another that
+    /// had no room to give its OK and asks to enter later.
     LateAbstentions,
     /// Not in the thesis, which has one section: a section is dropped to make room for another one
     /// also while a node has this node's OK there.

@@ -1,5 +1,4 @@
-//! What goes wrong with the slow path's trees: children that fail, answers that are lost, roots
-//! that have gone on.
+//! Repairs of the slow path's trees: children fail, answers are lost, and roots end their requests.
 
 use alloc::vec::Vec;
 
@@ -12,7 +11,7 @@ use crate::tree::{Answered, Child, Subtree, Tree};
 use crate::{Message, Timer};
 
 impl Camera {
-    /// A node takes no part any more, or is reported to take none.
+    /// Handles a node that takes no part any more, or is reported to take none.
     pub(crate) fn on_lost(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let needs = |(_, tree): &(Member, &Tree)| tree.needs(member);
         let trees = self.forest.iter().filter(needs);
@@ -22,7 +21,7 @@ impl Camera {
         }
     }
 
-    /// Gives up a child, and becomes the parent of those below it.
+    /// Gives up a child, and becomes the parent of its children.
     fn give_up(&mut self, root: Member, child: Member, cx: &mut Context<'_, Self>) {
         let Some(tree) = self.forest.get_mut(root) else {
             // Its tree ended with another loss.
@@ -70,7 +69,7 @@ impl Camera {
         self.advance(root, cx);
     }
 
-    /// Some of the root's requests are over, and so is their tree.
+    /// Handles the end of some of the root's requests, and so of their tree.
     pub(crate) fn prune(
         &mut self,
         root: Member,
@@ -100,15 +99,15 @@ impl Camera {
         }
     }
 
-    /// Sees to it that answers that are overdue are asked for.
+    /// Arms the timer that asks again for overdue answers.
     pub(crate) fn watch_trees(&mut self, cx: &mut Context<'_, Self>) {
         if self.forest.begins_watch() {
             cx.arm(Timer::Tree, self.config.resend);
         }
     }
 
-    /// Asks again the children of which nothing was heard, and now and then those that have not
-    /// said OK.
+    /// Asks again the children that have not answered, and less often the children whose OK is
+    /// missing.
     pub(crate) fn ask_trees_again(&mut self, cx: &mut Context<'_, Self>) {
         let (resend, limit) = (self.config.resend, self.config.resend_limit);
         let asks_all = self.forest.on_round(resend, limit);
@@ -134,7 +133,7 @@ impl Camera {
                 .map(|(member, _)| member)
                 .collect();
             for member in asked {
-                // If a child is on the list, the membership service tells when it fails.
+                // If a child is on the list, the membership service reports its failure.
                 let is_watched = self.peers.is_listed(member);
                 if patience > 0 && !is_watched && tree.ask_again(member) > patience {
                     silent.push((root, member));

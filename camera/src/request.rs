@@ -1,4 +1,4 @@
-//! This node's own request: which nodes it asks, and what it hears.
+//! This node's own request: the nodes that it asks, and their answers.
 
 use selvedge_core::roster::Standing;
 use selvedge_core::{Context, Member};
@@ -7,7 +7,7 @@ use crate::state::{Camera, Stage};
 use crate::waiting::{Answer, Asked, Waiting};
 use crate::{Event, Message, Rival, Timer, Token};
 
-/// A node that waits for no more than this many others is among the next.
+/// The largest number of missing answers with which a node counts as among the next to enter.
 const FEW: usize = 4;
 
 /// An OK without its list.
@@ -32,7 +32,7 @@ impl Camera {
         }
         let up_to = self.issued.kept_to();
         let holder = self.me;
-        // All nodes on the list, and all nodes that may be inside for all we know.
+        // All nodes on the list, and all nodes that may be inside as far as we know.
         let limit = (self.config.peer_limit as usize).saturating_mul(2);
         let waiting = Waiting::new(Token { number, by: holder }, up_to, limit);
         self.stage = Stage::Waiting(waiting);
@@ -102,8 +102,8 @@ impl Camera {
         cx.send(to, Message::Request { request, after });
     }
 
-    /// Another node may be inside, or wants to enter: its OK is needed, and no suspicion replaces
-    /// it.
+    /// Adds a rival, a node that may be inside, or wants to enter: its OK is needed, and no suspicion
+    /// replaces it.
     pub(crate) fn note_rival(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             // Only a request that waits has rivals.
@@ -155,8 +155,8 @@ impl Camera {
         if is_news || after.is_some() {
             self.recheck_failed(member, cx);
         }
-        // A node that was passed over is asked when it is back. Two that hold each other for failed
-        // would make each other ask, as fast as messages travel.
+        // A node that was passed over is asked when it is back on the list. Otherwise two nodes that
+        // take each other for failed would make each other ask without pause.
         if let Some(after) = after
             && let Stage::Waiting(waiting) = &self.stage
             && waiting.get(member).is_some_and(Asked::is_awaited)
@@ -165,7 +165,8 @@ impl Camera {
         }
     }
 
-    /// A node that has our OK now may enter before us: an earlier OK of that node does not count.
+    /// Asks a node again that now has our OK, and so may enter before us: its earlier OK does not
+    /// count.
     pub(crate) fn ask_anew(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             // The OK was kept for later requests.
@@ -188,7 +189,7 @@ impl Camera {
         }
     }
 
-    /// An OK came.
+    /// Handles an OK.
     pub(crate) fn on_ok(
         &mut self,
         from: Member,
@@ -198,8 +199,8 @@ impl Camera {
     ) {
         if permit.life != self.me.incarnation.0 && !self.rules.one_life() {
             self.counters.0.stale += 1;
-            // The sender does not know that the life which asked is over. Of this life no request
-            // is over.
+            // The sender does not know that the life that asked has ended. No request of this life is
+            // over.
             cx.send(from, self.end_of(0));
             return;
         }
@@ -243,7 +244,7 @@ impl Camera {
             return;
         };
         waiting.raise(permit.floor);
-        // The answer is complete when all nodes that it names are awaited, and not before.
+        // The answer is complete only when all nodes that it names are awaited.
         for &rival in rivals {
             self.on_rival(rival, cx);
         }
@@ -269,7 +270,7 @@ impl Camera {
         }
     }
 
-    /// Whether a part of a node's list is here, and not all of it.
+    /// Returns true if a part of a node's list is here, and not all of it.
     #[cfg(feature = "check")]
     pub(crate) fn has_part(&self) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
@@ -279,14 +280,14 @@ impl Camera {
         waiting.iter().any(|(_, asked)| is_part(asked))
     }
 
-    /// Another node gave this rival its OK.
+    /// Handles a rival that another node named in its OK.
     pub(crate) fn on_rival(&mut self, rival: Rival, cx: &mut Context<'_, Self>) {
         let member = rival.member;
         if member.id == self.me.id {
             return;
         }
         if self.is_past(rival) {
-            // The node that names the rival had not heard of that yet.
+            // The node that names the rival did not know that yet.
             return;
         }
         if self.peers.is_over(member) {
@@ -311,7 +312,7 @@ impl Camera {
         self.meet(member, cx);
     }
 
-    /// A node has our request, and we have to wait.
+    /// Handles a WAIT: a node has our request, and we have to wait.
     pub(crate) fn on_wait(&mut self, from: Member, number: u64) {
         if let Stage::Waiting(waiting) = &mut self.stage
             && waiting.token.number == number
@@ -326,8 +327,8 @@ impl Camera {
         }
     }
 
-    /// Answers are overdue: asks again the nodes of which nothing was heard, and now and then those
-    /// that said that we have to wait, because their OK may have been lost.
+    /// Handles overdue answers: asks again the nodes that have not answered, and less often the nodes
+    /// that answered WAIT, because their OK may have been lost.
     pub(crate) fn ask_again(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             // A stray tick: nothing waits.
@@ -350,7 +351,7 @@ impl Camera {
         } else {
             waiting.awaited()
         };
-        // We are among the next: an OK that was lost holds up every node.
+        // We are among the next to enter: if our OK was lost, every node waits.
         let asks_all = asks_all || awaited <= FEW;
         let is_due = |(_, asked): &(Member, Asked)| {
             asked.is_awaited()

@@ -1,4 +1,4 @@
-//! What becomes of nodes for which there is no room.
+//! The handling of nodes that cannot be remembered for lack of room.
 
 use selvedge_core::{Context, Member};
 
@@ -6,7 +6,7 @@ use crate::state::{Camera, Stage};
 use crate::waiting::{Answer, Asked};
 use crate::{Message, Request, Rival, Token};
 
-/// An answer of a node that had no room to say OK.
+/// The answer of a node that had no room to remember an OK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Abstention {
     pub(crate) life: u32,
@@ -16,13 +16,12 @@ pub(crate) struct Abstention {
 }
 
 impl Camera {
-    /// Makes sure that a node can be remembered. Where the limit is reached, this forgets a node of
-    /// which nothing is open here: one that is over, or else one that is not on the list. False
-    /// where there is none.
+    /// Makes sure that a node can be remembered. If the limit is reached, this forgets a node of
+    /// which nothing is open here: a node that has ended, or else a node that is not on the list.
+    /// Returns false if no node can be forgotten.
     ///
-    /// What is lost with the forgotten node is that its late messages are known to be late: they
-    /// are taken for news, as from a node that was never heard of. That may cost waiting, until its
-    /// end is told again, and breaks nothing.
+    /// Late messages of the forgotten node are then taken for new, as from an unknown node. That may
+    /// cost waiting until its end is reported again, and breaks no promise.
     pub(crate) fn make_room_for(&mut self, member: Member) -> bool {
         let is_needed = |it: Member| {
             let is_asked = match &self.stage {
@@ -47,13 +46,13 @@ impl Camera {
         }
     }
 
-    /// A node wants to enter and cannot be remembered. A node that has our OK must be remembered,
-    /// so this one gets none; but it need not wait for us longer than until our own requests are
+    /// Answers a request of a node that cannot be remembered. A node that has our OK must be
+    /// remembered, so this node gets none; but it need not wait for us after our own requests are
     /// over.
     ///
-    /// The answer says this of all our requests that were made so far, by the highest token that
-    /// they might have had. A request that is made later has a higher one. So an answer that comes
-    /// late, when we want to enter again, is known to be late, and nothing need be remembered here.
+    /// The answer covers all our requests up to now, by the highest token that they might have had.
+    /// A later request has a higher one. So an answer that arrives late, when we want to enter
+    /// again, is known to be late, and nothing need be remembered here.
     pub(crate) fn abstain(&mut self, from: Member, request: Request, cx: &mut Context<'_, Self>) {
         let Request { number, last, .. } = request;
         self.issued.hear(number);
@@ -86,7 +85,8 @@ impl Camera {
         );
     }
 
-    /// A node has no room to say OK. It is not waited for, unless it may have asked to enter since.
+    /// Handles the answer of a node that has no room to remember an OK. We do not wait for that node,
+    /// unless it may have asked to enter since.
     pub(crate) fn on_abstain(&mut self, from: Member, abstention: Abstention) {
         let Abstention {
             life,
@@ -115,7 +115,7 @@ impl Camera {
         let _is_there = waiting.set(from, Asked { answer, ..asked }).is_ok();
     }
 
-    /// Whether a node had no room to say OK to the request that waits.
+    /// Returns true if a node had no room to give its OK to the request that waits.
     #[cfg(feature = "check")]
     pub(crate) fn has_abstention(&self) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
@@ -126,8 +126,8 @@ impl Camera {
             .any(|(_, asked)| matches!(asked.answer, Answer::Abstained { .. }))
     }
 
-    /// Whether all of these can be waited for. A node that is awaited already, or over, takes no
-    /// room.
+    /// Returns true if this node can wait for all of these. A node that is awaited already, or has
+    /// ended, takes no room.
     pub(crate) fn has_room_for_all(&self, rivals: &[Rival]) -> bool {
         let Stage::Waiting(waiting) = &self.stage else {
             return true;

@@ -1,9 +1,9 @@
 //! The slow path: a request that goes from neighbour to neighbour through the whole mesh, and the
-//! OKs that come back along the tree (thesis, section 4.4, Algorithm 3).
+//! OKs that return along the tree (thesis, section 4.4, Algorithm 3).
 //!
 //! A parent asks until it has an answer, so nothing else need be acknowledged. Each OK counts once:
-//! a node tells only one parent unless it is asked, and what comes from a child that was given up
-//! is not taken.
+//! a node reports to only one parent unless it is asked, and messages of a child that was given up
+//! are ignored.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ use crate::state::{Camera, Stage};
 use crate::tree::{Answered, Child, Report, Subtree, Tree};
 use crate::{Event, Message, Request, Rival, Token, TreeId};
 
-/// What a child says of all nodes in its part of the tree, without the list.
+/// A child's report of all nodes in its part of the tree, without the list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sum {
     pub(crate) oks: u32,
@@ -26,17 +26,17 @@ pub(crate) struct Sum {
     pub(crate) floor: Token,
 }
 
-/// Root: its own tree.
+/// The root's part: its own tree.
 impl Camera {
-    /// The request goes on through the mesh. What others have said so far does not count, because
-    /// they say it again in the tree; but nodes that may be inside still have to say OK themselves.
+    /// Continues the request through the mesh. Earlier OKs do not count, because the nodes give them
+    /// again in the tree; but nodes that may be inside still have to give their OK themselves.
     pub(crate) fn go_slow(&mut self, cx: &mut Context<'_, Self>) {
         let Stage::Waiting(waiting) = &mut self.stage else {
             debug_assert!(false, "only a request that waits takes the slow path");
             return;
         };
         waiting.go_slow();
-        // A node that gave an OK which is kept has not heard of this request, and may go before it.
+        // A node whose OK was kept does not know of this request, and may go before it.
         // It need not be in the tree.
         let kept: Vec<Member> = self.kept.iter().map(|(&member, ())| member).collect();
         self.kept.retain(|_, ()| false);
@@ -65,7 +65,7 @@ impl Camera {
         self.expand(Tree::new(id, request, None, self.tree_room()), cx);
     }
 
-    /// A part of our tree is lost.
+    /// Handles the loss of a part of our tree.
     pub(crate) fn on_broken(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         match self.forest.get(self.me).map(|ours| ours.id) {
             Some(id) if id == tree && self.is_waiting() => {
@@ -77,7 +77,7 @@ impl Camera {
         }
     }
 
-    /// A node works on a tree of ours that is not there any more.
+    /// Handles a message about a tree of ours that has ended.
     fn on_stale_tree(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         self.counters.0.stale += 1;
         let is_open = match &self.stage {
@@ -95,9 +95,9 @@ impl Camera {
     }
 }
 
-/// Any node of a tree.
+/// The part of any node of a tree.
 impl Camera {
-    /// A node asks us to be its child.
+    /// Handles a node's request to become its child.
     pub(crate) fn on_join(
         &mut self,
         from: Member,
@@ -118,7 +118,7 @@ impl Camera {
         }
     }
 
-    /// A node is our parent now, or still is, and wants to know where we stand.
+    /// Handles an ADOPT: its sender is our parent now, or still is, and needs our report.
     pub(crate) fn on_adopt(
         &mut self,
         from: Member,
@@ -149,7 +149,7 @@ impl Camera {
         let root = tree.root;
         let others = self.forest.len() - usize::from(self.forest.contains(self.me));
         let is_full = others >= self.config.tree_limit.into() && !self.forest.contains(root);
-        // A list that makes no progress would be asked for without end.
+        // A list that makes no progress would be requested without end.
         let is_mute = !self.config.list_room(UP_MAX_LEN).fits(RIVAL_MAX_LEN);
         if root.id == self.me.id || !self.meet(root, cx) || is_full || is_mute {
             self.counters.0.no_room += u64::from(is_full);
@@ -174,7 +174,7 @@ impl Camera {
         self.expand(ours, cx);
     }
 
-    /// Says OK, and remembers it at once.
+    /// Gives our OK in the tree, and remembers it at once.
     fn agree(&mut self, root: Member, request: Request, cx: &mut Context<'_, Self>) -> bool {
         self.rules.late_caching() || self.remember(root, request, cx)
     }
@@ -195,20 +195,20 @@ impl Camera {
         self.advance(id.root, cx);
     }
 
-    /// A neighbour will not be our child.
+    /// Handles a neighbour's refusal to be our child.
     pub(crate) fn on_nack(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         let Some(ours) = self.forest.get_mut(tree.root) else {
             // The tree is over.
             return;
         };
-        // A node that has said more took part, and sent this message before.
+        // A node that has reported more took part, and sent this message before.
         if ours.id == tree && ours.child(from).map(|it| &it.answer) == Some(&Answered::No) {
             ours.remove(from);
             self.advance(tree.root, cx);
         }
     }
 
-    /// A child's part of the tree is built.
+    /// Handles a report that a child's part of the tree is built.
     pub(crate) fn on_echo(
         &mut self,
         from: Member,
@@ -232,7 +232,7 @@ impl Camera {
         self.advance(tree.root, cx);
     }
 
-    /// All in a child's part have said OK.
+    /// Handles the OKs of all nodes in a child's part.
     pub(crate) fn on_up(
         &mut self,
         from: Member,
@@ -261,7 +261,7 @@ impl Camera {
             return;
         }
         if !is_ours && !ours.has_room_for_all(rivals) {
-            // The root cannot be told of all of them, so their OKs must not count.
+            // Not all of them fit the list for the root, so their OKs must not count.
             self.counters.0.no_room += 1;
             ours.floor = ours.floor.max(sum.floor);
             ours.complete(from, 0);
@@ -297,8 +297,7 @@ impl Camera {
         self.advance(root, cx);
     }
 
-    /// Notes a rival that the root must hear of. Of a rival that is over the root need know the
-    /// token alone.
+    /// Notes a rival for the root. If the rival's request is over, the root needs only its token.
     fn pass_on(&mut self, root: Member, rival: Rival) {
         let Rival { member, up_to } = rival;
         // A root is no rival of its own request.
@@ -319,7 +318,7 @@ impl Camera {
         }
     }
 
-    /// A node speaks of a tree that we do not have, or have no more.
+    /// Handles a message about a tree that we do not have.
     fn on_unknown_tree(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         if tree.root == self.me {
             self.on_stale_tree(from, tree, cx);
@@ -328,8 +327,8 @@ impl Camera {
         }
     }
 
-    /// Tells the parent, if there is something new to tell. A root has none, and is looked at after
-    /// each input.
+    /// Reports to the parent if anything is new. A root has no parent, and is examined after each
+    /// input.
     pub(crate) fn advance(&mut self, root: Member, cx: &mut Context<'_, Self>) {
         if root == self.me {
             return;
@@ -355,7 +354,7 @@ impl Camera {
         }
     }
 
-    /// Tells the parent where we stand.
+    /// Reports our state to the parent.
     fn report(&mut self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
         let Some(tree) = self.forest.get(root) else {
             debug_assert!(false, "only a tree that is there is reported");
@@ -364,7 +363,7 @@ impl Camera {
         let (id, request, agreed) = (tree.id, tree.request, tree.agreed);
         if !agreed && self.granted.deferred_number(root).is_none() {
             // A late request of the root had an earlier token than ours, and the OK to it took the
-            // place of this wish.
+            // place of this request.
             let verdict = self.learn_wish(root, request, cx);
             let agrees = verdict == Verdict::Granted
                 || verdict == Verdict::Grant && self.agree(root, request, cx);
@@ -408,7 +407,7 @@ impl Camera {
         );
     }
 
-    /// One part of what all of us know of others, as much as fits a frame.
+    /// One part of the list of rivals of this node and the nodes below it, as much as fits a frame.
     fn send_sum(&self, root: Member, after: Option<Member>, cx: &mut Context<'_, Self>) {
         let ours = self.forest.get(root);
         let Some((ours, parent)) = ours.and_then(|it| Some((it, it.parent?))) else {

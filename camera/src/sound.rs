@@ -1,11 +1,11 @@
-//! Which messages a correct peer never sends.
+//! The check for messages that a correct peer never sends.
 
 use crate::config::DEPTH_MAX;
 use crate::message::{in_order, is_walk};
 use crate::{Message, Misbehaviour, Request, TreeId};
 
 impl Message {
-    /// Whether a correct peer can have sent this message.
+    /// Checks that a correct peer can have sent this message.
     pub(crate) fn check(&self) -> Result<(), Misbehaviour> {
         match self {
             Self::Request { request, .. } => request.check(),

@@ -1,4 +1,4 @@
-//! The state of one node in one section, and what can be asked of it.
+//! The state of one node in one section, and its accessors.
 
 use selvedge_core::roster::Roster;
 use selvedge_core::{BoundedMap, Full, Member, Untracked};
@@ -11,7 +11,7 @@ use crate::token::Tokens;
 use crate::waiting::Waiting;
 use crate::{Config, ConfigError, Counters, Token};
 
-/// One node's part in one critical section. See the [crate](crate) for what it promises.
+/// One node's part in one critical section. See the [crate](crate) for its promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Camera {
     pub(crate) me: Member,
@@ -22,20 +22,20 @@ pub struct Camera {
     pub(crate) issued: Issued,
     pub(crate) tokens: Tokens,
     pub(crate) granted: Granted,
-    /// The members whose OK we kept.
+    /// The members whose OK this node kept after its exit.
     pub(crate) kept: BoundedMap<Member, ()>,
     pub(crate) forest: Forest,
     pub(crate) counters: Untracked<Counters>,
 }
 
-/// What the application was told of a life.
+/// The notifications to the application about a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Told {
-    /// That this node entered past it, since it was heard of as alive.
+    /// True if this node entered past it, since it was last reported alive.
     pub(crate) passed: bool,
 }
 
-/// Where this node stands.
+/// The state of this node's request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     Idle,
@@ -43,20 +43,20 @@ pub(crate) enum Stage {
     Inside(Inside),
 }
 
-/// We are in the section.
+/// The data of a node that is inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Inside {
     pub(crate) token: Token,
     /// The number of the request.
     pub(crate) number: u64,
-    /// Whether another node is known to have entered past us.
+    /// True if another node is known to have entered past this node.
     pub(crate) fenced: bool,
 }
 
 impl Camera {
     /// A node that knows no other yet; it learns of others by [`Delta`](selvedge_core::Delta)s.
     ///
-    /// `me` must be a life that never took part before: what a former life promised is forgotten.
+    /// `me` must be a life that never took part before: the OKs of a former life are forgotten.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -64,7 +64,7 @@ impl Camera {
         Self::under(me, config, Rules::default())
     }
 
-    /// A node that follows these rules where they differ from ours.
+    /// A node that follows these rules in place of this crate's own.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -77,7 +77,7 @@ impl Camera {
         Self::under(me, config, Rules::published(rules))
     }
 
-    /// What matters of a machine that has crashed: which member it was.
+    /// The remains of a machine that has crashed: the member that it was.
     #[cfg(feature = "check")]
     pub(crate) fn remains(&self) -> Self {
         Self::unchecked(self.me, self.config, self.rules)
@@ -88,7 +88,7 @@ impl Camera {
         Ok(Self::unchecked(me, config, rules))
     }
 
-    /// With settings that are known to work.
+    /// A node with settings that are known to work.
     pub(crate) fn unchecked(me: Member, config: Config, rules: Rules) -> Self {
         let limit = config.peer_limit as usize;
         Self {
@@ -127,21 +127,22 @@ impl Camera {
         }
     }
 
-    /// Whether this node waits to enter.
+    /// Returns true if this node waits to enter.
     #[must_use]
     pub const fn is_waiting(&self) -> bool {
         matches!(self.stage, Stage::Waiting(_))
     }
 
     /// The members whose OK this node still needs, in order. Empty when it does not wait.
-    /// Membership may never have told of a member here, or what it told was forgotten
-    /// ([`Config::peer_limit`]). So a host looks up now and then, for example at each
-    /// [`Timer::Resend`](crate::Timer::Resend) and [`Timer::Refresh`](crate::Timer::Refresh), what
-    /// membership has of these members and of those in [`granted`](Self::granted). If a member is
-    /// over, the host tells its end again, [`Delta::Left`](selvedge_core::Delta::Left) or
+    /// Membership may never have reported such a member to this node, or its report was forgotten
+    /// ([`Config::peer_limit`]). So a host periodically, for example at each
+    /// [`Timer::Resend`](crate::Timer::Resend) and [`Timer::Refresh`](crate::Timer::Refresh), looks
+    /// up the state of these members, and of the members in [`granted`](Self::granted), in
+    /// membership. If a member has ended, the host reports its end again,
+    /// [`Delta::Left`](selvedge_core::Delta::Left) or
     /// [`Delta::Confirmed`](selvedge_core::Delta::Confirmed); if it failed,
-    /// [`Delta::Failed`](selvedge_core::Delta::Failed). If it is neither live nor over, the host
-    /// asks after it. What was told before may be told again.
+    /// [`Delta::Failed`](selvedge_core::Delta::Failed). If membership lists it neither as live nor
+    /// as ended, the host inquires about it. A delta may be reported more than once.
     pub fn waits_for(&self) -> impl Iterator<Item = Member> + '_ {
         let waiting = match &self.stage {
             Stage::Waiting(waiting) => Some(waiting),
@@ -155,33 +156,33 @@ impl Camera {
     }
 
     /// The members whose requests have this node's OK and are not known to be over, in order.
-    /// Others are told that they have to wait for these. A member that is gone, and from which no
-    /// RELEASE was heard, stays here until its end is told: a host does as for
+    /// This node's OKs to others name these as rivals. A member that has ended, and whose RELEASE
+    /// did not arrive, stays here until its end is reported: a host does as for
     /// [`waits_for`](Self::waits_for).
     pub fn granted(&self) -> impl Iterator<Item = Member> + '_ {
         self.granted.grants().iter().map(|(&member, _)| member)
     }
 
     /// The members whose permission was kept ([`Config::keep`]), in order. While there is one, the
-    /// request that got it is open, also when this node is out:
+    /// request that got it is open, even when this node is outside:
     /// [`Command::GiveBack`](crate::Command::GiveBack) ends it.
     pub fn kept(&self) -> impl Iterator<Item = Member> + '_ {
         self.kept.iter().map(|(&member, ())| member)
     }
 
-    /// How many members are on the list, this node excepted.
+    /// The number of members on the list, without this node.
     #[must_use]
     pub const fn listed(&self) -> usize {
         self.peers.listed_len()
     }
 
-    /// What was counted since the beginning.
+    /// The counters since the beginning.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0
     }
 
-    /// This life, as the rules tell lives apart.
+    /// The member that stands for this life: under some published rules, all lives of a node are one.
     pub(crate) fn life(&self, member: Member) -> Member {
         if self.rules.one_life() {
             return Member::new(member.id.0, 0);
@@ -189,7 +190,7 @@ impl Camera {
         member
     }
 
-    /// Runs `what`, and counts the case that it finds no room.
+    /// Runs `what`, and counts a failure for lack of room. Returns true on success.
     pub(crate) fn note(&mut self, what: impl FnOnce(&mut Self) -> Result<(), Full>) -> bool {
         let done = what(self).is_ok();
         if !done {

@@ -1,4 +1,4 @@
-//! What orders requests, and what a resource checks.
+//! The tokens, which a resource checks.
 
 use selvedge_core::Member;
 use selvedge_core::stamp::Stamp;
@@ -19,7 +19,7 @@ use selvedge_core::stamp::Stamp;
 /// ```
 pub type Token = Stamp<Member>;
 
-/// What this node knows of the tokens that were used.
+/// The tokens that were used, as far as this node knows.
 ///
 /// Invariant: a token that was certainly used may have been used, so `used` is at most `floor`.
 ///
@@ -30,8 +30,8 @@ pub(crate) struct Tokens {
     /// The highest token that was used, as far as we know.
     floor: Token,
     /// The highest token that was certainly used, for the nodes that were passed over. The floor
-    /// may be higher, because no node knows what a life that is over has used. Nothing without a
-    /// takeover.
+    /// may be higher, because no node knows the tokens of a life that has ended. The default
+    /// without a takeover.
     used: Token,
 }
 
@@ -46,12 +46,12 @@ impl Tokens {
         self.used
     }
 
-    /// This token may have been used.
+    /// Takes note that this token may have been used.
     pub(crate) fn raise(&mut self, token: Token) {
         self.floor = self.floor.max(token);
     }
 
-    /// This token was used. It is remembered as such where nodes may be passed over.
+    /// Takes note that this token was used. Stored as certainly used only if nodes may be passed over.
     pub(crate) fn note_used(&mut self, token: Token, has_takeover: bool) {
         self.raise(token);
         if has_takeover {

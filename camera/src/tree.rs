@@ -1,5 +1,4 @@
-//! The slow path's tree, as one node in it sees it: the node that asked it, the nodes that it
-//! asked, and what came back.
+//! The slow path's tree, as one node in it sees it: its parent, its children, and their answers.
 
 use alloc::vec::Vec;
 
@@ -13,32 +12,32 @@ use crate::{Request, Rival, Token};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tree {
     pub(crate) id: TreeId,
-    /// The root's wish.
+    /// The root's request.
     pub(crate) request: Request,
-    /// The node to tell; none, if this node is the root.
+    /// The node that gets the reports; `None` if this node is the root.
     pub(crate) parent: Option<Member>,
-    /// Whether this node has said OK itself.
+    /// True if this node has given its own OK.
     pub(crate) agreed: bool,
-    /// Whether the root asked this node directly, too.
+    /// True if the root asked this node directly, too.
     pub(crate) direct: bool,
-    /// What the parent was told last without having asked.
+    /// The last report to the parent that was not an answer to a question.
     pub(crate) reported: Report,
-    /// Whether a part below is lost, so that the tree must be built anew.
+    /// True if a part below is lost, so that the tree must be built again.
     pub(crate) broken: bool,
-    /// The highest token that was used, as far as those below know.
+    /// The highest token that was used, as far as the nodes below know.
     pub(crate) floor: Token,
-    /// Other nodes to which those below have said OK, with the highest number of a token.
+    /// Other nodes that have the OK of nodes below, with the highest number of a token.
     pub(crate) rivals: BoundedMap<Member, u64>,
-    /// How many below have said OK.
+    /// The number of nodes below that gave their OK.
     oks: u32,
     children: BoundedMap<Member, Child>,
     /// Children that have not answered at all.
     silent: usize,
-    /// Children whose part of the tree is built and has not said OK as a whole.
+    /// Children whose part of the tree is built, and in which OKs are missing.
     below: usize,
 }
 
-/// What a parent has been told.
+/// A report to a parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Report {
     Nothing,
@@ -50,27 +49,27 @@ pub(crate) enum Report {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Child {
     pub(crate) answer: Answered,
-    /// Behind which member its list of rivals goes on.
+    /// The member after which its list of rivals goes on.
     pub(crate) after: Option<Member>,
-    /// How often it was asked again since it last answered.
+    /// The number of times that it was asked again since it last answered.
     pub(crate) unanswered: u8,
 }
 
-/// How far a child has come.
+/// The progress of a child.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Answered {
-    /// Nothing is known of it.
+    /// It has not answered.
     No,
     /// Its part of the tree is built.
     Echo(Subtree),
-    /// All in its part have said OK.
+    /// All nodes in its part have given their OK.
     Up,
 }
 
-/// What is known of the nodes below a child.
+/// The nodes below a child, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Subtree {
-    /// How many levels `branches` holds in full.
+    /// The number of levels that `branches` holds in full.
     pub(crate) levels: u8,
     pub(crate) branches: Branches,
 }
@@ -130,22 +129,23 @@ impl Tree {
         }
     }
 
-    /// How many below have said OK, as far as it is certain.
+    /// The number of nodes below whose OK is certain.
     pub(crate) const fn oks(&self) -> u32 {
         self.oks
     }
 
-    /// Whether a child is still being asked for the first time.
+    /// Returns true if the tree below is not built: a child has not answered yet, or a part is lost.
     pub(crate) const fn is_growing(&self) -> bool {
         self.broken || self.silent > 0
     }
 
-    /// Whether all below, and this node, have said OK.
+    /// Returns true if this node and all nodes below have given their OK.
     pub(crate) const fn is_whole(&self) -> bool {
         !self.is_growing() && self.below == 0 && self.agreed
     }
 
-    /// Whether something has to come from below, or the root has to hear that it cannot.
+    /// Returns true if answers or OKs from below are missing, or a part is lost, which the root has
+    /// to learn.
     pub(crate) const fn is_open(&self) -> bool {
         self.is_growing() || self.below > 0
     }
@@ -158,13 +158,13 @@ impl Tree {
         self.children.iter().map(|(&member, child)| (member, child))
     }
 
-    /// Whether the loss of `member` would be felt.
+    /// Returns true if the loss of `member` matters for this tree.
     pub(crate) fn needs(&self, member: Member) -> bool {
         self.child(member)
             .is_some_and(|child| child.answer != Answered::Up)
     }
 
-    /// Changes what is known of a child, or takes one on.
+    /// Changes the state of a child, or adds a child.
     pub(crate) fn set(&mut self, member: Member, child: Child) -> Result<(), Full> {
         let after = kinds(Some(&child));
         let before = self.children.insert(member, child)?;
@@ -178,7 +178,7 @@ impl Tree {
         Some(before)
     }
 
-    /// All in the part below `member` have said OK; `oks` of them count.
+    /// Stores that all nodes in the part of `member` have given their OK; `oks` of them count.
     pub(crate) fn complete(&mut self, member: Member, oks: u32) {
         let child = Child::new(Answered::Up);
         if self.set(member, child).is_ok() {
@@ -186,7 +186,7 @@ impl Tree {
         }
     }
 
-    /// Notes that a child is asked once more. Returns how often that was in vain.
+    /// Notes that a child is asked once more. Returns the number of times since its last answer.
     pub(crate) fn ask_again(&mut self, member: Member) -> u8 {
         let Some(child) = self.children.get_mut(&member) else {
             debug_assert!(false, "only a child is asked again");
@@ -196,22 +196,22 @@ impl Tree {
         child.unanswered
     }
 
-    /// Whether the root can be told of all of these. Those that it is told of already take no room.
+    /// Returns true if all of these fit the list for the root. Rivals that are on it take no room.
     pub(crate) fn has_room_for_all(&self, rivals: &[Rival]) -> bool {
         let is_new = |it: &&Rival| it.member != self.id.root && !self.rivals.contains(&it.member);
         let room = self.rivals.limit().saturating_sub(self.rivals.len());
         rivals.iter().filter(is_new).count() <= room
     }
 
-    /// Takes note of rivals that those below named.
+    /// Takes note of rivals that nodes below named.
     pub(crate) fn note_rival(&mut self, rival: Rival) -> Result<(), Full> {
         let up_to = self.rivals.get(&rival.member).copied();
         let up_to = up_to.unwrap_or_default().max(rival.up_to);
         self.rivals.insert(rival.member, up_to).map(drop)
     }
 
-    /// The nodes below, in the order of a walk, to this depth or to where all are known. Takes
-    /// O(all that is known).
+    /// The nodes below, in the order of a walk, to this depth or to the last level that is known
+    /// in full. Takes O(known nodes).
     pub(crate) fn topology(&self, depth: u8) -> Subtree {
         let mut all = Subtree {
             levels: depth,
@@ -228,7 +228,7 @@ impl Tree {
                 all.branches.extend(deeper);
             }
         }
-        // What is deeper and known only in part is not a walk to the node that hears it.
+        // Deeper levels that are known only in part would not be a walk for the receiver.
         all.cut(all.levels);
         all
     }
@@ -240,14 +240,14 @@ impl Tree {
 }
 
 impl Subtree {
-    /// Leaves out what is deeper.
+    /// Leaves out the deeper levels.
     pub(crate) fn cut(&mut self, depth: u8) {
         self.levels = self.levels.min(depth);
         self.branches.retain(|branch| branch.depth <= depth);
     }
 }
 
-/// Whether a child is silent, and whether it is built but not complete.
+/// Two flags of a child: it has not answered; its part is built but not complete.
 fn kinds(child: Option<&Child>) -> (usize, usize) {
     match child.map(|child| &child.answer) {
         Some(Answered::No) => (1, 0),
@@ -260,7 +260,7 @@ fn kinds(child: Option<&Child>) -> (usize, usize) {
 mod tests {
     use super::*;
 
-    /// Its rivals take the room; those that are known, and the root, take none.
+    /// Rivals of a child take room, except the root and rivals that are known already.
     #[test]
     fn a_tree_has_room_for_rivals_that_are_new_to_it() {
         let root = Member::new(1, 0);

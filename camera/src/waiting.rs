@@ -1,44 +1,44 @@
-//! A request of our own, while it waits.
+//! This node's own request, while it waits.
 
 use selvedge_core::{BoundedMap, Full, Member};
 
 use crate::{Request, Token};
 
-/// What is awaited from one node.
+/// The answer that is awaited from one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Asked {
     pub(crate) answer: Answer,
     /// The highest number of a token that the node may have, when it is known to want to enter or
     /// to be inside.
     pub(crate) rival: Option<u64>,
-    /// Whether the node said that it has the request and that we have to wait.
+    /// True if the node answered that it has the request and that we have to wait.
     pub(crate) heard: bool,
-    /// How many copies of the request were sent again, since it was last heard.
+    /// The number of copies of the request that were sent again since its last message.
     pub(crate) copies: u8,
 }
 
 impl Asked {
-    /// Whether its answer is needed.
+    /// Returns true if its answer is needed.
     pub(crate) const fn is_awaited(self) -> bool {
         matches!(self.answer, Answer::Awaited { .. })
     }
 }
 
-/// How far its answer has come.
+/// The progress of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Answer {
-    /// Awaited: all of its list behind this member.
+    /// Awaited: the part of its list after this member.
     Awaited { after: Option<Member> },
     /// No longer awaited, because it was declared failed. It still counts if it comes.
     Optional { after: Option<Member> },
     /// The whole answer is here.
     Ok,
-    /// It has no room to say OK, and its requests with tokens up to this number are over.
+    /// It has no room to remember an OK, and its requests with tokens up to this number are over.
     Abstained { over: u64 },
 }
 
 impl Answer {
-    /// Whether nothing more has to come from a node that may enter with this number.
+    /// Returns true if no more answers are needed from a node that may enter with this number.
     pub(crate) const fn is_settled(self, up_to: u64) -> bool {
         match self {
             Self::Awaited { .. } | Self::Optional { .. } => false,
@@ -57,19 +57,19 @@ pub(crate) struct Waiting {
     pub(crate) up_to: u64,
     /// The highest token that was used, as far as the nodes that answered know.
     pub(crate) floor: Token,
-    /// Whether it goes through the whole mesh.
+    /// True if it goes through the whole mesh.
     pub(crate) slow: bool,
-    /// How often it was sent again, since it last was sent to all.
+    /// The number of times that it was sent again since it last was sent to all.
     pub(crate) again: u64,
     asked: BoundedMap<Member, Asked>,
     counts: Counts,
 }
 
-/// How many of the nodes that were asked have come how far.
+/// The numbers of nodes that were asked, by the progress of their answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Counts {
     awaited: usize,
-    /// Those of `awaited` that want to enter too, or may be inside.
+    /// The nodes among `awaited` that want to enter too, or may be inside.
     rivals: usize,
     oks: usize,
 }
@@ -108,7 +108,8 @@ impl Waiting {
         }
     }
 
-    /// What is asked of each; `last`: the number of the token with which we entered last.
+    /// The request as it is sent to each node; `last`: the number of the token with which we entered
+    /// last.
     pub(crate) const fn request(&self, last: u64) -> Request {
         Request {
             number: self.token.number,
@@ -117,7 +118,7 @@ impl Waiting {
         }
     }
 
-    /// From now on only nodes that may be inside are awaited; the tree counts OKs.
+    /// Switches to the slow path: only nodes that may be inside are awaited; the tree counts OKs.
     pub(crate) fn go_slow(&mut self) {
         self.slow = true;
         self.asked.retain(|_, asked| asked.rival.is_some());
@@ -127,27 +128,27 @@ impl Waiting {
         }
     }
 
-    /// How many nodes have not answered and must.
+    /// The number of nodes that have not answered and must.
     pub(crate) const fn awaited(&self) -> usize {
         self.counts.awaited
     }
 
-    /// How many of the awaited nodes want to enter too, or may be inside.
+    /// The number of awaited nodes that want to enter too, or may be inside.
     pub(crate) const fn awaited_rivals(&self) -> usize {
         self.counts.rivals
     }
 
-    /// How many have said OK.
+    /// The number of nodes that gave their OK.
     pub(crate) const fn oks(&self) -> usize {
         self.counts.oks
     }
 
-    /// How many have said OK or are awaited.
+    /// The number of nodes that gave their OK or are awaited.
     pub(crate) const fn reachable(&self) -> usize {
         self.counts.oks + self.counts.awaited
     }
 
-    /// How many more can be asked.
+    /// The number of further nodes that can be asked.
     pub(crate) fn room(&self) -> usize {
         self.asked.limit().saturating_sub(self.asked.len())
     }
@@ -161,14 +162,14 @@ impl Waiting {
         self.asked.iter().map(|(&member, &asked)| (member, asked))
     }
 
-    /// Changes what is awaited from `member`, or begins to await it.
+    /// Changes the state of the answer of `member`, or begins to await it.
     pub(crate) fn set(&mut self, member: Member, asked: Asked) -> Result<(), Full> {
         let before = self.asked.insert(member, asked)?;
         self.counts.count(before, Some(asked));
         Ok(())
     }
 
-    /// Forgets `member`: nothing is awaited from it.
+    /// Forgets `member`: its answer is not awaited.
     pub(crate) fn remove(&mut self, member: Member) -> Option<Asked> {
         let before = self.asked.remove(&member)?;
         self.counts.count(Some(before), None);

@@ -1,4 +1,4 @@
-//! In steady state handling a message allocates nothing; and what a member takes.
+//! In steady state handling a message allocates nothing; and the memory for a member.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,8 +18,8 @@ use counting::{ByHand, Host, allocations};
 
 const NODES: u64 = 64;
 
-/// Nodes that know each other and whose messages take no time. The wire has room enough not to
-/// allocate itself.
+/// Nodes that know each other and whose messages take no time. The wire has enough room
+/// not to allocate.
 struct Mesh<H> {
     nodes: Vec<H>,
     wire: Vec<(Member, NodeId, Message)>,
@@ -67,12 +67,12 @@ impl<H: Host<Camera>> Mesh<H> {
         })
     }
 
-    /// Gives a command; returns how often that allocated.
+    /// Gives a command; returns the number of allocations.
     fn command(&mut self, node: usize, command: Command) -> u64 {
         self.step(node, Input::Command(command))
     }
 
-    /// Every message arrives.
+    /// Delivers every message.
     fn settle(&mut self) {
         while let Some((from, to, message)) = self.wire.pop() {
             self.messages += 1;
@@ -81,7 +81,7 @@ impl<H: Host<Camera>> Mesh<H> {
         }
     }
 
-    /// So many want to enter at once, and ask again while they wait; each gets its turn.
+    /// Lets `many` nodes want to enter at once, and ask again while they wait, until each has entered.
     fn rush(&mut self, many: usize) {
         for node in 0..many {
             self.command(node, Command::Enter);
@@ -89,7 +89,7 @@ impl<H: Host<Camera>> Mesh<H> {
         self.settle();
         for _ in 0..many {
             for node in 0..many {
-                // The fourth one is for those as well who said that we have to wait.
+                // The fourth one also asks the nodes that answered that we have to wait.
                 for _ in 0..4 {
                     self.step(node, Input::Tick(Timer::Resend));
                 }
@@ -103,7 +103,7 @@ impl<H: Host<Camera>> Mesh<H> {
     }
 }
 
-/// Up to three who want to enter at once: an OK names two others without allocating.
+/// Up to three nodes that want to enter at once: an OK names two others without allocating.
 fn messages_allocate_nothing<H: Host<Camera>>() {
     let mut mesh = Mesh::<H>::new();
     for _ in 0..2 {
@@ -132,8 +132,8 @@ fn the_driver_allocates_nothing_for_a_message() {
     messages_allocate_nothing::<selvedge_core::Driver<Camera>>();
 }
 
-/// What allocates is few and small: a request its table, an exit the list of those who wait, and
-/// an OK its list where it names more than two others.
+/// Few and small allocations: a request's table, an exit's list of nodes that wait, and an OK's list
+/// if it names more than two others.
 #[test]
 fn what_allocates_is_known() {
     let mut mesh = Mesh::<ByHand<Camera>>::new();
@@ -184,7 +184,7 @@ impl Measured {
         self.node.step(&mut self.rng, input, &mut drop);
     }
 
-    /// Every other node says or does this. Returns the bytes a member that the machine holds more
+    /// Delivers this input from every other node. Returns the bytes a member that the machine holds more
     /// than before, rounded up.
     fn each(&mut self, what: impl Fn(Member) -> Input<Camera>) -> i64 {
         for id in 1..=Self::OTHERS {
@@ -200,7 +200,7 @@ impl Measured {
         (more + more.signum() * 4_095) / 4_096
     }
 
-    /// What steps left in the outbox is none of the machine's.
+    /// The steps' effects in the outbox do not belong to the machine.
     fn held(&mut self) -> i64 {
         self.node.outbox = Outbox::new();
         counting::held()

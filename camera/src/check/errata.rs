@@ -1,4 +1,4 @@
-//! Where the thesis' rules break, and ours do not.
+//! Scenarios in which the thesis' rules break a promise, and this crate's rules hold.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use crate::Published;
 const VISIT: &[Command] = &[Enter, Exit];
 const NONE: &[Command] = &[];
 const TWICE: &[Command] = &[Enter, Exit, Enter, Exit];
-/// Nodes 1 and 2 want to enter, do not know each other, and have node 3 for a friend.
+/// Nodes 1 and 2 want to enter, do not know each other, and both know node 3.
 const FRIEND: &[&[u64]] = &[&[3], &[3], &[1, 2]];
 
 const TWO: Member = Member::new(2, 0);
@@ -47,7 +47,7 @@ impl Case {
         breaks(self.name, steps, self.setup, rules, promise)
     }
 
-    /// An erratum: the thesis' rules break the promise after so many steps, and ours hold.
+    /// An erratum: the thesis' rules break the promise after `steps` steps, and this crate's rules hold.
     pub(super) fn pair(self, promise: Promise, steps: usize) -> [Scenario; 2] {
         [self.ours(), self.under(&Published::THESIS, promise, steps)]
     }
@@ -273,7 +273,7 @@ fn late_release() -> Case {
     }
 }
 
-/// Nodes 1 and 2 know each other; node 3 knows both, and membership never tells of it.
+/// Nodes 1 and 2 know each other; node 3 knows both, and membership never reports node 3.
 fn asked_and_went() -> Case {
     Case {
         name: "L1: a node that asked is gone, and membership never heard of it",
@@ -314,7 +314,7 @@ fn two_wait_for_one() -> Case {
     }
 }
 
-/// Each erratum: the published rules break, ours hold.
+/// The errata: the published rules break a promise, this crate's rules hold.
 pub(super) fn pairs() -> Vec<Scenario> {
     let broken = [
         (joined_while_waiting(), Exclusion, 7),
@@ -334,7 +334,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     ];
     let pairs = |(case, promise, steps): (Case, _, _)| case.pair(promise, steps);
     let mut all: Vec<Scenario> = broken.into_iter().flat_map(pairs).collect();
-    // What the thesis does right: only a part of it taken out breaks these.
+    // Correct parts of the thesis: a promise breaks only without one of them.
     all.extend([
         deferred_is_suspected().ours(),
         late_release().ours(),
@@ -345,7 +345,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     all
 }
 
-/// Our rules with one part taken out, each in the scenario that needs it.
+/// This crate's rules without one part, each in the scenario that needs the part.
 pub(super) fn parts() -> Vec<Scenario> {
     vec![
         joined_while_waiting().under(&[Published::AskWhoIsNotListed], Exclusion, 7),

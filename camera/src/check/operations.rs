@@ -1,14 +1,15 @@
-//! Lists of operations on a small mesh, with a watch on the nodes that are inside.
+//! Lists of operations on a small mesh, with checks of the nodes that are inside.
 //!
-//! Bytes become operations; so a fuzzer steers what happens, and a property test draws it. After
-//! every step the promises are held against what all nodes together did. When the bytes run out
-//! faults are over and all want to enter; each has to get in or be told why not. In some meshes
-//! then all know each other; in others no node is ever told of more than a few neighbours.
+//! Bytes become operations, so a fuzzer can steer them, and a property test can draw them. After
+//! every step the promises are checked against the events of all nodes. When the bytes run out,
+//! faults are over and all nodes want to enter; each has to enter or be refused with a reason. In
+//! some meshes all know each other then; in others no node ever learns of more than a few
+//! neighbours.
 //!
-//! What the promises rest on is kept: a node does not restart while a request is open that has
-//! seen as many lives as its bound allows, and no node is said to have left that has not. A run
-//! with hostile messages promises no more than that nothing panics, that a refusal changes nothing,
-//! and that memory and frames stay within their limits.
+//! The assumptions of the promises hold: a node does not restart while a request is open that has
+//! seen as many lives as its bound allows, and membership reports only nodes that have left as
+//! `Left`. A run with hostile messages checks only that nothing panics, that a refusal changes
+//! nothing, and that memory and frames stay within their limits.
 
 mod decoder;
 mod limits;
@@ -31,16 +32,16 @@ use limits::{check_frame, check_limits};
 use oracle::{Oracle, is_idle};
 use settings::Settings;
 
-/// At most so many messages are in flight; older ones are lost. Five trees through five nodes take
-/// some 100.
+/// The largest number of messages in flight; older messages are lost. Five trees through five nodes
+/// take some 100.
 const IN_FLIGHT: usize = 512;
-/// In so many rounds after the last fault each node is served. In each a message goes one hop: a
-/// turn takes as many as the tree has levels, and in short frames some for each rival at each
-/// level.
+/// The number of rounds after the last fault in which each node is served. In a round a message goes
+/// one hop: a turn takes one round for each level of the tree, and in short frames some more for
+/// each rival at each level.
 const ROUNDS: usize = 2_000;
 
 selvedge_sim::counts! {
-    /// What a run did: for tests that want to know that it did something.
+    /// Counts of a run, for tests that check its coverage.
     pub struct Summary {
         /// Operations carried out.
         operations,
@@ -54,11 +55,11 @@ selvedge_sim::counts! {
         entries,
         /// Entries by the slow path.
         slow,
-        /// Entries while others than rivals had not answered yet.
+        /// Entries while nodes that are not rivals had not answered yet.
         eager,
-        /// Trees that were built anew.
+        /// Trees that were built again.
         rebuilt,
-        /// Entries with a token that had to exceed the one before.
+        /// Entries with a token that had to exceed the token before.
         compared,
         /// Crashes of a node inside.
         died_inside,
@@ -68,22 +69,22 @@ selvedge_sim::counts! {
         false_failures,
         /// Holders that were passed over.
         passed_over,
-        /// Nodes that waited when faults were over, and got in or were told why not.
+        /// Nodes that waited when faults were over, and entered or were refused with a reason.
         served,
-        /// What found no room.
+        /// The sum of the nodes' counters `no_room`.
         no_room,
         /// The longest frame in bytes.
         longest_frame: max usize,
     }
 }
 
-/// A mesh, and what watches it.
+/// A mesh and its watcher.
 struct World {
     mesh: Mesh<Camera>,
     watch: Watcher,
 }
 
-/// Holds the promises against what all nodes did.
+/// The watcher, which checks the promises against the events of all nodes.
 struct Watcher {
     settings: Settings,
     rules: Rules,
@@ -92,13 +93,13 @@ struct Watcher {
     before: Before,
 }
 
-/// What is known of a node before a step.
+/// Facts about a node before a step.
 #[derive(Clone, Copy, Default)]
 struct Before {
     /// It had no request and kept no permission.
     is_idle: bool,
     is_slow: bool,
-    /// How many answers it waited for.
+    /// The number of answers for which it waited.
     awaited: usize,
 }
 
@@ -110,7 +111,7 @@ pub fn run(bytes: &[u8]) -> Result<Summary, String> {
     run_under(bytes, &[])
 }
 
-/// The same under rules that differ from ours, to see that it notices.
+/// Does the same as [`run`] under rules that break a promise, to show that the check notices it.
 ///
 /// # Errors
 /// The promise that broke, in words, with the last operations.
@@ -187,7 +188,7 @@ impl World {
 
     fn operate(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = usize::from(bytes.take());
-        // Three bits are a seat, five say what happens there.
+        // Three bits select a seat, five the operation there.
         let seat = (byte >> 5) % self.mesh.seats().len();
         let operation = match byte & 31 {
             0..=6 => Operation::Deliver(self.pick(bytes)),
@@ -226,7 +227,7 @@ impl World {
         self.play(operation)
     }
 
-    /// Which message; it takes a byte where there is one.
+    /// Selects a message in flight. Takes a byte if there is any message.
     fn pick(&self, bytes: &mut Bytes<'_>) -> usize {
         match self.mesh.in_flight().len() {
             0 => 0,
@@ -234,7 +235,8 @@ impl World {
         }
     }
 
-    /// Anything that membership may say of a node; only of those that are gone that it is sure.
+    /// A delta that membership may report about a node. `Left` and `Confirmed` come only for lives that
+    /// have ended.
     fn delta(&self, bytes: &mut Bytes<'_>) -> Delta {
         let about = bytes.pick(self.mesh.seats().len());
         let byte = bytes.take();
@@ -243,7 +245,7 @@ impl World {
         };
         let (first, now) = (seat.first().incarnation, seat.me().incarnation);
         let lives = now.0.wrapping_sub(first.0).saturating_add(1);
-        // Mostly the present one.
+        // Mostly the present life.
         let back = match byte >> 5 {
             0 => u32::from(byte >> 3).checked_rem(lives).unwrap_or_default(),
             1 => lives.saturating_sub(1).min(1),
@@ -271,7 +273,7 @@ impl World {
         let is_of_someone_up = there.is_some_and(|it| it.is_up() && it.me() == delta.member());
         let may_know = |about| self.watch.settings.may_know(seat, about);
         if is_of_someone_up && !about.is_some_and(may_know) {
-            // What is false would never be taken back.
+            // A false report would never be taken back.
             return Ok(());
         }
         let is_false = is_of_someone_up && matches!(delta, Delta::Failed(_));
@@ -279,7 +281,8 @@ impl World {
         self.play(Operation::Learn(seat, delta))
     }
 
-    /// Crashes now and then; comes back without memory, if the promises allow one more life.
+    /// Crashes the node for some bytes. It comes back without memory, if the promises allow one more
+    /// life.
     fn fall(&mut self, at: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let byte = bytes.take();
         let is_up = self.mesh.seat(at).is_some_and(Seat::is_up);
@@ -302,8 +305,8 @@ impl World {
         Ok(())
     }
 
-    /// Nothing goes wrong any more, all know each other as far as they may, and all want to enter:
-    /// each is served.
+    /// Ends the run without faults: all know each other as far as they may, all want to enter, and
+    /// each must be served.
     fn end(&mut self) -> Result<(), String> {
         let seats = 0..self.mesh.seats().len();
         for seat in seats.clone() {
@@ -341,7 +344,7 @@ impl World {
         Ok(())
     }
 
-    /// Each node hears of each restart, as a tree without patience needs it
+    /// Reports each restart to each node, as a tree without patience needs it
     /// ([`tree_patience`](crate::Config::tree_patience)).
     fn tell_former_ends(&mut self) -> Result<(), String> {
         let former = |(at, seat): (usize, &Seat<Camera>)| {
@@ -370,8 +373,8 @@ impl World {
         Ok(())
     }
 
-    /// What a host does now and then ([`Camera::waits_for`]): each node hears again that a life is
-    /// over that it waits for, or that has its OK.
+    /// Reports ended lives again, as a host has to do ([`Camera::waits_for`]): to each node that
+    /// waits for such a life, or has given it its OK.
     fn repeat_ends(&mut self) -> Result<(), String> {
         let is_up = |member| {
             let mut seats = self.mesh.seats().iter();
@@ -408,7 +411,7 @@ impl Watcher {
         Camera::unchecked(me, self.settings.config(me.id), self.rules)
     }
 
-    /// Adds up what a node counted in the life that it is in.
+    /// Adds the counters of a node's present life.
     fn count(&mut self, machine: &Camera) {
         let counters = machine.counters();
         self.summary.no_room += counters.no_room;
@@ -488,7 +491,7 @@ impl Watch<Camera> for Watcher {
         self.settings.may_know(seat, about)
     }
 
-    /// It is declared failed where that lets others pass in time.
+    /// The end of a member: declared failed if a takeover lets others pass it, else confirmed.
     fn over(&self, member: Member) -> Delta {
         if self.settings.config.takeover.is_some() {
             Delta::Failed(member)

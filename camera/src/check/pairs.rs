@@ -1,4 +1,4 @@
-//! Each two settings together, where a node is wrongly declared failed while another one enters,
+//! Every pair of settings, with a node that is wrongly declared failed while another node enters,
 //! exits, and enters again.
 
 use alloc::format;
@@ -60,7 +60,8 @@ fn pair(states: usize, commands: Commands, one: Setting, other: Setting) -> Scen
     holds(&name, states, other.1(one.1(base)))
 }
 
-/// Under our rules. Where late answers, a tree or timers make many states, node 1 enters once.
+/// The pairs under this crate's rules. If late answers, a tree or timers make many states, node 1
+/// enters once.
 pub(super) fn sound() -> Vec<Scenario> {
     let settings = [
         (26_276, AGAIN, KEEP, EAGER),
@@ -90,7 +91,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         .collect()
 }
 
-/// More of it, for `--deep`.
+/// Larger scenarios of this kind, for `--deep`.
 pub(super) fn deep() -> Vec<Scenario> {
     vec![pair(3_271_457, AGAIN, EAGER, TAKEOVER)]
 }

@@ -18,7 +18,7 @@ const NONE: &[Command] = &[];
 const THREE_JOINS: &[(u64, Delta)] = &[(1, Delta::Joined(Member::new(3, 0)))];
 const CALM: Bounds = Setup::CALM;
 
-/// Node 1 has room for one, and has heard of node 2 first.
+/// Node 1 has room for one other node, and learns of node 2 first.
 const NARROW: &[(u64, u32)] = &[(1, 1)];
 
 /// Three nodes that know each other, but for the first.
@@ -29,7 +29,7 @@ fn narrow() -> Setup {
     }
 }
 
-/// Under our rules.
+/// The scenarios under this crate's rules.
 pub(super) fn sound() -> Vec<Scenario> {
     let rivals = narrow().visits(&[VISIT, NONE, VISIT]);
     vec![
@@ -80,7 +80,7 @@ pub(super) fn sound() -> Vec<Scenario> {
     ]
 }
 
-/// Our rules with one part taken out.
+/// This crate's rules without one part.
 pub(super) fn parts() -> Vec<Scenario> {
     vec![abstained_before().under(&[Published::LateAbstentions], Exclusion, 8)]
 }

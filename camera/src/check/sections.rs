@@ -14,7 +14,7 @@ use crate::sections::{Command, Config, Event, Name, Reject, Sections};
 use crate::state::Stage;
 use crate::{Published, Token};
 
-/// Ours, in which every section keeps its promises, and what must break.
+/// This crate's rules, with which every section keeps its promises, and rules that must break one.
 pub(super) fn scenarios() -> Vec<Scenario> {
     const ROOM_FOR_ONE: &str = "2 sections, and a common friend with room for one";
     let friend = friend();
@@ -58,7 +58,7 @@ type Visits = &'static [&'static str];
 /// Nodes 1 to n that visit sections.
 #[derive(Clone, Copy)]
 struct Case {
-    /// Which others each node knows, by id.
+    /// The other nodes that each node knows, by id.
     lists: &'static [&'static [u64]],
     visits: &'static [Visits],
     passive_limit: u32,
@@ -69,7 +69,7 @@ struct Case {
     only: Option<Promise>,
 }
 
-/// Two that visit both sections in opposite orders.
+/// Two nodes that visit both sections in opposite orders.
 fn two() -> Case {
     Case {
         lists: &[&[2], &[1]],
@@ -82,8 +82,8 @@ fn two() -> Case {
     }
 }
 
-/// Nodes 1 and 2 know node 3 alone, and that one drops a section where it can when it hears of the
-/// other.
+/// Nodes 1 and 2 know node 3 alone, and node 3 drops a section, if it can, when a message about the
+/// other section arrives.
 fn friend() -> Case {
     Case {
         lists: &[&[3], &[3], &[1, 2]],
@@ -115,7 +115,8 @@ impl Case {
         Sections::unchecked(Member::new(id, 0), config, Rules::published(self.rules))
     }
 
-    /// What happens first: the node learns of those it knows, and opens what it will visit.
+    /// The first inputs: the node learns of the nodes on its list, and opens the sections that it will
+    /// visit.
     fn begin(
         &self,
         node: usize,
@@ -202,7 +203,7 @@ impl Trial for Case {
     }
 }
 
-/// The sections that a node is inside of.
+/// The sections in which a node is inside.
 fn inside(machine: &Sections) -> impl Iterator<Item = Name> + '_ {
     let is_inside = |camera: &crate::Camera| matches!(camera.stage, Stage::Inside(_));
     machine
@@ -211,7 +212,7 @@ fn inside(machine: &Sections) -> impl Iterator<Item = Name> + '_ {
         .map(|(name, _)| name)
 }
 
-/// Remembers the last token of each section, and whether one was not higher than the one before.
+/// Remembers the last token of each section, and whether some token was not above the token before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 struct Watch {
     last: BTreeMap<Name, Token>,

@@ -1,5 +1,5 @@
-//! Settings that the other scenarios leave at their simplest: lists in parts, more than one copy of
-//! what was lost, answers that are asked for again at two paces, and patience.
+//! Settings that the other scenarios leave at their simplest value: lists in parts, more than one
+//! copy of a lost message, requests that are repeated at two paces, and patience.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,8 +15,8 @@ const TWICE: &[Command] = &[Enter, Exit, Enter, Exit];
 
 const CALM: Bounds = Setup::CALM;
 const LOSS: Bounds = Bounds { drops: 1, ..CALM };
-/// Three nodes hear of each other from the fourth, which names two of them to the last. It is in
-/// every quorum, so a bound of 3 is enough. A node that gets in stays there.
+/// Three nodes learn of each other from the fourth, which names two of them to the third. The fourth
+/// is in every quorum, so a bound of 3 is enough. A node that enters stays inside.
 fn parts() -> Setup {
     Setup {
         lists: &[&[4], &[4], &[4], &[1, 2, 3]],
@@ -27,7 +27,7 @@ fn parts() -> Setup {
     }
 }
 
-/// What is lost comes again in two copies.
+/// Lost messages are sent again in two copies.
 fn copies(nodes: u64) -> Setup {
     Setup {
         copies: 2,
@@ -37,7 +37,7 @@ fn copies(nodes: u64) -> Setup {
     }
 }
 
-/// Four nodes of which only those side by side know each other.
+/// Four nodes in a line: only neighbours know each other.
 fn line() -> Setup {
     Setup {
         lists: &[&[2], &[1, 3], &[2, 4], &[3]],
@@ -47,8 +47,8 @@ fn line() -> Setup {
     }
 }
 
-/// Node 2 dies between two that want to enter: each takes on the other, which is not on its list,
-/// asks it in vain, and gives it up. A node that gets in stays there.
+/// Node 2 dies between two nodes that want to enter: each adopts the other, which is not on its list,
+/// asks it without an answer, and gives it up. A node that enters stays inside.
 fn patience() -> Setup {
     Setup {
         lists: &[&[2], &[1, 3], &[2]],
@@ -66,7 +66,7 @@ fn patience() -> Setup {
     }
 }
 
-/// Under our rules.
+/// The scenarios under this crate's rules.
 pub(super) fn sound() -> Vec<Scenario> {
     vec![
         holds("lists in parts", 3_418, parts()),
@@ -128,7 +128,7 @@ pub(super) fn sound() -> Vec<Scenario> {
     ]
 }
 
-/// More of it, for `--deep`.
+/// Larger scenarios of this kind, for `--deep`.
 pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(

@@ -18,23 +18,23 @@ use crate::{Camera, Command, Config, Event, Published, Refusal, Token};
 /// number.
 const ONE_RIVAL: u16 = (HEADER_LEN + MEMBER_MAX_LEN + OK_MAX_LEN + 3) as u16;
 
-/// Nodes 1 to n, what each knows, wants and is told, and what may go wrong.
+/// Nodes 1 to n with their lists, commands and deltas, and the faults that are possible.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// Which others each node knows at first, by id. Node 1 comes first.
+    /// The other nodes that each node knows at first, by id. Node 1 comes first.
     pub lists: &'static [&'static [u64]],
     /// The bound, see [`Config::upper`].
     pub upper: u32,
-    /// What each node's application asks.
+    /// The commands of each node's application.
     pub commands: &'static [&'static [Command]],
     /// Deltas that a node (by id) may learn at any time, true or false.
     pub deltas: &'static [(u64, Delta)],
     /// Nodes (by id) that may crash. After the crash all others may learn `Confirmed` of that life.
     pub ends: &'static [u64],
-    /// Nodes (by id) that membership never hears of. They may crash when all others have heard that
-    /// they are out, and no node learns of that. OKs that name them may be in flight.
+    /// Nodes (by id) that membership never learns of. They may crash when all others know that they
+    /// are outside, and no node learns of the crash. OKs that name them may be in flight.
     pub unheard: &'static [u64],
-    /// How much may go wrong.
+    /// The limits of losses, crashes and other faults.
     pub bounds: Bounds,
     /// See [`Config::slack`].
     pub slack: u32,
@@ -50,24 +50,24 @@ pub struct Setup {
     pub slow: bool,
     /// See [`Config::failures`].
     pub failures: u8,
-    /// Whether a node that was declared failed is passed over, see [`Config::takeover`]. Then two
+    /// True if a node that was declared failed is passed over, see [`Config::takeover`]. Then two
     /// nodes may be inside, and the property is that tokens rise.
     pub takeover: bool,
     /// Nodes (by id) that can remember only this many others, see [`Config::peer_limit`].
     pub room: &'static [(u64, u32)],
     /// See [`Config::copies`]. More than one multiplies the states: a machine counts its copies.
     pub copies: u8,
-    /// How many times [`Config::resend`] pass before nodes that answered WAIT are asked again. More
+    /// The number of [`Config::resend`] times before nodes that answered WAIT are asked again. More
     /// than one multiplies the states: a machine counts the rounds.
     pub resends: u64,
     /// See [`Config::tree_patience`]. With 0 the scenario has to report each failure.
     pub patience: u8,
-    /// Whether an OK has room for one rival only, so that lists come in parts. Such frames are too
+    /// True if an OK has room for one rival only, so that lists come in parts. Such frames are too
     /// short for the slow path.
     pub narrow: bool,
-    /// Published rules that take the place of ours.
+    /// Published rules in place of this crate's rules.
     pub rules: &'static [Published],
-    /// Whether progress is checked: from every state each node that waits can get in and out.
+    /// True if progress is checked: from every state each node that waits can enter and exit.
     pub progress: bool,
     /// The only promise to check; `None` for all.
     pub only: Option<Promise>,
@@ -78,10 +78,10 @@ pub struct Setup {
 pub enum Promise {
     /// At most one node is inside (theorems 5 and 9).
     Exclusion,
-    /// Tokens rise from entry to entry; when all promises are looked at, no node is fenced either.
+    /// Tokens rise from entry to entry; when all promises are checked, no node is fenced either.
     Tokens,
-    /// No node is stuck: each that waits gets in and out, or is told why not (theorems 6 and 7,
-    /// lemma 4).
+    /// No node is stuck: each node that waits enters and exits, or is refused with a reason
+    /// (theorems 6 and 7, lemma 4).
     Progress,
 }
 
@@ -175,7 +175,7 @@ impl Setup {
         self.room.iter().find(of).map_or(16, |&(_, limit)| limit)
     }
 
-    /// What is to be checked.
+    /// The scenario to check.
     #[must_use]
     pub fn model(self) -> Model<Camera, Watch> {
         let count = self.lists.len();
@@ -297,7 +297,7 @@ impl Trial for Setup {
     }
 }
 
-/// Whether this node is idle, and all others have heard that its requests are over.
+/// Returns true if this node is idle, and all others know that its requests are over.
 fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
     state.machines().nth(node).is_some_and(|it| {
         let has_heard = |other: &Camera| other.granted.released(it.me).number >= it.issued.latest();
@@ -306,8 +306,8 @@ fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
     })
 }
 
-/// Whether a root has given up a child: the root was refused, and the child has not said OK, has
-/// the root as its parent, and is not known to the root as gone.
+/// Returns true if a root has given up a child: the root was refused, and the child has not given its
+/// OK, has the root as its parent, and has neither failed nor ended as far as the root knows.
 fn has_given_up(state: &State<Camera, Watch>) -> bool {
     let is_without = |root: &Camera, child: &Camera| {
         let is_refused = |tree: &Tree| {
@@ -322,14 +322,14 @@ fn has_given_up(state: &State<Camera, Watch>) -> bool {
         .any(|root| state.machines().any(|child| is_without(root, child)))
 }
 
-/// Remembers the last token, and whether any token was not above the one before it.
+/// Remembers the last token, and whether any token was not above the token before it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Watch {
     last: Token,
     fell: bool,
     fenced: bool,
     passed: bool,
-    /// A node could not remember another one that it had to wait for.
+    /// True if a node could not remember another node for which it had to wait.
     refused: bool,
 }
 

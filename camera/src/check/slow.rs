@@ -1,4 +1,4 @@
-//! The slow path: trees through meshes in which few know each other.
+//! The slow path: trees through meshes in which few nodes know each other.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ const NONE: &[Command] = &[];
 const TWO: Member = Member::new(2, 0);
 const THREE: Member = Member::new(3, 0);
 
-/// Of four nodes only those side by side know each other.
+/// Four nodes in a line: only neighbours know each other.
 const LINE: &[&[u64]] = &[&[2], &[1, 3], &[2, 4], &[3]];
 const RING: &[&[u64]] = &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]];
 /// Nodes 1 and 2 know node 3 only.
@@ -41,12 +41,12 @@ fn mesh(lists: &'static [&'static [u64]]) -> Setup {
     }
 }
 
-/// Everything at once, under our rules.
+/// Scenarios of several features and faults together, under this crate's rules.
 pub(super) fn sound() -> Vec<Scenario> {
     let friend = mesh(FRIEND).visits(&[VISIT, VISIT]);
     let between = mesh(BETWEEN).visits(&[VISIT, NONE, VISIT]);
     let ends = mesh(LINE).visits(&[VISIT, NONE, NONE, VISIT]);
-    // Node 2 knows node 3 only, and no node is ever told of it.
+    // Node 2 knows node 3 only, and membership reports node 2 to no node.
     let out_and_gone = Setup {
         unheard: &[2],
         bounds: ONE_CRASH,
@@ -134,11 +134,11 @@ pub(super) fn sound() -> Vec<Scenario> {
     ]
 }
 
-/// More of it, for `--deep`.
+/// Larger scenarios of this kind, for `--deep`.
 pub(super) fn deep() -> Vec<Scenario> {
     let friend = mesh(FRIEND).visits(&[VISIT, VISIT]);
     vec![
-        // As many states as without, for no permission of a tree is kept.
+        // The same number of states as without `keep`, for no permission of a tree is kept.
         holds(
             "slow path, permissions kept",
             434_577,
@@ -186,8 +186,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     ]
 }
 
-/// Nodes 1 and 2 are on no list, so only node 3 and what it knows can tell them of each
-/// other.
+/// Nodes 1 and 2 are on no list, so they can learn of each other only from node 3.
 fn strangers() -> Case {
     Case {
         name: "S1: two roots that nobody lists",
@@ -232,7 +231,7 @@ fn dies_while_building() -> Case {
     }
 }
 
-/// Each erratum: the published rules break, ours hold.
+/// The errata: the published rules break a promise, this crate's rules hold.
 pub(super) fn pairs() -> Vec<Scenario> {
     let pairs = [
         strangers().pair(Exclusion, 10),
@@ -243,7 +242,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     pairs.into_iter().flatten().collect()
 }
 
-/// Our rules with one part taken out, each in the scenario that needs it.
+/// This crate's rules without one part, each in the scenario that needs the part.
 pub(super) fn parts() -> Vec<Scenario> {
     const NEITHER: &[Published] = &[LateCaching, Published::RootIgnoresRivals];
     // Each of the other two keeps the second one out as well.

@@ -1,4 +1,4 @@
-//! From hits and new nodes to an estimate and an upper bound, in whole numbers.
+//! The computation of an estimate and an upper bound from hits and new nodes, in whole numbers.
 //!
 //! The [module's page](super) derives both.
 
@@ -6,7 +6,7 @@ use alloc::vec;
 
 use selvedge_core::Ratio;
 
-/// More nodes than this are not considered.
+/// The largest number of nodes that is considered.
 pub(super) const MOST_NODES: u32 = 1 << 24;
 
 /// A probability of 1. With [`MOST_NODES`] a product fits 64 bits.
@@ -18,11 +18,11 @@ const POINT: u32 = 24;
 /// The result of sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// How many nodes the collection began with.
+    /// The number of nodes in the collection at the beginning.
     pub(super) known: u32,
-    /// How many samples were in the collection already.
+    /// The number of samples that were in the collection already.
     pub(super) hits: u32,
-    /// How many were not.
+    /// The number of samples that were not.
     pub(super) fresh: u32,
 }
 
@@ -66,7 +66,7 @@ impl Tally {
     /// `nodes` nodes. At most samples times hits units of 1 / [`ONE`] too low, never too high.
     fn fewer_hits(self, nodes: u32) -> u64 {
         let nodes = u64::from(nodes).max(1);
-        // Indexed by the number of hits so far.
+        // Indexed by the number of hits.
         let mut likely = vec![0_u64; self.hits as usize];
         if let Some(none) = likely.first_mut() {
             *none = ONE;
@@ -78,7 +78,7 @@ impl Tally {
                     break;
                 }
                 let here = *likely;
-                // As many are in the collection after one hit less and the same samples.
+                // The collection is as large after one hit less and the same samples.
                 let met = u64::from(self.known) + sample - hits.min(sample);
                 let met_before = met + u64::from(hits <= sample);
                 *likely =
@@ -97,8 +97,8 @@ pub(super) fn widened(bound: u32, skew: Ratio) -> u32 {
     u32::try_from(u64::from(bound) + more).unwrap_or(u32::MAX)
 }
 
-/// The largest number from `least` to [`MOST_NODES`] for which `holds` does, which holds up to some
-/// number and not beyond; `least` when there is none.
+/// The largest number from `least` to [`MOST_NODES`] for which `holds` is true; `least` if it is true
+/// for none. It must be true up to some number and false above.
 fn largest(least: u32, holds: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (least, MOST_NODES.max(least));
     while low < high {
@@ -126,7 +126,7 @@ mod tests {
     /// nodes and samples, unlike the code above.
     fn ends(nodes: u32, known: u32, hits: u32, limit: u32) -> Vec<(Tally, f64)> {
         let mut ends = Vec::new();
-        // By how many are new.
+        // Indexed by the number of new nodes.
         let mut likely = Vec::from([1.0]);
         for sample in 1..=limit {
             let mut next = Vec::from_iter((0..=likely.len()).map(|_| 0.0));
@@ -153,7 +153,7 @@ mod tests {
         ends
     }
 
-    /// How often the bound misses, exactly; and its mean over N.
+    /// The exact probability that the bound misses, and the mean of the bound over N.
     fn exact(nodes: u32, known: u32, hits: u32, limit: u32, miss: Ratio) -> (f64, f64) {
         let ends = ends(nodes, known, hits, limit);
         let total: f64 = ends.iter().map(|&(_, p)| p).sum();
@@ -225,7 +225,7 @@ mod tests {
             fresh: 0,
         };
         assert_eq!((all.likeliest(), all.upper(MISS)), (100, Some(111)));
-        // Without a hit there is no bound.
+        // Without a hit no bound exists.
         let none = Tally {
             known: 10,
             hits: 0,

@@ -9,45 +9,47 @@ use super::bound::MOST_NODES;
 /// The settings of one node. Checked once, by [`Estimator::new`](super::Estimator::new).
 ///
 /// All but `hop_limit` and `neighbour_limit` matter only to the node that asks, so nodes of one
-/// mesh may differ; `hop_limit` should not be lower than that of the nodes that ask.
+/// mesh may differ; a node's `hop_limit` should not be below the `hop_limit` of the nodes that ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Config {
-    /// How often N may exceed the upper bound: from 1 in 100,000 to 1 in 2. Default 1 in 1,000.
+    /// The share of estimates in which N may exceed the upper bound: from 1 in 100,000 to 1 in 2.
+    /// Default 1 in 1,000.
     pub miss: Ratio,
-    /// How much likelier than 1 / N a node may be drawn; the upper bound is raised by this share: 0
-    /// to 1. Default 1 in 50: more than the unevenness caused by lists which miss a quarter of 49
-    /// members at random, see the [module](super).
+    /// The excess over 1 / N with which a node may be drawn, as a share of 1 / N; the upper bound
+    /// is raised by this share: 0 to 1. Default 1 in 50: more than the unevenness caused by lists
+    /// that miss a quarter of 49 members at random, see the [module](super).
     pub skew: Ratio,
-    /// After how many hits to stop, the paper's l: 1 to 255. The relative variance is about
+    /// The number of hits after which to stop, the paper's l: 1 to 255. The relative variance is about
     /// 1 / `hits`, less with long lists. Default 64: the upper bound is then about 1.1 N with
-    /// complete lists, 1.2 N with lists of nine tenths, 1.4 N with next to empty ones.
+    /// complete lists, 1.2 N with lists of nine tenths, 1.4 N with nearly empty lists.
     pub hits: u8,
-    /// After how many samples to stop in any case: from `hits` to 16,384. With an empty list about
+    /// The number of samples after which to stop in any case: from `hits` to 16,384. With an empty list about
     /// sqrt(2 hits N) are needed. Default 4,096, enough for N = 131,072.
     pub sample_limit: u16,
-    /// Whether the collection begins with this node's own list. Default true. The paper begins with
-    /// nothing, and so should a node whose list was not learned from the overlay that is walked.
+    /// True if the collection begins with this node's own list. Default true. The paper begins with
+    /// an empty collection, and so should a node that did not learn its list from the overlay of the
+    /// walks.
     pub count_known: bool,
-    /// The mean number of hops of a walk, where degrees are alike: 4 to 1,024. How many it takes
+    /// The mean number of hops of a walk, if degrees are alike: 4 to 1,024. The number that is needed
     /// depends on the overlay, see the [module](super). Default 8: for lists that hold most of the
     /// members. (From 4 on a walk always leaves home.)
     pub length: u16,
-    /// How many hops a walk may take: from twice the `length`. A walk with a length of 8 takes more
-    /// than 23 hops once in a million times, where degrees are alike. Default 64.
+    /// The number of hops that a walk may take: from twice the `length`. A walk with a length of 8
+    /// takes more than 23 hops once in a million times, if degrees are alike. Default 64.
     pub hop_limit: u16,
-    /// How many walks are under way at once: 1 to 64. Up to this many are wasted when an estimate
+    /// The number of walks under way at once: 1 to 64. Up to this many are wasted when an estimate
     /// ends. Default 8: core keeps up to eight timers in a row, without a heap.
     pub at_once: u8,
-    /// When a walk is started again: above the time that `length` hops and the answer usually
+    /// The time after which a walk is started again: above the time that `length` hops and the answer usually
     /// take. An answer that comes later is still taken. Default 1 s (20 hops of 50 ms).
     pub timeout: Span,
-    /// After how many restarts in a row, with no sample between them, an estimate is given up: at
-    /// least one. Default 64: with one message in ten lost a walk comes back in 4 of 10 cases, and
+    /// The number of restarts in a row, with no sample between them, after which an estimate is given
+    /// up: at least one. Default 64: with one message in ten lost, 4 of 10 walks are answered, and
     /// 64 in a row fail once in 10^14 times.
     pub patience: u16,
-    /// How many neighbours are remembered: 1 to 2^20. Default 4,096.
+    /// The number of neighbours that can be remembered: 1 to 2^20. Default 4,096.
     pub neighbour_limit: u32,
 }
 
@@ -84,7 +86,7 @@ impl Config {
         with_neighbour_limit neighbour_limit: u32,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first setting that is out of its range.
@@ -131,10 +133,10 @@ impl Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// How often the bound may miss.
+    /// `miss` is outside its range.
     #[error("miss is {0:?}: set it to at least 1 in 100,000 and at most 1 in 2")]
     Miss(Ratio),
-    /// How uneven the draw may be.
+    /// `skew` is outside its range.
     #[error("skew is {0:?}: set it to at least 0 and at most 1 in 1")]
     Skew(Ratio),
     /// A number is outside its range.

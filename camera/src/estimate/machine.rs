@@ -1,4 +1,4 @@
-//! The state, and where each input goes.
+//! The state of an estimator, and its handling of inputs.
 
 use alloc::vec::Vec;
 
@@ -12,8 +12,8 @@ use super::{
     Walk,
 };
 
-/// Estimates how many nodes there are, and answers the walks of other nodes that estimate. See the
-/// [module](super) for what it promises.
+/// Estimates the number of nodes, and answers the walks of other nodes that estimate. See the
+/// [module](super) for its promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Estimator {
     config: Config,
@@ -28,10 +28,10 @@ pub struct Estimator {
 /// An estimate under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Run {
-    /// All nodes that count as met, sorted: the list as it was when the estimate began, and the
+    /// The collection, sorted: the list as it was when the estimate began, and the
     /// samples since.
     met: Vec<NodeId>,
-    /// How many nodes were in it at the beginning.
+    /// The number of nodes in it at the beginning.
     known: u32,
     hits: u32,
     fresh: u32,
@@ -66,19 +66,19 @@ impl Estimator {
         self.neighbours.me()
     }
 
-    /// How many neighbours there are: the degree on the overlay.
+    /// The number of neighbours: the degree on the overlay.
     #[must_use]
     pub const fn degree(&self) -> usize {
         self.neighbours.listed_len()
     }
 
-    /// Whether an estimate is under way.
+    /// Returns true if an estimate is under way.
     #[must_use]
     pub const fn is_busy(&self) -> bool {
         self.run.is_some()
     }
 
-    /// What was counted.
+    /// The counters since the start.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0
@@ -116,7 +116,7 @@ impl Estimator {
         Ok(())
     }
 
-    /// Sends a walk out. It takes a hop at least, so it never ends in here.
+    /// Sends a walk out. It takes at least one hop, so it never ends at this node at once.
     fn launch(&mut self, slot: u8, number: u32, cx: &mut Context<'_, Self>) {
         let degree = self.neighbours.listed_len() as u64;
         // A node that has lost all neighbours since the estimate began waits for the timer.
@@ -133,14 +133,14 @@ impl Estimator {
         cx.arm(Timer::Walk(slot), self.config.timeout);
     }
 
-    /// A walk is overdue.
+    /// Starts an overdue walk again.
     fn on_tick(&mut self, slot: u8, cx: &mut Context<'_, Self>) {
         let Some(run) = self.run.as_mut() else {
             // The estimate is over.
             return;
         };
         let Some(&number) = run.under_way.get(usize::from(slot)) else {
-            // No timer of ours.
+            // Not a timer of this node.
             return;
         };
         run.silence = run.silence.saturating_add(1);
@@ -153,7 +153,7 @@ impl Estimator {
         self.launch(slot, number, cx);
     }
 
-    /// A walk is here: it stays for some of its budget, then ends or goes on.
+    /// Takes a walk: it uses up some of its budget here, then ends or goes on.
     fn pass(&mut self, mut walk: Walk, cx: &mut Context<'_, Self>) {
         let degree = self.neighbours.listed_len() as u64;
         let stay = stay(degree, cx);
@@ -164,7 +164,7 @@ impl Estimator {
             return;
         }
         walk.budget -= stay;
-        // Whatever a peer claims, the walk takes no more hops than this node allows.
+        // A peer may claim more hops than this node allows.
         let Some(hops) = walk.hops.min(self.config.hop_limit).checked_sub(1) else {
             self.counters.capped += 1;
             return;
@@ -196,7 +196,8 @@ impl Estimator {
         }
     }
 
-    /// A walk of ours ended at `id`. The first answer of each walk counts.
+    /// Takes the sample of a walk of this node, which ended at `id`. The first answer of each walk
+    /// counts.
     fn sample(&mut self, id: NodeId, estimate: u32, number: u32, cx: &mut Context<'_, Self>) {
         let run = self.run.as_mut().filter(|_| estimate == self.estimate);
         let Some((run, place)) = run.and_then(|run| {
@@ -300,7 +301,7 @@ impl Estimator {
                 .is_some_and(|run| run.under_way.contains(&walk.number))
     }
 
-    /// No walk stays at home, so what is said of this node itself changes nothing.
+    /// Takes a delta. A delta about this node changes nothing, because no walk stays here.
     fn learn(&mut self, delta: Delta) {
         let learned = self.neighbours.learn(delta, |_| false);
         self.counters.neighbours_refused += u64::from(learned.is_err());

@@ -9,20 +9,20 @@ pub const KIND: u8 = 4;
 /// The longest [`Message`] in postcard's encoding, in bytes: a tag and a walk.
 pub const MESSAGE_MAX_LEN: usize = 1 + MEMBER_MAX_LEN + 5 + 5 + 10 + 3;
 
-/// One message.
+/// A message of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Message {
-    /// A walk arrives.
+    /// A walk, for its next node.
     Walk(Walk),
     /// A walk of the receiver ended at the sender: that is the sample.
     Sample {
-        /// As in the walk; it is not for the receiver's later lives.
+        /// The origin of the walk; its later lives ignore the sample.
         origin: Member,
-        /// As in the walk.
+        /// The number of the estimate, as in the walk.
         estimate: u32,
-        /// As in the walk.
+        /// The number of the walk in the estimate.
         number: u32,
     },
 }
@@ -38,10 +38,10 @@ pub struct Walk {
     pub estimate: u32,
     /// The number of the walk in the estimate. A walk that was started again keeps it.
     pub number: u32,
-    /// What is left, in units of 1 / 2^32: a mean stay among d neighbours takes 2^32 / d. From 1 to
+    /// The rest of the budget, in units of 1 / 2^32: a mean stay among d neighbours takes 2^32 / d. From 1 to
     /// 2^42.
     pub budget: u64,
-    /// How many hops it may still take.
+    /// The number of hops that it may still take.
     pub hops: u16,
 }
 

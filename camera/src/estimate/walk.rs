@@ -1,4 +1,4 @@
-//! How long a walk stays at a node.
+//! The length of a walk's stay at a node.
 
 use selvedge_core::{Context, Machine};
 
@@ -19,7 +19,7 @@ pub(super) fn budget(length: u16, degree: u64) -> u64 {
     ((u64::from(length) << BUDGET_BITS) / degree.max(1)).max(1)
 }
 
-/// What one stay at a node of this degree takes of a budget, drawn from eight equally likely
+/// The part of a budget that one stay at a node of this degree takes, drawn from eight equally likely
 /// values.
 pub(super) fn stay<M: Machine>(degree: u64, cx: &mut Context<'_, M>) -> u64 {
     let drawn = usize::try_from(cx.below(STAYS.len() as u64)).unwrap_or(0);

@@ -10,26 +10,26 @@ use crate::message::{RIVAL_MAX_LEN, UP_MAX_LEN};
 /// [`Sections::new`](super::Sections::new).
 ///
 /// A node has at most `open_limit` + `passive_limit` sections, and each remembers at most
-/// [`peer_limit`](crate::Config::peer_limit) nodes, with some 80 bytes for each whose request is
-/// open: that bounds the memory, whatever peers send.
+/// [`peer_limit`](crate::Config::peer_limit) nodes, with some 80 bytes for each node that has a
+/// request open. That bounds the memory for any input from peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Config {
-    /// How a section works unless [`Command::Open`](super::Command::Open) says otherwise. Sections
-    /// that only others have opened always work like this.
+    /// The settings of a section for which [`Command::Open`](super::Command::Open) gives none, and
+    /// of the sections that only others have opened.
     ///
-    /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they are
-    /// about the mesh. `frame_budget` is that of the whole frame, the section's name included.
-    /// Where that leaves fewer than 127 bytes, as in frames of 802.15.4, there is no slow path, nor
-    /// does one go through this node: the longest numbers would leave no room for a list in its
-    /// messages.
+    /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they
+    /// describe the mesh. `frame_budget` is for the whole frame, the section's name included. If the
+    /// name leaves fewer than 127 bytes, as in frames of 802.15.4, this node uses no slow path, and
+    /// takes part in none: the longest numbers would leave no room for a list in its messages.
     pub section: crate::Config,
-    /// How many sections may be open at a time: from 1. Default 64.
+    /// The number of sections that may be open at a time: from 1. Default 64.
     pub open_limit: u32,
-    /// In how many sections that are not open here this node takes part for others: from 1. Where
-    /// one more is asked for, and none of them can be dropped, this node does not answer, and the
-    /// node that asks waits: give at least as many as there are sections in the mesh. Default 256.
+    /// The number of sections that are not open here in which this node takes part for others: from
+    /// 1. If a request comes for one more, and none of them can be dropped, this node does not
+    /// answer, and the node that asks waits: give at least the number of sections in the mesh.
+    /// Default 256.
     pub passive_limit: u32,
 }
 
@@ -40,7 +40,8 @@ impl Config {
         Self::with(crate::Config::new(upper))
     }
 
-    /// For frames of IEEE 802.15.4, and little memory: 4 open sections, 12 of others.
+    /// Settings for frames of IEEE 802.15.4, and little memory: 4 open sections, and 12 that are open
+    /// on other nodes only.
     #[must_use]
     pub const fn radio(upper: u32) -> Self {
         Self {
@@ -50,7 +51,7 @@ impl Config {
         }
     }
 
-    /// Sections that work like this one.
+    /// The defaults, with these settings for each section.
     #[must_use]
     pub const fn with(section: crate::Config) -> Self {
         Self {
@@ -66,7 +67,7 @@ impl Config {
         with_passive_limit passive_limit: u32,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -84,7 +85,7 @@ impl Config {
         Ok(())
     }
 
-    /// Whether a section of this name could be opened with `own` settings, or with none.
+    /// Checks that a section of this name could be opened with `own` settings, or with none.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -104,8 +105,8 @@ impl Config {
         }
     }
 
-    /// The settings of a section that was opened with `own` settings, or with none. What is about
-    /// the mesh is shared, and the name takes its part of each frame.
+    /// The settings of a section that was opened with `own` settings, or with none. The
+    /// settings that describe the mesh are shared, and the name takes its part of each frame.
     pub(super) const fn of(&self, name: Name, own: Option<crate::Config>) -> crate::Config {
         let shared = self.section;
         let own = match own {
@@ -129,7 +130,7 @@ impl Config {
     }
 }
 
-/// Which setting cannot work.
+/// The setting that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {

@@ -1,45 +1,45 @@
-//! What the application may ask, what it is told, timers, errors.
+//! Commands of the application, events for it, timers, errors.
 
 use selvedge_core::roster::OwnEnd;
 use thiserror::Error;
 
 use super::{ConfigError, Name};
 
-/// What the application may ask.
+/// A command of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// Use a section: from now on this node can enter it.
     Open {
-        /// Which one.
+        /// The section.
         name: Name,
-        /// How it works here, if not as [`Config::section`](super::Config::section) says. The
+        /// Settings of this section in place of [`Config::section`](super::Config::section). The
         /// settings that all sections share are ignored.
         config: Option<crate::Config>,
     },
     /// Stop using the section. This node goes on taking part for others. Refused while it waits or
     /// is inside.
     Close(Name),
-    /// Get this node into the section. [`Entered`](crate::Event::Entered) or
+    /// Enter the section. [`Entered`](crate::Event::Entered) or
     /// [`Refused`](crate::Event::Refused) follows.
     Enter(Name),
     /// Leave the section.
     Exit(Name),
-    /// Do not wait for the section any longer.
+    /// Stop waiting for the section.
     Cancel(Name),
     /// Give back the permissions that were kept for it, see [`Camera::kept`](crate::Camera::kept).
     /// Refused while this node waits or is inside.
     GiveBack(Name),
-    /// A new bound for the number of nodes, in all sections and in those to come, see
+    /// Set a new bound for the number of nodes, in all sections and in later ones, see
     /// [`Config::upper`](crate::Config::upper).
     Bound(u32),
 }
 
-/// What the application is told.
+/// A notification to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// The section that this is about.
+    /// The section.
     pub section: Name,
-    /// What happened.
+    /// The event in it.
     pub event: crate::Event,
 }
 
@@ -48,7 +48,7 @@ pub struct Event {
 pub struct Timer {
     /// The section that the timer belongs to.
     pub section: Name,
-    /// Which timer.
+    /// The timer in that section.
     pub timer: crate::Timer,
 }
 
@@ -61,13 +61,13 @@ pub struct Counters {
     /// Messages of sections that are not open here that were not answered, because there was no
     /// room: their senders wait. See [`Config::passive_limit`](super::Config::passive_limit).
     pub passive_refused: u64,
-    /// Sections in which nothing was open that were dropped to make room.
+    /// Sections that were dropped to make room, because nothing was open in them.
     pub dropped: u64,
-    /// Members that found no room on the list that sections opened later are told.
+    /// Members that found no room on the list with which later sections begin.
     pub no_room: u64,
 }
 
-/// Why an input was refused. Nothing changed.
+/// The reason for refusing an input. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -81,9 +81,11 @@ pub enum Reject {
     #[error("the section {0:?} is in use: give Exit or Cancel first")]
     InUse(Name),
     /// Too many sections are open.
-    #[error("{limit} sections are there already: close one, or raise open_limit or passive_limit")]
+    #[error(
+        "this node has {limit} sections, the limit: close one or raise open_limit or passive_limit"
+    )]
     Full {
-        /// How many there may be.
+        /// The number of sections that there may be.
         limit: u32,
     },
     /// The settings cannot work.
@@ -95,15 +97,15 @@ pub enum Reject {
     /// The section itself refused.
     #[error("in the section {section:?}, {reason}")]
     Section {
-        /// Which one.
+        /// The section.
         section: Name,
-        /// Why.
+        /// The reason.
         reason: crate::Reject,
     },
 }
 
 impl Reject {
-    /// Whether a peer sent what a correct peer never sends; the host counts it.
+    /// Returns true if a peer sent a message that a correct peer never sends; the host counts it.
     #[must_use]
     pub const fn is_misbehaviour(&self) -> bool {
         matches!(

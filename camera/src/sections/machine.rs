@@ -1,4 +1,4 @@
-//! The sections of a node, and which of them each input goes to.
+//! The sections of a node, and the choice of the section for each input.
 
 use alloc::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::Camera;
 use crate::published::Rules;
 use crate::state::Stage;
 
-/// One node's part in all sections of a mesh. See the [module](super) for what it promises.
+/// One node's part in all sections of a mesh. See the [module](super) for its promises.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sections {
     me: Member,
     config: Config,
     rules: Rules,
-    /// What was told of other nodes, for sections that are made later.
+    /// The other nodes, as membership reported them, for sections that are made later.
     peers: Roster<()>,
     sections: BTreeMap<Name, Section>,
     remains: Remains,
@@ -27,14 +27,14 @@ pub struct Sections {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Section {
     camera: Nested<Camera>,
-    /// Whether this node can enter the section, or only takes part in it for others.
+    /// True if this node can enter the section, false if it only takes part in it for others.
     is_open: bool,
 }
 
 impl Sections {
-    /// A node that knows no other yet, with no section open; the host tells it [`Delta`]s.
+    /// A node that knows no other yet, with no section open; the host gives it [`Delta`]s.
     ///
-    /// `me` must be a life that never took part before: what a former life promised is forgotten.
+    /// `me` must be a life that never took part before: the OKs of a former life are forgotten.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -43,7 +43,7 @@ impl Sections {
         Ok(Self::unchecked(me, config, Rules::default()))
     }
 
-    /// With settings that are known to work.
+    /// A node with settings that are known to work.
     pub(crate) fn unchecked(me: Member, config: Config, rules: Rules) -> Self {
         Self {
             me,
@@ -68,19 +68,19 @@ impl Sections {
         &self.config
     }
 
-    /// How this node stands in a section that is open, or in which it takes part for others.
+    /// The state of this node in a section that is open, or in which it takes part for others.
     #[must_use]
     pub fn get(&self, name: Name) -> Option<&Camera> {
         self.sections.get(&name).map(|it| it.camera.machine())
     }
 
-    /// Whether a section can be entered here.
+    /// Returns true if this node can enter the section.
     #[must_use]
     pub fn is_open(&self, name: Name) -> bool {
         self.sections.get(&name).is_some_and(|it| it.is_open)
     }
 
-    /// All sections by name, those that are not open here included.
+    /// All sections by name, also the sections that are not open here.
     pub fn iter(&self) -> impl Iterator<Item = (Name, &Camera)> {
         self.sections
             .iter()
@@ -95,7 +95,7 @@ impl Sections {
             .map(|(name, _)| name)
     }
 
-    /// What was counted since the beginning.
+    /// The counters since the beginning.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0
@@ -196,7 +196,7 @@ impl Sections {
         within(&mut section.camera, name, cx, set).map_err(|reason| refused(name, reason))
     }
 
-    /// The application asks something of a section.
+    /// Passes a command of the application to a section.
     fn command(
         &mut self,
         name: Name,
@@ -218,7 +218,7 @@ impl Sections {
         Ok(())
     }
 
-    /// Gives all sections an input that none of them refuses.
+    /// Passes an input that no section refuses to all sections.
     fn step_all(&mut self, input: &Input<Camera>, cx: &mut Context<'_, Self>) {
         for (&name, section) in &mut self.sections {
             let taken = step(&mut section.camera, name, input.clone(), cx);
@@ -246,7 +246,7 @@ impl Sections {
         let victim = if is_full { self.victim() } else { None };
         let is_kept = !is_full || victim.is_some();
         if !is_kept && !leaves_it_vacant(&message) {
-            // To say OK and not to remember it would be wrong. A node that asks will ask again.
+            // An OK that is not remembered would be wrong. The node will ask again.
             self.counters.passive_refused += 1;
             return Ok(());
         }
@@ -261,8 +261,8 @@ impl Sections {
         Ok(())
     }
 
-    /// A section that knows which nodes are here and begins with what dropped sections left. It has
-    /// heard `first`.
+    /// A section that knows the members and begins with the numbers of dropped sections. It has
+    /// received `first`.
     fn make(
         &self,
         name: Name,
@@ -276,7 +276,7 @@ impl Sections {
             for delta in self.peers.as_deltas() {
                 camera.handle(Input::Membership(delta), cx)?;
             }
-            // Only now: a floor is told to nodes that join, and these nodes were here before.
+            // Only now: a floor is sent to nodes that join, and these nodes were here before.
             self.remains.pass_on(camera);
             match first {
                 Some((from, message)) => camera.handle(Input::Message { from, message }, cx),

@@ -1,4 +1,4 @@
-//! The messages. Nothing else travels between nodes.
+//! The messages: all that nodes send to each other.
 
 use selvedge_core::wire;
 
@@ -12,14 +12,14 @@ pub const KIND: u8 = 3;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Message {
-    /// Which section.
+    /// The section.
     pub section: Name,
-    /// What is said in that section.
+    /// The message in that section.
     pub message: crate::Message,
 }
 
 impl Message {
-    /// How long the message becomes in postcard's encoding.
+    /// The length of the message in postcard's encoding, in bytes.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         self.section.encoded_len() + self.message.encoded_len()

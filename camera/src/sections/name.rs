@@ -6,8 +6,8 @@ use core::str::{self, FromStr};
 use selvedge_core::wire::bytes_len;
 use thiserror::Error;
 
-/// The name of a section: 1 to 16 bytes of UTF-8, held inline. Two nodes mean the same section
-/// when they give it the same bytes.
+/// The name of a section: 1 to 16 bytes of UTF-8, held inline. Two nodes use the same section
+/// if they use the same bytes.
 ///
 /// ```
 /// use selvedge_camera::sections::Name;
@@ -31,7 +31,7 @@ impl Name {
     /// The longest encoding: a name with its length in front.
     pub const MAX_ENCODED_LEN: usize = bytes_len(Self::MAX_LEN);
 
-    /// This name.
+    /// The name with these characters.
     ///
     /// # Errors
     /// When it is empty or too long.
@@ -55,7 +55,7 @@ impl Name {
         str::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// How long it becomes in postcard's encoding: 2 to 17 bytes.
+    /// The length in postcard's encoding: 2 to 17 bytes.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         bytes_len(self.len as usize)
@@ -90,7 +90,7 @@ impl fmt::Debug for Name {
     Name::MAX_LEN
 )]
 pub struct NameError {
-    /// How many bytes it has.
+    /// The number of bytes in the string.
     pub len: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Every published rule that breaks a promise: it must break in so many steps. That ours hold in the
-//! same scenarios is seen to in `tests/all/model.rs`.
+//! Every published rule that breaks a promise: it must break in the stated number of steps.
+//! `tests/all/model.rs` checks that this crate's rules hold in the same scenarios.
 //!
-//! `docs/errata.md` says where each rule stands.
+//! `docs/errata.md` lists the source of each rule.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Whatever the order in which messages come, and however often: what a node makes of them; and
-//! what holds of every message and token.
+//! The outcome of messages in any order and any number of copies; and properties of every message
+//! and token.
 
 #![allow(
     clippy::unwrap_used,
@@ -56,7 +56,7 @@ impl Node {
         request_in(&effects).unwrap().number
     }
 
-    /// Everyone says OK, without a word of others.
+    /// All nodes give their OK, without rivals.
     fn get_in(&mut self) {
         let number = self.enter();
         for id in 1..=OTHERS {
@@ -111,7 +111,7 @@ fn visits(from: u64, visits: u64, is_open: bool) -> Vec<(u64, Message)> {
     messages.into_iter().map(|it| (from, it)).collect()
 }
 
-/// In order, and in any order with some of them twice.
+/// The messages in order, and in any order with some of them twice.
 fn in_any_order<T: Clone + core::fmt::Debug>(
     sent: impl Strategy<Value = Vec<T>>,
 ) -> impl Strategy<Value = (Vec<T>, Vec<T>)> {
@@ -139,7 +139,7 @@ fn member() -> impl Strategy<Value = Member> {
     (numbers(), any::<u32>()).prop_map(|(id, life)| Member::new(id, life))
 }
 
-/// Of every length.
+/// Messages of every length.
 fn numbers() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0..64_u32).prop_map(|(number, shift)| number >> shift)
 }
@@ -189,7 +189,8 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// How often an OK was said again is no promise, and depends on the order.
+/// Settings with one copy of each message: the number of copies of an OK is no promise, and depends
+/// on the order.
 const CONFIG: Config = Config::new(4).with_copies(1);
 
 proptest! {
@@ -230,7 +231,7 @@ proptest! {
         prop_assert_eq!(after(sent), after(shuffled));
     }
 
-    /// OKs are counted once each, in every order, and the last one that is needed lets in.
+    /// OKs are counted once each, in every order, and the node enters with the last one that it needs.
     #[test]
     fn oks_may_come_in_any_order(
         (sent, shuffled) in in_any_order(

@@ -1,5 +1,5 @@
-//! Random operations on a small mesh: the promises hold whatever happens within what they rest on,
-//! and where a rule is broken it is noticed.
+//! Random operations on a small mesh: the promises hold under their assumptions, and a broken rule is
+//! noticed.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,8 +30,8 @@ proptest! {
     }
 }
 
-/// A ring of five, room for three nodes, a takeover: a request that forgot a rival that was out took
-/// it for one that it had never met when it asked again.
+/// A ring of five, room for three nodes, a takeover: a request that forgot a rival that was outside
+/// took it for an unknown node when it asked again.
 #[test]
 fn what_a_request_met_is_remembered_until_it_ends() {
     let bytes = [52, 6, 212, 200, 0, 2, 232, 0, 16, 148, 121, 0, 48, 29, 16];
@@ -44,7 +44,7 @@ fn long(seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// Longer ones, from seeds; and they do something.
+/// Longer runs, from seeds; and a check that they cover the cases.
 #[test]
 fn long_histories_keep_every_promise_and_meet_every_trouble() {
     let mut all = Summary::default();
@@ -78,9 +78,9 @@ fn long_histories_keep_every_promise_and_meet_every_trouble() {
     assert!(all.longest_frame > 100, "{all:?}");
 }
 
-/// So that the tests above mean something. Of the rules that are left out two only make somebody wait
-/// for longer where requests are sent again, and a tree that is not built anew only counts fewer; an
-/// abstention has to come twice around an entry to matter, which `model.rs` sees to.
+/// A check that the tests above can fail. Of the rules that are left out, two only make a node wait
+/// longer while requests are sent again, and a tree that is not built again only counts fewer OKs; an
+/// abstention has to come twice around an entry to matter, which `model.rs` checks.
 #[test]
 fn a_broken_rule_is_noticed() {
     use Published as P;
@@ -112,8 +112,8 @@ fn a_broken_rule_is_noticed() {
     }
 }
 
-/// Nodes that remember fewer than there are, in a line, in a full mesh and in a line that breaks:
-/// older messages name a life that is over to a node that has heard of its end and forgotten it.
+/// Nodes that cannot remember all others, in a line, in a full mesh and in a line that breaks: older
+/// messages name an ended life to a node that has learned of its end and forgotten it.
 #[test]
 fn an_end_that_was_forgotten_is_told_again() {
     let in_a_line = [

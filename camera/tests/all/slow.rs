@@ -1,4 +1,4 @@
-//! The slow path through whole meshes: who gets in, at what cost, and who may die meanwhile.
+//! The slow path through whole meshes: entries, their cost, and nodes that die meanwhile.
 
 #![allow(
     clippy::unwrap_used,
@@ -58,14 +58,14 @@ fn entered(mesh: &mut Network<Camera>) -> Vec<(usize, Token)> {
     .collect()
 }
 
-/// Two round trips of neighbours are two messages, or four where both ask each other.
+/// Two round trips of neighbours are two messages, or four if both ask each other.
 #[test]
 fn a_request_goes_through_the_whole_mesh_and_back() {
     const NODES: usize = 48;
     let mut mesh = ring(NODES, &[1, 5], Config::new(NODES as u32), 0);
     mesh.command(0, Command::Enter).unwrap();
     assert_eq!(events(&mut mesh), [(0, Event::SlowPath)]);
-    // The farthest node is 6 hops away; it asks its neighbours, and its OK comes back 6 hops.
+    // The farthest node is 6 hops away; it asks its neighbours, and its OK returns over 6 hops.
     mesh.run_for(DELAY * 13);
     assert_eq!(entered(&mut mesh), []);
     mesh.run_for(DELAY);
@@ -79,7 +79,7 @@ fn a_request_goes_through_the_whole_mesh_and_back() {
     assert_eq!(mesh.machine(0).unwrap().counters().slow, 1);
 }
 
-/// Everyone wants to enter at once, and some messages are lost.
+/// All nodes want to enter at once, and some messages are lost.
 #[test]
 fn all_get_in_one_after_the_other() {
     const NODES: usize = 12;
@@ -105,7 +105,7 @@ fn all_get_in_one_after_the_other() {
     }
 }
 
-/// The holder makes everyone wait. Meanwhile nodes between it and a waiting root die.
+/// The holder makes all others wait. Meanwhile nodes between it and a waiting root die.
 #[test]
 fn inner_nodes_may_die_while_the_root_waits() {
     const NODES: usize = 9;
@@ -122,7 +122,7 @@ fn inner_nodes_may_die_while_the_root_waits() {
         mesh.membership(node, Delta::Failed(member(2))).unwrap();
     }
     mesh.run_for(DELAY * 4);
-    // Its child was adopted: nothing was built anew.
+    // Its child was adopted: nothing was built again.
     assert!(mesh.counters().sent < before + 10);
     mesh.command(0, Command::Exit).unwrap();
     mesh.run_for(DELAY * 10);
@@ -158,7 +158,7 @@ fn a_request_changes_its_path_under_way() {
     assert_eq!(all.iter().map(|it| it.0).collect::<Vec<_>>(), [0]);
 }
 
-/// What is not connected is too few, and the root hears of it.
+/// Nodes that are not connected are too few, and the root learns of it.
 #[test]
 fn a_part_of_the_mesh_is_refused() {
     let mut mesh = ring(4, &[1], Config::new(9), 0);
@@ -173,7 +173,7 @@ fn a_part_of_the_mesh_is_refused() {
     }
 }
 
-/// A node takes part in so many trees; those beyond that go around it.
+/// A node takes part in a limited number of trees; further trees go around it.
 #[test]
 fn trees_are_bounded() {
     let config = Config::new(6).with_tree_limit(1);
@@ -192,8 +192,8 @@ fn trees_are_bounded() {
     assert!(inside.count() <= 1);
 }
 
-/// A permission is kept until its giver wants to enter. On the slow path nothing is kept, so what
-/// was kept of a rival has to be said again: it may have our OK before our own entry.
+/// A permission is kept until its giver wants to enter. On the slow path nothing is kept, so a
+/// permission that was kept from a rival has to be given again: it may have our OK before our own entry.
 #[test]
 fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
     let config = Config::new(3).with_keep(true);
@@ -228,7 +228,7 @@ fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
         step(Input::Membership(Delta::Joined(other)));
     }
     step(Input::Command(Command::Enter));
-    // It goes first, keeps our OK, and so never tells us that it is out again.
+    // It goes first, keeps our OK, and so never reports to us that it is outside again.
     step(from(rival, request(1)));
     step(from(third, ok.clone()));
     let (effects, _) = step(from(rival, ok));
@@ -240,8 +240,8 @@ fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
     assert_eq!(waits_for, [rival]);
 }
 
-/// Node 1 of a mesh that needs the slow path, by hand, asks to enter after these inputs. Returns how
-/// it hears node 3, and says for whom it waits then.
+/// Node 1 of a mesh that needs the slow path, by hand, asks to enter after these inputs. Returns a
+/// function that takes a message of node 3, and returns the nodes for which node 1 then waits.
 fn root(config: Config, before: Vec<Input<Camera>>) -> impl FnMut(Option<Message>) -> Vec<Member> {
     let mut node = Driver::new(Camera::new(member(0), config).unwrap());
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -258,7 +258,7 @@ fn root(config: Config, before: Vec<Input<Camera>>) -> impl FnMut(Option<Message
     }
 }
 
-/// What node 3 and all below it say of others to node 1's request.
+/// The answer of node 3 and all nodes below it to node 1's request.
 fn sum(number: u64, after: Option<usize>, rivals: &[usize], more: bool) -> Message {
     let rival = |&node| Rival {
         member: member(node),

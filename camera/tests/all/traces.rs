@@ -1,9 +1,8 @@
-//! Whole meshes through random histories: what nodes believe of each other comes from recorded runs
-//! of the membership protocol under churn, loss and partitions, so it is wrong as it is wrong in
-//! practice.
+//! Whole meshes through random histories: the beliefs of nodes about each other come from recorded
+//! runs of the membership protocol under churn, loss and partitions, so they are wrong as in practice.
 //!
-//! Every history ends with faults over; then everyone who still wants to enter must get in. With
-//! `SELVEDGE_HISTORIES` set to a number, each test runs so many.
+//! Every history ends with faults over; then every node that still wants to enter must enter. With
+//! `SELVEDGE_HISTORIES` set to a number, each test runs that many.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,8 +20,8 @@ use history::{Counts, Family, run};
 use selvedge_sim::histories;
 use selvedge_sim::histories::seeds;
 
-/// Runs as many as are asked for, `usual` if not told; returns what was seen in all of them, or
-/// `None` when they were fewer than usual, which need not show everything.
+/// Runs the requested number of histories, by default `usual`; returns the counts of all of them, or
+/// `None` if they were fewer than usual, and so need not cover everything.
 fn run_all(family: Family, usual: u64) -> Option<Counts> {
     let mut all = Counts::default();
     let ran = histories(seeds(usual), |seed| all.add(&run(family, seed)));
@@ -30,8 +29,8 @@ fn run_all(family: Family, usual: u64) -> Option<Counts> {
     (ran >= usual).then_some(all)
 }
 
-/// Nobody is inside with another, tokens rise, and everyone is served, whatever the membership
-/// service believes.
+/// No two nodes are inside together, tokens rise, and every node is served, for any beliefs of the
+/// membership service.
 #[test]
 fn one_at_a_time_is_inside_and_all_are_served() {
     let Some(all) = run_all(Family::Certain, 1_000) else {
@@ -40,7 +39,7 @@ fn one_at_a_time_is_inside_and_all_are_served() {
     assert_eq!(all.missing(), None, "none in any history");
 }
 
-/// With a takeover two may be inside, but one of them was passed over, and is told so.
+/// With a takeover two may be inside, but one of them was passed over, and is notified.
 #[test]
 fn who_was_passed_over_is_told_and_its_writes_are_refused() {
     let Some(all) = run_all(Family::Takeover, 1_000) else {

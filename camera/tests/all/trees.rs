@@ -1,4 +1,5 @@
-//! One node of a slow path's tree, by hand: what it passes on, whom it adopts, whom it believes.
+//! One node of a slow path's tree, by hand: the messages that it passes on, the nodes that it adopts,
+//! and the messages that it accepts.
 
 #![allow(
     clippy::unwrap_used,
@@ -86,7 +87,7 @@ impl Node {
         self.step(Input::Command(command))
     }
 
-    /// What it sends when its next timer is due.
+    /// The messages that it sends when its next timer is due.
     fn tick(&mut self) -> Vec<(usize, Message)> {
         self.now = self.driver.deadline().unwrap();
         let mut effects = Vec::new();
@@ -139,7 +140,7 @@ fn adopt(tree: TreeId, after: Option<usize>) -> Message {
     }
 }
 
-/// So many levels are known below the sender, with these nodes: depth and who.
+/// An ECHO with this number of known levels below the sender, and these nodes with their depths.
 fn echo(tree: TreeId, levels: u8, below: &[(u8, usize)]) -> Message {
     let branch = |&(depth, node): &(u8, usize)| Branch {
         depth,
@@ -153,7 +154,7 @@ fn echo(tree: TreeId, levels: u8, below: &[(u8, usize)]) -> Message {
     }
 }
 
-/// All below have said OK, and name these.
+/// An UP: all nodes below gave their OK, and name these rivals.
 fn up(tree: TreeId, after: Option<usize>, rivals: &[usize], more: bool) -> Message {
     let rival = |&node: &usize| Rival {
         member: member(node),
@@ -170,7 +171,7 @@ fn up(tree: TreeId, after: Option<usize>, rivals: &[usize], more: bool) -> Messa
     }
 }
 
-/// To whom it says that it is the new parent.
+/// The nodes to which it reports that it is the new parent.
 fn adopts(sent: &[(usize, Message)]) -> Vec<usize> {
     let is_adopt = |it: &&(usize, Message)| matches!(it.1, Message::Adopt { .. });
     sent.iter().filter(is_adopt).map(|it| it.0).collect()
@@ -181,7 +182,7 @@ fn breaks(sent: &[(usize, Message)]) -> bool {
     sent.contains(&(ROOT, broken))
 }
 
-/// A parent hears of all whom those below name. Of itself the root knows.
+/// A parent learns of all rivals that the nodes below name, except the root.
 #[test]
 fn rivals_from_below_are_named_to_the_parent() {
     let mut node = Node::in_tree(Config::new(9));
@@ -204,7 +205,7 @@ fn a_list_goes_on_where_it_was_when_the_child_says_again_who_is_below() {
     assert!(matches!(sent[..], [(ROOT, Message::Up { .. })]), "{sent:?}");
 }
 
-/// They keep what they know of it until they hear that.
+/// The nodes keep a tree until they learn that it has ended.
 #[test]
 fn who_works_on_a_request_that_is_over_is_told_so() {
     let mut node = Node::new(Config::new(9), &[CHILD]);
@@ -228,7 +229,7 @@ fn who_works_on_a_request_that_is_over_is_told_so() {
         assert_eq!(node.hears(CHILD, late), [release(1)]);
     }
     assert_eq!(node.counters().stale, 3);
-    // Of a number that we never had nothing is over.
+    // No request has a number that we never used, so nothing is over.
     let never = || Message::Broken { tree: old(9, 1) };
     assert_eq!(node.hears(CHILD, never()), []);
     // While the next one waits, only the former ones are over.
@@ -254,7 +255,7 @@ fn a_tree_is_built_anew_once_for_each_attempt_that_broke() {
     assert_eq!(node.hears(CHILD, broken(1)), [], "late");
     assert_eq!(node.hears(CHILD, broken(2)), [(CHILD, anew(3))]);
     assert_eq!((node.counters().rebuilt, node.counters().stale), (2, 0));
-    // Inside nothing is lost any more.
+    // While we are inside, a lost part does not matter any more.
     node.hears(CHILD, up(tree_of(0, 1, 3), None, &[], false));
     assert!(node.entered);
     assert_eq!(node.hears(CHILD, broken(3)), []);
@@ -269,7 +270,7 @@ fn a_tree_is_built_anew_once_for_each_attempt_that_broke() {
     assert_eq!(node.hears(CHILD, broken(1)), [(CHILD, release)]);
 }
 
-/// What is said to a former life is about a tree of that one.
+/// A message to a former life is about a tree of that life.
 #[test]
 fn only_what_is_said_to_this_life_counts() {
     let mut node = Node::new(Config::new(4), &[CHILD]);
@@ -313,18 +314,18 @@ fn a_node_takes_part_in_the_latest_attempt_and_follows_its_parents() {
     // A former attempt is declined, and changes no parent.
     let nack = Message::Nack { tree: tree(1) };
     assert_eq!(node.hears(other, adopt(tree(1), None)), [(other, nack)]);
-    // The same attempt has a new parent, which hears where we stand.
+    // The same attempt has a new parent, which gets our report.
     let told = node.hears(other, adopt(tree(2), None));
     assert!(
         matches!(told[..], [(to, Message::Echo { .. })] if to == other),
         "{told:?}"
     );
-    // A later one begins anew.
+    // A later attempt begins again.
     let sent = node.hears(ROOT, adopt(tree(3), None));
     assert!(sent.contains(&(CHILD, join(3))), "{sent:?}");
 }
 
-/// Nobody is above the root.
+/// The root has no parent.
 #[test]
 fn a_root_is_nobodys_child() {
     let mut node = Node::new(Config::new(9), &[CHILD]);
@@ -350,7 +351,7 @@ fn a_refusal_counts_for_its_own_attempt() {
     );
 }
 
-/// The limit is for those of others.
+/// The limit counts only the trees of other nodes.
 #[test]
 fn our_own_tree_takes_no_place_of_others() {
     let config = Config::new(9).with_tree_limit(1);
@@ -379,8 +380,8 @@ fn a_later_request_of_the_root_ends_its_tree() {
     assert_eq!(node.counters().stale, stale + 1);
 }
 
-/// Whoever fails is left out. Those below it that are known go on under us; where they are not
-/// known, the root has to begin anew.
+/// A node that fails is left out. The known nodes below it go on under us; if they are not known,
+/// the root has to begin again.
 #[test]
 fn those_below_a_child_that_fails_are_adopted_as_far_as_they_are_known() {
     let lose = |levels, below: &[(u8, usize)], failed: &[usize]| {
@@ -403,7 +404,7 @@ fn those_below_a_child_that_fails_are_adopted_as_far_as_they_are_known() {
     assert_eq!(lose(1, &below, &[]), (vec![5], false));
 }
 
-/// Each that fails leaves those below it, one level nearer.
+/// Each failed node leaves the nodes below it to us, one level nearer.
 #[test]
 fn a_line_of_nodes_may_fail_one_after_the_other() {
     let mut node = Node::in_tree(Config::new(9));
@@ -416,7 +417,7 @@ fn a_line_of_nodes_may_fail_one_after_the_other() {
     }
 }
 
-/// Of who is not on the list nobody says that it failed.
+/// Membership reports no failure of a node that is not on the list.
 #[test]
 fn who_is_not_on_the_list_is_asked_in_vain_so_often() {
     let lost_after = |tree_patience| {
@@ -437,7 +438,7 @@ fn who_is_not_on_the_list_is_asked_in_vain_so_often() {
     assert_eq!(lost_after(1), Some(1));
     assert_eq!(lost_after(3), Some(3));
     assert_eq!(lost_after(0), None, "for ever");
-    // Who is on the list is asked until the membership service says something.
+    // A node on the list is asked until the membership service reports on it.
     let config = Config::new(9).with_tree_patience(1);
     let mut node = Node::in_tree(config);
     for _ in 0..100 {
@@ -446,7 +447,7 @@ fn who_is_not_on_the_list_is_asked_in_vain_so_often() {
     }
 }
 
-/// What is over is passed on down a tree, and is never our own.
+/// The end of a request is passed on down a tree, and is never that of our own request.
 #[test]
 fn an_end_that_is_passed_on_is_that_of_another() {
     let mut node = Node::new(Config::new(9), &[CHILD]);
@@ -478,7 +479,7 @@ fn an_end_that_is_passed_on_is_that_of_another() {
     assert_eq!(node.hears(CHILD, own), []);
     let goes_on = |it: &(usize, Message)| matches!(it.1, Message::Join { .. });
     assert!(node.tick().iter().any(goes_on), "the tree is still there");
-    // Whoever names it now has not heard of that yet.
+    // A node that names it now does not know that yet.
     node.hears(CHILD, up(tree_of(0, 3, 1), None, &[4, 5], true));
     assert_eq!(node.waits_for(), [member(5)]);
 }
@@ -499,7 +500,7 @@ fn the_end_of_a_request_is_passed_on_as_it_was_said() {
     assert_eq!(sent, [(CHILD, passed_on)]);
 }
 
-/// Who names it has not heard of its RELEASE yet.
+/// A node that names it has not received its RELEASE yet.
 #[test]
 fn a_rival_that_is_out_is_not_named_to_the_parent() {
     let mut node = Node::in_tree(Config::new(9));
@@ -524,15 +525,15 @@ fn who_finds_no_room_as_a_child_is_counted_and_breaks_the_tree() {
     assert_eq!(node.counters().no_room, 2);
 }
 
-/// An OK to a late request takes the place of the wish that waits. So whoever is in the tree says OK
-/// when its parent asks again.
+/// An OK to a late request takes the place of the request that waits. So a node in the tree gives its
+/// OK when its parent asks again.
 #[test]
 fn a_late_request_of_the_root_costs_its_tree_no_ok() {
     let mut node = Node::new(Config::new(9), &[ROOT, CHILD]);
     let (number, holder) = (3, member(5));
     let token = Token { number, by: holder };
     node.hears(CHILD, Message::Floor { token });
-    // The number of its own wish is 4.
+    // The number of its own request is 4.
     node.command(Command::Enter);
     let tree = tree_of(ROOT, 5, 1);
     let nack = Message::Nack { tree };

@@ -1,4 +1,4 @@
-//! What goes over the wire: exact bytes, foretold lengths, and frames within their budget.
+//! The wire format: exact bytes, foretold lengths, and frames within their budget.
 
 #![allow(
     clippy::unwrap_used,
@@ -141,7 +141,7 @@ fn lengths_are_foretold() {
     frames::lengths_are_foretold(&samples());
 }
 
-/// Node 1 has said OK to 40 others, each with the longest names and numbers. Node 2 learns of all
+/// Node 1 has given its OK to 40 others, each with the longest names and numbers. Node 2 learns of all
 /// of them in frames of an IEEE 802.15.4 radio, and asks them all.
 #[test]
 fn a_long_list_comes_in_frames_of_the_budget() {

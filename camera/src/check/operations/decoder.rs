@@ -1,11 +1,11 @@
-//! Bytes as messages.
+//! Decoding of bytes into messages.
 
 use selvedge_core::Member;
 use selvedge_sim::Bytes;
 
 use crate::{Branch, Message, Request, Rival, Rivals, Token, TreeId};
 
-/// A message of anyone about anyone.
+/// A message from any node about any node.
 pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message) {
     let from = member(bytes, first);
     let kind = bytes.take();
@@ -55,7 +55,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
     (from, message)
 }
 
-/// A message about anyone's tree.
+/// A message about any node's tree.
 fn slow_message(bytes: &mut Bytes<'_>, kind: u8, first: Member) -> Message {
     let tree = TreeId {
         root: member(bytes, first),
@@ -137,7 +137,7 @@ fn token(bytes: &mut Bytes<'_>, first: Member) -> Token {
     }
 }
 
-/// Mostly one that is in use, now and then one of the last there are.
+/// A number: mostly one that is in use, sometimes one of the highest that exist.
 fn number(bytes: &mut Bytes<'_>) -> u64 {
     match bytes.take() {
         byte @ 0..=239 => u64::from(byte % 80),

@@ -1,4 +1,4 @@
-//! What is bounded, and whether it stays so.
+//! Checks of the limits.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use crate::state::Stage;
 use crate::tree::{Answered, Tree};
 use crate::{Camera, Message};
 
-/// What peers can make grow stays within the limit.
+/// Checks that the collections that peers can make grow stay within their limits.
 pub(super) fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
     if driver.refused_ticks() > 0 {
         return Err("a tick was refused".into());
@@ -46,7 +46,7 @@ pub(super) fn check_limits(driver: &Driver<Camera>) -> Result<(), String> {
     Ok(())
 }
 
-/// A frame stays within its budget. Returns its length.
+/// Checks that a frame stays within its budget. Returns its length.
 pub(super) fn check_frame(machine: &Camera, message: &Message) -> Result<usize, String> {
     let len = HEADER_LEN + member_len(machine.me()) + message.encoded_len();
     let budget = usize::from(machine.config.frame_budget);
@@ -58,7 +58,7 @@ pub(super) fn check_frame(machine: &Camera, message: &Message) -> Result<usize, 
     Ok(len)
 }
 
-/// One tree within its limits, and its counts those of its children.
+/// Checks that a tree stays within its limits, and that its counts match its children.
 fn check_tree(machine: &Camera, tree: &Tree) -> Result<(), String> {
     let peers = 2 * machine.config.peer_limit as usize;
     // Depth and member take three bytes at least.

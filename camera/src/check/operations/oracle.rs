@@ -1,4 +1,4 @@
-//! Which nodes are inside, which tokens were used, and what of it is promised.
+//! An oracle: the nodes inside, the tokens that were used, and the promises about both.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -8,32 +8,32 @@ use selvedge_core::Member;
 
 use crate::{Camera, Event, Token};
 
-/// The lives that were present at some time since a request was opened: the promises are made for
-/// as many as [`Config::upper`](crate::Config::upper) says.
+/// The lives that were present at some time since a request was opened: the promises hold for at
+/// most [`Config::upper`](crate::Config::upper).
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     lives: u32,
-    /// More than half of the bound, as its owner has it.
+    /// The smallest majority of its owner's bound.
     quorum: u32,
 }
 
-/// Watches a mesh from above.
+/// An observer of all nodes of a mesh.
 #[derive(Default)]
 pub(super) struct Oracle {
-    /// Whether holders may be passed over.
+    /// True if holders may be passed over.
     has_takeover: bool,
     alive: BTreeSet<Member>,
-    /// Since when requests are open, or permissions are kept.
+    /// The requests that are open, and those with permissions that are kept.
     open: BTreeMap<Member, Span>,
     inside: BTreeMap<Member, Token>,
     passed: BTreeSet<Member>,
     last: Token,
-    /// Of the request that was served last.
+    /// The span of the request that was served last.
     then: Option<Span>,
-    /// Between two entries so many nodes restarted that none may be left that knows.
+    /// True if between two entries enough nodes restarted that perhaps no node knows the last token.
     has_forgotten: bool,
     pub(super) entries: u64,
-    /// Entries with a token that had to exceed the one before.
+    /// Entries with a token that had to exceed the token before.
     pub(super) compared: u64,
 }
 
@@ -45,7 +45,7 @@ impl Oracle {
         }
     }
 
-    /// Whether one more life would be within what the promises rest on.
+    /// Returns true if the assumptions of the promises allow one more life.
     pub(super) fn may_begin(&self, upper: u32) -> bool {
         self.open.values().all(|span| span.lives < upper)
     }
@@ -63,8 +63,8 @@ impl Oracle {
         self.inside.remove(&member);
     }
 
-    /// Takes note of a node as it is after a step, before what it told is looked at. `was_idle`:
-    /// whether it had no request and kept no permission before the step.
+    /// Takes note of a node after a step, before its events are examined. `was_idle`: true if it had
+    /// no request and kept no permission before the step.
     pub(super) fn step(&mut self, machine: &Camera, was_idle: bool) {
         let me = machine.me();
         let lives = self.alive.len() as u32;
@@ -79,7 +79,7 @@ impl Oracle {
         }
     }
 
-    /// Whether no node's OK was counted twice in the tree of this node's request.
+    /// Checks that no node's OK was counted twice in the tree of this node's request.
     pub(super) fn counted(&self, machine: &Camera) -> Result<(), String> {
         let me = machine.me();
         let (Some(tree), Some(span)) = (machine.forest.get(me), self.open.get(&me)) else {
@@ -94,7 +94,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// Forgets a request that is over, after what its node told was looked at.
+    /// Forgets a request that is over, after the events of its node were examined.
     pub(super) fn settle(&mut self, machine: &Camera) {
         if is_idle(machine) {
             self.open.remove(&machine.me());
@@ -149,7 +149,7 @@ impl Oracle {
             then.quorum + span.quorum > lives
         });
         self.has_forgotten |= !is_remembered;
-        // A node that was passed over and did not hear of it comes too late.
+        // A node that was passed over and does not know it may enter late with a lower token.
         let is_late = token <= self.last && self.passed.contains(&who);
         if is_remembered && !is_late {
             self.compared += 1;
@@ -166,7 +166,7 @@ impl Oracle {
     }
 }
 
-/// No request is open, and no permission is kept.
+/// Returns true if no request is open, and no permission is kept.
 pub(super) fn is_idle(machine: &Camera) -> bool {
     machine.token().is_none() && !machine.is_waiting() && machine.kept.is_empty()
 }

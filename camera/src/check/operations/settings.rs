@@ -1,4 +1,4 @@
-//! What a run begins with: its first five bytes, and two more if a bit of the third says so.
+//! The settings of a run: its first five bytes, and two more if a bit of the third is set.
 
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_sim::Bytes;
@@ -6,26 +6,26 @@ use selvedge_sim::Bytes;
 use crate::Config;
 use crate::config::FAILURES_MAX;
 
-/// So many more nodes are in some meshes in which not all know each other.
+/// The number of additional nodes in some meshes in which not all know each other.
 const MORE_NODES: usize = 3;
 
-/// A mesh, and what may happen in it.
+/// A mesh, and the faults that are possible in it.
 pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) nodes: usize,
     /// A bit for each node that another one does not know at first.
     pub(super) lists: u8,
     pub(super) is_hostile: bool,
-    /// How many nodes may be remembered: by the first node, and by the others.
+    /// The numbers of nodes that can be remembered: by the first node, and by the others.
     limits: (u32, u32),
-    /// Whether every other node has the opposite of `keep`, and of `eager`.
+    /// True if every second node has the opposite of `keep`, and of `eager`.
     differ: (bool, bool),
     first: Member,
     graph: Graph,
 }
 
-/// Which nodes are ever told of which others as members. All but the first stay as they
-/// are, so that most requests need the slow path.
+/// The pairs of nodes that may learn of each other from membership. All graphs but `Full` stay
+/// incomplete, so that most requests need the slow path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Graph {
     Full,
@@ -64,7 +64,7 @@ impl Settings {
         }
         let mut limits = (config.peer_limit, config.peer_limit);
         if has(16) {
-            // So tight that it is met.
+            // Low enough that runs reach it.
             limits.0 = 1 + u32::from(kind >> 2) % 4;
             if kind & 16 == 0 {
                 limits.1 = limits.0;
@@ -90,13 +90,13 @@ impl Settings {
             settings.vary(bytes.take(), bytes.take());
         }
         if settings.may_forget() && settings.config.tree_patience == 0 {
-            // A child in a tree whose end was forgotten would be asked for ever.
+            // Otherwise a child in a tree would be asked for ever after its end was forgotten.
             settings.config.tree_patience = Config::new(upper).tree_patience;
         }
         settings
     }
 
-    /// What the slow path and eager entries depend on. Zeros change nothing.
+    /// Varies the settings of the slow path and of eager entries. Zeros change nothing.
     fn vary(&mut self, path: u8, mesh: u8) {
         let config = &mut self.config;
         config.slow_path = path & 1 == 0;
@@ -136,7 +136,7 @@ impl Settings {
         }
     }
 
-    /// Whether one of these nodes is ever told of the other one as a member.
+    /// Returns true if membership may report each of these nodes to the other.
     pub(super) fn may_know(&self, one: usize, other: usize) -> bool {
         let (low, high) = (one.min(other), one.max(other));
         let (apart, half) = (high - low, self.nodes / 2);
@@ -163,7 +163,7 @@ impl Settings {
         }
     }
 
-    /// Whether some node has no room for all others: it may forget that one of them is over.
+    /// Returns true if some node has no room for all others: it may forget the end of one of them.
     pub(super) fn may_forget(&self) -> bool {
         let others = self.nodes as u32 - 1;
         self.limits.0.min(self.limits.1) < others
@@ -179,7 +179,7 @@ impl Settings {
         Member { id, ..self.first }
     }
 
-    /// Whether every node is served in the end: where none lies.
+    /// Returns true if every node is served in the end, which holds if no message is hostile.
     pub(super) const fn are_all_served(&self) -> bool {
         !self.is_hostile
     }

@@ -1,4 +1,4 @@
-//! What must come when the trouble is over.
+//! The liveness checks after the trouble.
 
 use selvedge_camera::Command;
 use selvedge_core::{Choose, Delta, Span, Time};
@@ -8,12 +8,12 @@ use crate::contract::world::{View, World};
 
 const MINUTE: Span = Span::secs(60);
 
-/// Within this time whoever can get in does.
+/// The time within which each node that can enter does.
 const LONG: Span = Span::secs(3_600);
 
 impl World<'_> {
-    /// The trouble is over, but for losses and what comes late: three times over, whoever wants to
-    /// enter does, and then it is quiet.
+    /// Runs the time after the trouble, with losses and late messages only: three times, each node
+    /// that wants to enter does, and then no more messages are sent.
     pub(crate) fn calm(&mut self) {
         self.flows = Some(self.plan.loss);
         for packet in core::mem::take(&mut self.wire) {
@@ -38,8 +38,9 @@ impl World<'_> {
         self.fall_silent();
     }
 
-    /// Membership tells what it has to, each node in its own time: who is over, but for nodes that
-    /// never asked to enter and of which this one never heard; and enough of those that live.
+    /// Makes membership report what its contract requires, to each node at its own time: the ended
+    /// lives, except nodes that never asked to enter and that this node never met; and enough of the
+    /// live nodes.
     fn hear_the_truth(&mut self, round: usize) {
         let mut news = Vec::new();
         for (place, node) in self.nodes.iter().enumerate() {
@@ -79,8 +80,9 @@ impl World<'_> {
         self.run(self.now + MINUTE, |_| false);
     }
 
-    /// Whoever waits gets in, or is told why not; who is on lists that connect enough gets in. In
-    /// the first round some ask for nothing: none waits for another one to ask.
+    /// Checks that each node that waits enters or is refused with a reason, and that it enters if the
+    /// lists connect enough nodes. In the first round some nodes ask for nothing: no node waits for
+    /// another one to ask.
     fn take_turns(&mut self, round: usize) {
         let places = 0..self.nodes.len();
         let must: Vec<bool> = places.clone().map(|it| self.must_get_in(it)).collect();
@@ -116,7 +118,8 @@ impl World<'_> {
         }
     }
 
-    /// Whether the lists connect a node with more than half of its bound, none of which declines.
+    /// Returns true if the lists connect a node with more than half of its bound, and none of these
+    /// declines.
     fn must_get_in(&self, place: usize) -> bool {
         let Some(node) = &self.nodes[place] else {
             return false;
@@ -137,7 +140,7 @@ impl World<'_> {
             config.slow_path && config.tree_limit > 1
         };
         let is_fast = 2 * (near.count() + 1) > upper;
-        // Where questions and answers get lost or take long, a child may be given up.
+        // If requests and answers get lost or take long, a child may be given up.
         let is_smooth = self.plan.loss == 0 && self.plan.delay < Span::millis(50);
         let all_take_part = self.nodes.iter().flatten().all(takes_part);
         let is_slow = is_smooth && all_take_part && 2 * reached.len() > upper;
@@ -151,7 +154,7 @@ impl World<'_> {
         node.told.get(&whom) == Some(&View::Listed)
     }
 
-    /// Once nothing is kept and nobody wants anything, no message is sent.
+    /// Checks that no message is sent when no permission is kept and no node has a request.
     fn fall_silent(&mut self) {
         self.flows = Some(0);
         for place in 0..self.nodes.len() {
@@ -166,7 +169,7 @@ impl World<'_> {
         }
     }
 
-    /// Time passes, until something `is_done`. Messages, timers and applications come by themselves.
+    /// Lets time pass, until something `is_done`. Messages, timers and applications come by themselves.
     pub(crate) fn run(&mut self, until: Time, is_done: impl Fn(&Self) -> bool) {
         while !is_done(self) {
             let awake = |place: &usize| self.nodes[*place].as_ref().is_some_and(|it| !it.sleeps);
@@ -197,8 +200,8 @@ impl World<'_> {
         }
     }
 
-    /// An application enters, stays for a while, and exits; where it is refused, it gives up the
-    /// fourth time.
+    /// Lets an application enter, stay for a while, and exit; if it is refused, it gives up the fourth
+    /// time.
     fn act(&mut self, place: usize) {
         let pause = Span(1 + self.rng.below(Span::secs(2).0));
         let (now, stand) = (self.now, self.stand(place));

@@ -1,18 +1,18 @@
-//! Random histories in which hosts and membership keep core's contract to the letter, and do no more
-//! than that.
+//! Random histories in which hosts and membership keep core's contract, and do nothing beyond it.
 //!
 //! - Nodes differ in settings and in the pace of their clocks. A host sleeps: its timers are late,
-//!   and what arrived meanwhile comes at once when it wakes. Commands come in any order.
-//! - Single messages are lost, come twice, out of order, or when all else is over.
-//! - Membership tells one node early, another late, and a third nothing: of a node that came and
-//!   went and never asked to enter, and in the end still of some that live. Failures are false.
+//!   and messages that arrived meanwhile come at once when it wakes. Commands come in any order.
+//! - Single messages are lost, come twice, out of order, or after everything else.
+//! - Membership reports to one node early, to another late, and to a third not at all: nodes that
+//!   joined and left and never asked to enter, and even in the end some live nodes. Failures are
+//!   false.
 //! - Nodes crash, leave and restart, but no more lives are present than [`plan::Plan::bound`] from
 //!   the beginning of a request to its end.
 //!
-//! Then the trouble ends, and whoever wants to enter does, three times over, or is refused where
-//! the lists connect too few. In the end it is quiet.
+//! Then the trouble ends, and each node that wants to enter does, three times, or is refused if the
+//! lists connect too few nodes. In the end no more messages are sent.
 //!
-//! How to run more of them, or one, stands in `selvedge_sim::histories`.
+//! `selvedge_sim::histories` explains how to run more of them, or one.
 
 #![allow(
     clippy::unwrap_used,
@@ -47,7 +47,7 @@ fn the_letter_of_the_contract_is_enough() {
     let mut all = Tally::default();
     let ran = random(seeds(400), |choices| all.add(&history(choices)));
     println!("{ran} histories: {all:?}");
-    // Each kind of trouble was met, or the test says nothing.
+    // Without each kind of trouble the test would prove little.
     if ran >= 100 {
         assert_eq!(all.missing(), None, "{all:?}");
         assert!(

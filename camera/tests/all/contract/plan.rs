@@ -1,16 +1,16 @@
-//! What is drawn before a history begins.
+//! The random choices that are made before a history begins.
 
 use selvedge_camera::{Command, Config};
 use selvedge_core::{Choose, Span};
 use selvedge_sim::histories::Choices;
 
-/// One thing that happens. Nodes are named by their place, messages by a number that is taken modulo
-/// those under way.
+/// An operation. Nodes are named by their place, messages by a number that is taken modulo
+/// the number of messages under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Command(usize, Command),
-    /// A node enters by the answers of all but one, exits, hears something false of another one, and
-    /// enters again.
+    /// A node enters by the answers of all but one, exits, gets a false report about another
+    /// node, and enters again.
     Again(usize, usize),
     Deliver(u64),
     /// Some messages from one node to another, or to any, in order.
@@ -19,11 +19,11 @@ pub(crate) enum Step {
     Lose(u64),
     LoseFrom(usize),
     Pass(Span),
-    /// All that is under way arrives, and more, for so long.
+    /// All messages under way arrive, and further ones, for this time.
     Settle(Span),
     Sleep(usize),
     Wake(usize),
-    /// A node's membership says something of another node's latest life, or of one before.
+    /// A node's membership reports on another node's latest life, or on an earlier life.
     Tell(usize, Word, usize, usize),
     Crash(usize),
     Leave(usize),
@@ -41,15 +41,15 @@ pub(crate) enum Word {
 
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// How many lives are present at most from the beginning of a request to its end.
+    /// The largest number of lives present from the beginning of a request to its end.
     pub(crate) bound: u32,
     pub(crate) settings: Vec<Config>,
-    /// How fast clocks go: so many units in so many of true time.
+    /// The pace of clocks: units of local time, per units of true time.
     pub(crate) paces: Vec<(u64, u64)>,
     pub(crate) steps: Vec<Step>,
-    /// Whether all know all when it begins, and in the end.
+    /// True if all know all at the beginning, and in the end.
     pub(crate) know_all: (bool, bool),
-    /// Of 1,000 messages when the trouble is over.
+    /// The losses among 1,000 messages when the trouble is over.
     pub(crate) loss: u64,
     pub(crate) delay: Span,
 }
@@ -97,7 +97,7 @@ impl Plan {
             let (node, others) = (rng.below(nodes as u64) as usize, nodes as u64 - 1);
             let hasty = settings[node].with_keep(true).with_eager(true);
             settings[node] = hasty.with_upper(bound);
-            // It comes last: what happened afterwards would help a node that waits in vain.
+            // It comes last: later operations would help a node that would otherwise wait for ever.
             let whom = (node + 1 + rng.below(others) as usize) % nodes;
             steps.push(Step::Again(node, whom));
         }

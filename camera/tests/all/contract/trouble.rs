@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! The faults.
 
 use selvedge_camera::Command;
 use selvedge_core::{Choose, Delta, Member, Span};
@@ -53,9 +53,9 @@ impl World<'_> {
         }
     }
 
-    /// A node enters by the answers of all but one, unless it is inside. It exits, hears something
-    /// false of another one, and enters again. Some of what it asks is lost, and the other one may
-    /// want to enter, too.
+    /// A node enters by the answers of all but one, unless it is inside. It exits, gets a
+    /// false report about another node, and enters again. Some of its requests are lost, and the
+    /// other node may want to enter, too.
     fn again(&mut self, place: usize, whom: usize) {
         if self.stand(place) == Some(Stand::Outside) {
             self.command(place, Command::Enter);
@@ -94,7 +94,7 @@ impl World<'_> {
         (number as usize).checked_rem(self.wire.len())
     }
 
-    /// The latest life at a place that has begun, or one before.
+    /// The latest life at a place that has begun, or an earlier life.
     fn latest(&self, place: usize, former: usize) -> Option<Member> {
         let here = |it: &Member| it.id.0 == place as u64 + 1;
         let lives = self.watch.lives.iter().map(|it| it.me);
@@ -116,7 +116,7 @@ impl World<'_> {
         }
     }
 
-    /// Time passes, in which nothing arrives.
+    /// Lets time pass in which nothing arrives.
     fn pass(&mut self, span: Span) {
         self.now = self.now + span;
         for place in 0..self.nodes.len() {
@@ -150,7 +150,7 @@ impl World<'_> {
         self.membership(place, delta);
     }
 
-    /// A node gives all back, and goes. Some hear of that at once.
+    /// Makes a node give back all permissions, and leave. Some nodes learn of that at once.
     fn leave(&mut self, place: usize) {
         let Some(me) = self.member(place) else {
             return;

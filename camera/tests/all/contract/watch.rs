@@ -1,4 +1,4 @@
-//! What must hold at every moment.
+//! The checks at every moment.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,25 @@ use selvedge_core::Member;
 use selvedge_core::wire::{Envelope, HEADER_LEN};
 
 selvedge_sim::counts! {
-    /// What happened.
+    /// Counts of the events of histories.
     pub(crate) struct Tally {
         entries,
-        /// Entries whose token was compared with the one before.
+        /// Entries whose token was compared with the token before.
         compared,
-        /// Entries that passed no waiting node whose request had arrived before this one was made.
+        /// Entries that passed no waiting node whose request had arrived before the request of this
+        /// entry was made.
         in_order,
         waits,
         refused,
         slow,
         /// Steps after which permissions were kept outside.
         kept,
-        /// Entries asked for at once after an exit, with a false failure between.
+        /// Entries that were requested at once after an exit, with a false failure between.
         again,
         crashes,
         restarts,
         slept,
-        /// Requests that had to get in when the trouble was over.
+        /// Requests that had to lead to an entry when the trouble was over.
         served,
         /// False failures of the node inside.
         false_of_holder,
@@ -37,7 +38,7 @@ selvedge_sim::counts! {
     }
 }
 
-/// Where a node stands, by what it was told to do and what it said.
+/// The state of a node, from its commands and its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stand {
     Outside,
@@ -45,7 +46,7 @@ pub(crate) enum Stand {
     Inside(Token),
 }
 
-/// What is known of one life.
+/// The facts about one life.
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(crate) me: Member,
@@ -53,30 +54,30 @@ pub(crate) struct Life {
     pub(crate) stand: Stand,
     /// The moment of its end.
     pub(crate) until: Option<u64>,
-    /// Since when a request of it is open, kept permissions included.
+    /// The time since which a request of it is open, kept permissions included.
     pub(crate) open: Option<u64>,
     pub(crate) has_asked: bool,
     pub(crate) refusals: u32,
-    /// Of whom it was told that it has to wait for it.
+    /// The members for which it has to wait, by its events.
     waits_for: BTreeSet<Member>,
-    /// The number of its latest request, those that it heard, and those that it had heard when it
-    /// made its own.
+    /// The number of its latest request, the requests that it received, and those that it had received
+    /// when it made its own.
     number: u64,
     heard: BTreeMap<Member, u64>,
     before: BTreeMap<Member, u64>,
 }
 
-/// All lives, and who was inside last.
+/// All lives, and the last holder.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(crate) lives: Vec<Life>,
     pub(crate) moment: u64,
     pub(crate) tally: Tally,
     bound: usize,
-    /// The latest token, and since when its request was open.
+    /// The latest token, and the time since which its request was open.
     last: Option<(Token, u64)>,
-    /// Whether tokens had to rise between all entries so far. Where they had not, a node inside may
-    /// hear of a higher one that was used before.
+    /// True if tokens had to rise between all entries until now. If they had not, a node inside may
+    /// learn of a higher token that was used before.
     are_tokens_sure: bool,
 }
 
@@ -114,13 +115,13 @@ impl Watch {
         self.tally.crashes += 1;
     }
 
-    /// Counts what a life did, at its end.
+    /// Adds the counts of a life at its end.
     pub(crate) fn counts(&mut self, camera: &Camera) {
         self.tally.issued_again += camera.counters().issued_again;
         self.tally.rebuilt += camera.counters().rebuilt;
     }
 
-    /// A node hears that this one failed.
+    /// Notes that a node learns of the failure of `whom`.
     pub(crate) fn is_failed(&mut self, whom: Member) {
         let is_inside = |it: &Life| it.me == whom && matches!(it.stand, Stand::Inside(_));
         self.tally.false_of_holder += u64::from(self.lives.iter().any(is_inside));
@@ -131,7 +132,7 @@ impl Watch {
         present.any(|it| it.me == member)
     }
 
-    /// Whether one more life keeps to the bound, for each request that is open.
+    /// Returns true if the bound allows one more life, for each request that is open.
     pub(crate) fn has_room(&self) -> bool {
         let oldest = self.lives.iter().filter_map(|it| it.open).min();
         self.present_since(oldest.unwrap_or(self.moment)) < self.bound
@@ -142,7 +143,7 @@ impl Watch {
         self.lives.iter().filter(were).count()
     }
 
-    /// A command is about to be given: how it must be refused, if it must.
+    /// The refusal of a command that is about to be given; `None` if it must be taken.
     pub(crate) fn command(&mut self, life: usize, command: Command) -> Option<Reject> {
         self.moment += 1;
         let moment = self.moment;
@@ -170,7 +171,7 @@ impl Watch {
         refused
     }
 
-    /// A message leaves: its frame keeps the budget, and is what was sent.
+    /// Checks a message that is sent: its frame keeps the budget, and decodes to the same message.
     pub(crate) fn sends(&mut self, life: usize, message: &Message) {
         let it = &mut self.lives[life];
         let from = it.me;
@@ -192,7 +193,7 @@ impl Watch {
         if let Some((whose, number)) = request_of(from, message) {
             self.lives[life].heard.insert(whose, number);
         }
-        // It is out; when it wants to enter once more, that is told again.
+        // It is outside; when it wants to enter once more, the event comes again.
         if let Some(whose) = end_of(from, message) {
             self.lives[life].waits_for.remove(&whose);
         }
@@ -257,7 +258,7 @@ impl Watch {
         self.lives[life].stand = Stand::Inside(token);
     }
 
-    /// What can be asked of the machine is what it said.
+    /// Checks that the machine's accessors match its events.
     pub(crate) fn looks(&mut self, life: usize, camera: &Camera) {
         let it = &mut self.lives[life];
         let stand = match (camera.token(), camera.is_waiting()) {
@@ -279,7 +280,7 @@ impl Watch {
     }
 }
 
-/// Whose request this is, and its number.
+/// The owner of this request, and its number.
 fn request_of(from: Member, message: &Message) -> Option<(Member, u64)> {
     match message {
         Message::Request { request, .. } => Some((from, request.number)),
@@ -288,7 +289,7 @@ fn request_of(from: Member, message: &Message) -> Option<(Member, u64)> {
     }
 }
 
-/// Whose request is over.
+/// The owner of the request that is over.
 const fn end_of(from: Member, message: &Message) -> Option<Member> {
     match message {
         Message::Release { .. } => Some(from),

@@ -1,4 +1,4 @@
-//! Nodes, their hosts, and what is under way between them.
+//! Nodes, their hosts, and the messages under way between them.
 
 use alloc::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use selvedge_sim::histories::Choices;
 use crate::contract::plan::Plan;
 use crate::contract::watch::{Stand, Watch};
 
-/// What a node's membership has told of a life.
+/// The reports of a node's membership about a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
     Listed,
@@ -17,7 +17,7 @@ pub(crate) enum View {
     Over,
 }
 
-/// From which node, to which place, of which number, and for which part of the list.
+/// The key of a request: its sender, the receiver's place, its number, and the part of the list.
 type Question = (Member, usize, u64, Option<Member>);
 
 /// The most messages in a second from a node to another, if there are five or more: three times the
@@ -25,18 +25,19 @@ type Question = (Member, usize, u64, Option<Member>);
 /// of an OK each.
 const SECOND_MOST: u64 = 3_000;
 
-/// At how many moments of a second the same is asked: a clock of twice the pace asks every 50 ms.
+/// The number of moments in a second at which the same request is sent: a clock of twice the pace
+/// asks every 50 ms.
 const ASKED_MOST: u64 = 40;
 
 pub(crate) struct Node {
-    /// Which of the watched lives it is.
+    /// Its index among the watched lives.
     pub(crate) life: usize,
     pub(crate) driver: Driver<Camera>,
     pub(crate) sleeps: bool,
     inbox: Vec<Packet>,
     pub(crate) told: BTreeMap<Member, View>,
     began: Time,
-    /// When its application gives the next command, while there is calm.
+    /// The time of its application's next command, after the trouble.
     pub(crate) acts_at: Option<Time>,
 }
 
@@ -56,16 +57,16 @@ pub(crate) struct World<'a> {
     pub(crate) nodes: Vec<Option<Node>>,
     /// The life that the next node at a place begins.
     lives: Vec<u32>,
-    /// What is under way and comes when it is called for.
+    /// The messages under way that arrive on demand.
     pub(crate) wire: Vec<Packet>,
-    /// What is under way and comes by itself, by when and in which order it was sent.
+    /// The messages under way that arrive by themselves, by time of arrival and order of sending.
     pub(crate) mail: BTreeMap<(Time, u64), Packet>,
-    /// Whether messages come by themselves, and how many of 1,000 are lost.
+    /// True if messages arrive by themselves, and the number of losses among 1,000.
     pub(crate) flows: Option<u64>,
     pub(crate) sent: u64,
-    /// The present second, and how many messages were sent in it.
+    /// The present second, and the number of messages sent in it.
     second: (u64, u64),
-    /// At how many moments of it a request was sent that is the same, and when last.
+    /// The number of moments of it at which the same request was sent, and the last of them.
     asked: BTreeMap<Question, (u64, Time)>,
     pub(crate) watch: Watch,
 }
@@ -101,7 +102,7 @@ impl<'a> World<'a> {
         world
     }
 
-    /// A node begins, if the bound allows one more life.
+    /// Starts a node, if the bound allows one more life.
     pub(crate) fn start(&mut self, place: usize) {
         if self.nodes[place].is_some() || !self.watch.has_room() {
             return;
@@ -146,7 +147,7 @@ impl<'a> World<'a> {
         assert_eq!(reject, refused, "{command:?}");
     }
 
-    /// Membership tells a node something, if core's contract allows it.
+    /// Reports a delta to a node, if core's contract allows it.
     pub(crate) fn membership(&mut self, place: usize, delta: Delta) {
         let whom = delta.member();
         let is_alive = self.watch.is_alive(whom);
@@ -182,7 +183,7 @@ impl<'a> World<'a> {
         self.take(place, Input::Membership(delta)).unwrap();
     }
 
-    /// A message reaches a node in whichever life it is.
+    /// Delivers a message to a node in its present life.
     pub(crate) fn arrive(&mut self, packet: Packet) {
         let place = packet.target;
         let Some(node) = &mut self.nodes[place] else {
@@ -194,7 +195,7 @@ impl<'a> World<'a> {
         }
         let Packet { from, message, .. } = packet;
         self.watch.hears(node.life, from, &message);
-        // No sound message is refused.
+        // No message of a correct peer is refused.
         self.take(place, Input::Message { from, message }).unwrap();
     }
 
@@ -210,7 +211,7 @@ impl<'a> World<'a> {
         self.carry_out(place, effects);
     }
 
-    /// Timers that are late, and all that arrived meanwhile, in either order.
+    /// Handles late timers, and all messages that arrived meanwhile, in either order.
     pub(crate) fn wake(&mut self, place: usize) {
         let Some(node) = &mut self.nodes[place] else {
             return;
@@ -236,7 +237,7 @@ impl<'a> World<'a> {
         Time(self.now.since(began).0 * units / of)
     }
 
-    /// When a node's timer is due, in true time.
+    /// The time at which a node's timer is due, in true time.
     pub(crate) fn due(&self, place: usize) -> Option<Time> {
         let node = self.nodes[place].as_ref()?;
         let (units, of) = self.plan.paces[place];
@@ -301,8 +302,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Counts the messages of each second, and at how many moments of it the same is asked: timers
-    /// ask anew, and no answer does.
+    /// Counts the messages of each second, and the moments of it at which the same request is
+    /// sent: only timers send a request again, and no answer does.
     fn count_second(&mut self, life: usize, target: usize, message: &Message) {
         let second = self.now.0 / Span::secs(1).0;
         if self.second.0 != second {

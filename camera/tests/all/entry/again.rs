@@ -1,4 +1,4 @@
-//! Requests that are issued again or go the slow path, and who hears what of it.
+//! Requests that are issued again or take the slow path, and the nodes that learn of it.
 
 use selvedge_camera::{Command, Config, Event, Message, TreeId};
 use selvedge_core::{Delta, Effect, Input, Span};
@@ -7,7 +7,7 @@ use super::answers::{First, ok, part, request};
 use super::member;
 
 /// Node 2 fails in the middle of its list. When the request gets a higher number, its list begins
-/// anew.
+/// again.
 #[test]
 fn the_list_of_a_failed_node_begins_anew_when_the_request_is_issued_again() {
     let config = Config::new(5).with_slack(0).with_slow_path(false);
@@ -17,13 +17,13 @@ fn the_list_of_a_failed_node_begins_anew_when_the_request_is_issued_again() {
     node.step(Input::Membership(Delta::Failed(member(1))));
     node.hears(3, ok(1, 0));
     node.hears(2, ok(1, 9));
-    // Those that were asked are asked again.
+    // The nodes that were asked are asked again.
     assert_eq!(node.waits_for(), [member(2), member(3)]);
     node.hears(1, ok(10, 0));
     node.step(Input::Membership(Delta::Failed(member(2))));
     assert_eq!(node.waits_for(), [member(3)]);
     node.hears(3, ok(10, 0));
-    // With this node three of five said OK.
+    // With this node, three of five gave their OK.
     assert_eq!(node.number(), Some(10));
 }
 
@@ -40,7 +40,7 @@ fn a_request_that_is_issued_again_lets_in_those_that_it_no_longer_precedes() {
     assert_eq!(node.driver.machine().counters().issued_again, 1);
 }
 
-/// Two of four others fail, so those that are left are too few for the fast path.
+/// Two of four others fail, so the remaining nodes are too few for the fast path.
 #[test]
 fn a_request_goes_the_slow_path_when_too_few_are_left_to_answer() {
     let mut node = First::new(4, Config::new(5));
@@ -52,7 +52,7 @@ fn a_request_goes_the_slow_path_when_too_few_are_left_to_answer() {
     assert!(node.driver.machine().is_waiting());
 }
 
-/// A suspicion replaces the OK of a node that is only on the list, and not that of a rival.
+/// A suspicion replaces the OK of a node that is only on the list, but not the OK of a rival.
 #[test]
 fn a_failed_node_is_awaited_again_when_it_is_named_as_a_rival() {
     let mut node = First::new(3, Config::new(3));
@@ -64,7 +64,7 @@ fn a_failed_node_is_awaited_again_when_it_is_named_as_a_rival() {
     assert_eq!(node.number(), None);
 }
 
-/// It comes after this node, as its OK said.
+/// The rival enters after this node, as its OK showed.
 #[test]
 fn a_node_that_said_ok_and_asks_later_is_no_news() {
     let mut node = First::new(3, Config::new(3));
@@ -98,8 +98,8 @@ fn a_holder_sends_no_fence_to_a_node_that_it_did_not_pass_over() {
     assert!(!effects.iter().any(is_fence), "{effects:?}");
 }
 
-/// An OK that is given up a tree is remembered like one that is said directly, and as one where both
-/// were asked for.
+/// An OK that is sent up a tree is remembered like an OK that is sent directly, and as one OK if the
+/// root asked for both.
 #[test]
 fn an_ok_to_a_root_is_remembered_whichever_way_it_asked() {
     for is_direct in [false, true] {

@@ -1,4 +1,4 @@
-//! Which answers count, and for which request.
+//! The answers that count, and the requests for which they count.
 
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_camera::{
@@ -20,7 +20,7 @@ impl First {
         Self::at(0, nodes, config)
     }
 
-    /// Another one in its place.
+    /// Another node in its place.
     pub(super) fn at(place: usize, nodes: usize, config: Config) -> Self {
         let mut first = Self {
             driver: Driver::new(Camera::new(member(place), config).unwrap()),
@@ -99,8 +99,8 @@ pub(super) fn part(after: Option<usize>, rivals: &[usize], more: bool) -> Messag
     }
 }
 
-/// A permission that was kept is good up to a number. Beyond it its giver may have let in others,
-/// and so may those have that said OK to the former number.
+/// A permission that was kept is good up to a number. Beyond it its giver may have let others enter,
+/// and so may the nodes that gave their OK to the former number.
 #[test]
 fn no_ok_counts_for_a_request_that_is_issued_again() {
     let config = Config::new(3).with_keep(true).with_slack(4);
@@ -140,8 +140,8 @@ fn no_ok_counts_for_a_request_that_is_issued_again() {
     assert_eq!(node.number(), Some(10));
 }
 
-/// Frames of 127 bytes hold few rivals. A part that comes late, or twice, would hide those of the
-/// parts between.
+/// Frames of 127 bytes hold few rivals. A part that comes late, or twice, would hide the
+/// rivals of the parts between.
 #[test]
 fn a_part_of_a_list_counts_in_its_turn_only() {
     let mut node = First::new(3, Config::radio(7));
@@ -168,7 +168,7 @@ fn a_part_of_a_list_counts_in_its_turn_only() {
     assert_eq!(node.waits_for(), [member(2), member(3), member(4)]);
 }
 
-/// More than half of the list has to say OK where the bound says that fewer would do.
+/// The OKs of more than half of the list are needed, even if the bound asks for fewer.
 #[test]
 fn a_list_that_is_longer_than_the_bound_counts() {
     let config = Config::new(2).with_eager(true);
@@ -179,8 +179,8 @@ fn a_list_that_is_longer_than_the_bound_counts() {
     assert!(matches!(effects[..], [Effect::Event(Event::Entered(_))]));
 }
 
-/// Node 4, of which membership has not told, asks, and is out again: its RELEASE says up to which token
-/// its requests are over.
+/// Node 4, which membership has not reported, asks, and is outside again: its RELEASE names the token up
+/// to which its requests are over.
 fn visit_of_a_stranger(node: &mut First, over: u64) {
     let request = Request {
         number: 1,
@@ -200,7 +200,8 @@ fn out(over: u64) -> Message {
     }
 }
 
-/// Who said OK had not heard of the RELEASE yet. The stranger may be gone, and nobody tells.
+/// The sender of the OK did not know of the RELEASE yet. The stranger may have left, and membership
+/// does not report it.
 #[test]
 fn an_older_ok_names_nobody_whose_release_was_heard() {
     let mut node = First::new(3, Config::new(3));
@@ -209,7 +210,7 @@ fn an_older_ok_names_nobody_whose_release_was_heard() {
     node.hears(1, part_of(2, &[3]));
     assert_eq!(node.waits_for(), [member(2)]);
     node.hears(2, ok(2, 0));
-    // Its token was 1, as its RELEASE said.
+    // Its token was 1, as its RELEASE reported.
     assert_eq!(node.number(), Some(2));
 }
 
@@ -238,7 +239,7 @@ fn who_is_waited_for_and_is_out_is_not_waited_for_any_more() {
         assert_eq!(node.waits_for(), [member(3)], "that is not all");
         node.hears(3, out(1));
         if is_listed {
-            // Membership tells when it fails, and it is no rival any more.
+            // Membership reports its failure, and it is no rival any more.
             assert_eq!(node.waits_for(), [member(3)]);
             node.step(Input::Membership(Delta::Failed(member(3))));
         }
@@ -246,8 +247,8 @@ fn who_is_waited_for_and_is_out_is_not_waited_for_any_more() {
     }
 }
 
-/// What is kept is good up to one token for all entries, so the next request may have a higher one
-/// only when it was given back.
+/// Kept permissions are good up to one token for all entries, so the next request may have a higher
+/// token only when they were given back.
 #[test]
 fn no_request_has_a_token_that_was_said_to_be_over() {
     let config = Config::new(2).with_keep(true).with_slack(4);
@@ -278,7 +279,7 @@ fn no_request_has_a_token_that_was_said_to_be_over() {
     assert_eq!(up_to(&mut node), Some(6));
 }
 
-/// Membership told that it failed before its RELEASE came, and tells that once.
+/// Membership reported its failure before its RELEASE came, and reports it only once.
 #[test]
 fn who_failed_and_is_out_is_not_waited_for_any_more() {
     let mut node = First::new(2, Config::new(3));
@@ -291,7 +292,7 @@ fn who_failed_and_is_out_is_not_waited_for_any_more() {
     assert_eq!(node.number(), Some(2));
 }
 
-/// A node that was passed over is a rival again when it is back, unless it is out.
+/// A node that was passed over is a rival again when it is back, unless it is outside.
 #[test]
 fn who_was_passed_over_is_awaited_when_it_is_back_unless_it_is_out() {
     for is_out in [true, false] {
@@ -403,7 +404,7 @@ fn a_late_release_takes_nothing_back() {
     assert_eq!(node.waits_for(), [member(2)]);
 }
 
-/// It may say no more than which tokens it will not have.
+/// A RELEASE may report only the tokens that its sender will not have.
 #[test]
 fn a_release_without_a_number_says_which_tokens_are_over() {
     let mut node = First::new(3, Config::new(3));
@@ -414,7 +415,7 @@ fn a_release_without_a_number_says_which_tokens_are_over() {
     assert_eq!(node.waits_for(), [member(2)]);
 }
 
-/// Two nodes may keep a permission of the same third, and each has to know of the other.
+/// Two nodes may keep a permission of the same third node, and each has to know of the other.
 #[test]
 fn nothing_is_over_while_permissions_are_kept() {
     let config = Config::new(2).with_keep(true);
@@ -427,7 +428,7 @@ fn nothing_is_over_while_permissions_are_kept() {
     assert_eq!(node.hears(1, ok(1, 0)).len(), 1);
 }
 
-/// Where more are on the list than the bound says, an eager node needs more than half of the list
+/// If more nodes are on the list than the bound allows, an eager node needs more than half of the list
 /// and itself.
 #[test]
 fn an_eager_quorum_is_of_the_list_where_that_is_longer_than_the_bound() {

@@ -1,4 +1,4 @@
-//! What an entry costs.
+//! The cost of an entry.
 
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_camera::{Camera, Command, Config, Message, Request, Token};
@@ -27,7 +27,8 @@ fn an_uncontended_entry_takes_two_messages_a_member_and_one_round_trip() {
     }
 }
 
-/// A request in vain comes again once, then twice and so on; so does an OK that is asked for again.
+/// A request without an answer comes again once, then twice and so on; so does an OK that is
+/// requested again.
 #[test]
 fn what_was_lost_comes_again_in_more_and_more_copies() {
     let config = Config::new(2).with_copies(4);
@@ -67,8 +68,8 @@ fn what_was_lost_comes_again_in_more_and_more_copies() {
     assert_eq!(answers, [1, 2, 4, 4]);
 }
 
-/// Two of five do not answer. Who is eager enters with the OKs of the others, but not before a
-/// holder is out.
+/// Two of five do not answer. An eager node enters with the OKs of the others, but not before a
+/// holder is outside.
 #[test]
 fn with_a_quorum_and_all_rivals_the_eager_enter() {
     let config = Config::new(5).with_eager(true);

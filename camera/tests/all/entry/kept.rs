@@ -1,4 +1,4 @@
-//! Permissions that are kept, and what they rest on.
+//! Permissions that are kept, and their assumptions.
 
 use selvedge_camera::{Camera, Command, Config, Event, Message, Reject, Timer};
 use selvedge_core::{Delta, Input, Member, Span};
@@ -31,7 +31,7 @@ fn what_is_kept_is_seen_and_given_back() {
     mesh.command(0, Command::GiveBack).unwrap();
     mesh.run_for(Span::secs(1));
     assert_eq!(kept(&mesh, 0), [] as [Member; 0]);
-    // Nobody names it any more, so who comes next does not wait for it.
+    // No node names it any more, so the next node does not wait for it.
     mesh.drain_events();
     mesh.command(1, Command::Enter).unwrap();
     mesh.run_for(Span::secs(1));
@@ -42,8 +42,8 @@ fn what_is_kept_is_seen_and_given_back() {
     mesh.command(1, Command::Exit).unwrap();
 }
 
-/// Node 2 says OK and ends. Its later life, which wants to enter, and node 3 say OK as well: that is
-/// one OK more than there is room for nodes.
+/// Node 2 gives its OK and ends. Its later life, which wants to enter, and node 3 give an OK as well:
+/// that is one OK more than there is room for nodes.
 #[test]
 fn the_permission_of_a_life_that_ended_before_the_entry_is_not_kept() {
     let mut node = First::new(3, keeping(3).with_peer_limit(2));
@@ -62,7 +62,7 @@ fn the_permission_of_a_life_that_ended_before_the_entry_is_not_kept() {
     assert_eq!(machine.counters().no_room, 0);
 }
 
-/// The later life makes room for node 4, and with it goes the knowledge that the former one ended.
+/// The later life makes room for node 4, and this node forgets that the former life ended.
 #[test]
 fn a_permission_for_which_there_is_no_room_is_counted() {
     let mut node = First::new(3, keeping(3).with_peer_limit(2));
@@ -80,9 +80,9 @@ fn a_permission_for_which_there_is_no_room_is_counted() {
     assert_eq!((machine.kept().count(), machine.counters().no_room), (2, 1));
 }
 
-/// Node 1 enters by the OKs of 2 and 3 and keeps them. It is told wrongly that 2 has failed, exits,
-/// and enters again; its request to 4 is lost. The REQUEST of 2 makes 2's permission count again,
-/// and that is the quorum.
+/// Node 1 enters by the OKs of 2 and 3 and keeps them. Membership reports wrongly that 2 has
+/// failed; node 1 exits, and enters again; its request to 4 is lost. The REQUEST of 2 makes 2's
+/// permission count again, and that is the quorum.
 #[test]
 fn a_kept_permission_that_counts_again_lets_its_node_in() {
     let usual = Config::new(4);
@@ -122,7 +122,7 @@ fn nothing_is_given_back_while_it_is_used() {
 }
 
 /// Node 1 keeps the permissions of 2 and 3 and is cut off; both restart, and 2 enters with 3's OK.
-/// Five lives were present while node 1's request went on, and the bound says three.
+/// Five lives were present while node 1's request was open, and the bound is three.
 #[test]
 fn permissions_of_lives_that_are_over_let_two_in_unless_they_are_given_back() {
     for gives_back in [false, true] {
@@ -150,7 +150,7 @@ fn permissions_of_lives_that_are_over_let_two_in_unless_they_are_given_back() {
     }
 }
 
-/// The node `failed` said OK to an earlier request and was declared failed; the third one sends
+/// The node `failed` gave its OK to an earlier request and was declared failed; the third one sends
 /// nothing.
 fn with_one_kept(place: usize, failed: usize, config: Config) -> First {
     let mut node = First::at(place, 3, config.with_eager(true));
@@ -173,7 +173,7 @@ fn a_request_of_another_node_may_be_all_that_was_missing() {
     assert_eq!(node.number(), Some(2));
 }
 
-/// It was declared failed while its permission was kept, and membership says that once.
+/// It was declared failed while its permission was kept, and membership reports that once.
 #[test]
 fn a_failed_node_whose_permission_ends_is_awaited_for_the_time_of_a_takeover() {
     let takeover = Some(Span::secs(3));

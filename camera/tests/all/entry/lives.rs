@@ -1,4 +1,4 @@
-//! Failures and lives: who is waited for, and for whom nobody waits.
+//! Failures and lives: the nodes for which a request waits.
 
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_camera::{Camera, Command, Config, Event, Message, Refusal, Request, Token};
@@ -6,7 +6,7 @@ use selvedge_core::{Delta, Driver, Effect, Input, Member, Time};
 
 use super::member;
 
-/// Node 1 of a mesh, by hand: takes the inputs and says to whom it sent requests.
+/// Node 1 of a mesh, by hand: takes the inputs and returns the nodes to which it sent requests.
 fn asked_by_first(config: Config, inputs: Vec<Input<Camera>>) -> (Driver<Camera>, Vec<Member>) {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
     let mut node = Driver::new(Camera::new(member(0), config).unwrap());
@@ -27,7 +27,7 @@ fn asked_by_first(config: Config, inputs: Vec<Input<Camera>>) -> (Driver<Camera>
     (node, asked)
 }
 
-/// Membership says once that a node failed; what it sent before may come afterwards.
+/// Membership reports a failure once; earlier messages of the node may come afterwards.
 #[test]
 fn a_late_request_does_not_put_who_failed_on_the_list() {
     let request = Request {
@@ -89,7 +89,7 @@ fn a_request_that_is_issued_again_does_not_wait_for_who_failed_meanwhile() {
     assert_eq!(waits_for, [member(2), member(3)]);
 }
 
-/// Node 1 knows 2 and has no room for more. 2 names a rival, who may be inside.
+/// Node 1 knows 2 and has no room for more. 2 names a rival, which may be inside.
 #[test]
 fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
@@ -124,7 +124,7 @@ fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
     assert_eq!(told, [Event::Refused(Refusal::NoRoom { limit })]);
 }
 
-/// 2 came back and is inside. That its former life is over leaves nobody else to wait for.
+/// 2 came back and is inside. Its former life has ended, so there is no other node to wait for.
 #[test]
 fn a_rival_in_a_new_life_is_awaited_before_its_former_life_is_forgotten() {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
@@ -155,7 +155,7 @@ fn a_rival_in_a_new_life_is_awaited_before_its_former_life_is_forgotten() {
     assert_eq!(waits_for, [rival.member]);
 }
 
-/// A message reaches a node in whichever life it is, and both lives begin with number 1.
+/// A message can reach a later life of its receiver, and both lives begin with number 1.
 #[test]
 fn an_ok_to_a_former_life_does_not_count() {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
@@ -181,7 +181,7 @@ fn an_ok_to_a_former_life_does_not_count() {
             .unwrap();
         effects
     };
-    // Its sender learns from whom it comes that the former life is over; the request goes on.
+    // Its sender learns from the message's sender that the former life has ended; the request goes on.
     let message = Message::Release {
         number: 0,
         last: 0,
@@ -194,8 +194,8 @@ fn an_ok_to_a_former_life_does_not_count() {
     assert_eq!(hear(5), [Effect::Event(Event::Entered(token))]);
 }
 
-/// A newcomer hears of the highest token from any node, so tokens go on rising when all that
-/// entered before are gone.
+/// A newcomer learns the highest token from any node, so tokens go on rising when all nodes that
+/// entered before have ended.
 #[test]
 fn a_newcomer_that_is_left_alone_enters_above_all_tokens_it_was_not_there_for() {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);

@@ -1,4 +1,4 @@
-//! What an entry costs, what it waits for, and what it is told.
+//! Entries: their cost, the nodes for which they wait, and their events.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ fn mesh(nodes: usize, config: Config) -> Network<Camera> {
     mesh_of(&vec![config; nodes])
 }
 
-/// The same, each node with its own settings.
+/// Nodes that know each other, each with its own settings.
 fn mesh_of(configs: &[Config]) -> Network<Camera> {
     let nodes = configs.len();
     let link = Link {

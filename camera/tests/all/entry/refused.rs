@@ -1,4 +1,4 @@
-//! What is refused, and what is not remembered.
+//! Inputs that are refused, and messages that are not remembered.
 
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_camera::{
@@ -81,7 +81,7 @@ fn what_no_sound_peer_sends_is_refused_and_changes_nothing() {
             branches,
         }
     };
-    // What a sound peer sends late is no misbehaviour.
+    // A late message of a correct peer is no misbehaviour.
     let from = member(1);
     for message in [echo(0, &[]), echo(2, &[1, 2, 2, 1])] {
         let input = Input::Message { from, message };
@@ -106,7 +106,8 @@ fn what_no_sound_peer_sends_is_refused_and_changes_nothing() {
     assert!(own.contains("an id of its own"), "{own}");
 }
 
-/// 10,000 strangers ask; what is remembered stays within the limit, and a member is still served.
+/// 10,000 strangers ask; the number of remembered nodes stays within the limit, and a member is
+/// still served.
 #[test]
 fn a_flood_of_strangers_stays_within_the_limit() {
     let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);

@@ -1,4 +1,4 @@
-//! What is asked again, of whom, and how often; and what is counted as too late.
+//! Requests that are sent again, their receivers and number; and messages that count as too late.
 
 use selvedge_camera::{Camera, Command, Config, Counters, Event, Message, Request, Rival, Token};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
@@ -45,7 +45,7 @@ impl Node {
         self.step(Input::Message { from, message })
     }
 
-    /// What becomes of its next timer.
+    /// The effects of its next timer.
     fn tick(&mut self) -> Vec<Effect<Camera>> {
         self.now = self.driver.deadline().unwrap();
         let mut effects = Vec::new();
@@ -63,7 +63,7 @@ impl Node {
     }
 }
 
-/// How often each of the nodes 1 to 6 is asked.
+/// The number of requests to each of the nodes 1 to 6.
 fn asked(effects: &[Effect<Camera>]) -> [usize; 6] {
     let mut counts = [0; 6];
     for effect in effects {
@@ -108,7 +108,7 @@ fn request(number: u64) -> Message {
     }
 }
 
-/// Whoever said that we have to wait has our request.
+/// A node that answered that we have to wait has our request.
 #[test]
 fn who_said_that_we_have_to_wait_is_asked_again_now_and_then() {
     let config = Config::new(7).with_copies(1);
@@ -128,7 +128,7 @@ fn who_said_that_we_have_to_wait_is_asked_again_now_and_then() {
     assert_eq!(asked(&node.tick()), [1, 0, 0, 1, 1, 1]);
 }
 
-/// Whoever says so has heard one of them.
+/// A node that sends WAIT has received one of them.
 #[test]
 fn copies_double_until_it_is_known_that_one_was_heard() {
     let mut node = Node::new(7, Config::new(7));
@@ -174,7 +174,7 @@ fn an_ok_that_comes_late_is_counted_and_answered() {
     assert_eq!(node.counters().stale, 2);
 }
 
-/// However many name it.
+/// One event for a rival, for any number of nodes that name it.
 #[test]
 fn a_rival_is_told_of_once() {
     let mut node = Node::new(4, Config::new(5));
@@ -187,7 +187,7 @@ fn a_rival_is_told_of_once() {
     assert_eq!(told.iter().filter(|&it| *it == waiting).count(), 1);
 }
 
-/// An abstention is of all the requests that its sender has made.
+/// An abstention covers all requests that its sender has made.
 #[test]
 fn who_had_no_room_is_awaited_when_it_has_asked_since() {
     let names = |up_to| Message::Ok {
@@ -240,7 +240,7 @@ fn a_permission_is_kept_for_so_many_numbers() {
     assert_eq!(node.command(Command::GiveBack), []);
 }
 
-/// An OK that was not released is said again after so long, whoever else has got one since.
+/// An OK that was not released is sent again after `refresh`, even if other nodes have got one since.
 #[test]
 fn an_ok_is_said_again_in_time() {
     let refresh = Span::secs(30);

@@ -32,7 +32,8 @@ fn with_little_room(nodes: usize, limit: u32, config: Config) -> Network<Camera>
     mesh
 }
 
-/// All that want to enter do, one after the other. Returns who entered, and who was refused.
+/// Lets all nodes that want to enter do so, one after the other. Returns the nodes that entered, and
+/// the nodes that were refused.
 fn serve(mesh: &mut Network<Camera>, nodes: &[usize]) -> (Vec<usize>, Vec<(usize, Refusal)>) {
     let (mut entered, mut refused) = (Vec::new(), Vec::new());
     for &node in nodes {
@@ -55,7 +56,7 @@ fn serve(mesh: &mut Network<Camera>, nodes: &[usize]) -> (Vec<usize>, Vec<(usize
     (entered, refused)
 }
 
-/// Node 1 has heard of two others, and node 2 names three to it.
+/// Node 1 knows two others, and node 2 names three to it.
 #[test]
 fn a_node_that_cannot_remember_its_rivals_is_told_so_and_holds_up_nobody() {
     for slow_path in [false, true] {
@@ -66,9 +67,9 @@ fn a_node_that_cannot_remember_its_rivals_is_told_so_and_holds_up_nobody() {
         let limit = 2;
         assert_eq!(refused, [(0, Refusal::NoRoom { limit })]);
         assert_eq!(entered, [2, 3, 4]);
-        // When nobody else wants to enter it needs no room.
+        // When no other node wants to enter, it needs no room.
         assert_eq!(serve(&mut mesh, &[0]), (vec![0], Vec::new()));
-        // Nor does who enters after it.
+        // Nor does a node that enters after it.
         assert_eq!(serve(&mut mesh, &[4]), (vec![4], Vec::new()));
     }
 }
@@ -172,7 +173,7 @@ fn abstain(over: u64) -> Message {
     }
 }
 
-/// An OK names as many as may be awaited, and they are awaited already or over.
+/// An OK names as many as may be awaited, and these are awaited already or have ended.
 #[test]
 fn rivals_that_are_known_or_over_take_no_room() {
     let mut node = Node::new(Config::new(5).with_peer_limit(3));
@@ -180,7 +181,7 @@ fn rivals_that_are_known_or_over_take_no_room() {
         node.learn(Delta::Joined(member(other)));
     }
     node.enter();
-    // Room for six, and three are there: two that are known, and one whose life is over.
+    // Room for six, and three are there: two that are known, and one that has ended.
     node.learn(Delta::Left(member(3)));
     let (two, three, four) = (member(1), member(2), member(3));
     node.hear(two, ok(1, &[three, four]));
@@ -215,7 +216,7 @@ fn an_end_that_cannot_be_remembered_is_counted_once() {
     assert_eq!(node.driver.machine().counters().no_room, 1);
 }
 
-/// The same where it comes up a tree.
+/// A list of rivals without room, which comes up a tree.
 #[test]
 fn the_first_list_that_cannot_be_remembered_refuses_a_request_on_the_slow_path() {
     let mut node = Node::new(Config::new(5).with_peer_limit(1));
@@ -294,7 +295,7 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
     assert_eq!(node.driver.machine().counters().no_room, 1);
 }
 
-/// Each node that comes finds the place of one that is gone, and what it says is taken.
+/// Each new node takes the place of a node that has ended, and its messages are accepted.
 #[test]
 fn who_comes_takes_the_place_of_who_is_gone() {
     let mut node = Node::new(Config::new(3).with_peer_limit(4));
@@ -329,7 +330,7 @@ fn who_comes_takes_the_place_of_who_is_gone() {
     assert_eq!(node.waits_for(), [friend]);
 }
 
-/// Nobody's OK is forgotten, and nobody is who was asked.
+/// No node with an OK is forgotten, and no node that was asked.
 #[test]
 fn who_has_our_ok_or_is_asked_for_one_is_never_forgotten() {
     let mut node = Node::new(Config::new(3).with_peer_limit(3));
@@ -348,7 +349,7 @@ fn who_has_our_ok_or_is_asked_for_one_is_never_forgotten() {
     assert_eq!(node.waits_for(), [holder, named]);
 }
 
-/// The same of a node that was not asked: it has the OK of this node, or waits for it.
+/// A node that was not asked, and has the OK of this node, or waits for it.
 #[test]
 fn a_node_with_an_open_request_is_never_forgotten() {
     let [listed, asker] = [member(1), member(2)];
@@ -381,7 +382,7 @@ fn a_node_with_an_open_request_is_never_forgotten() {
     }
 }
 
-/// 2 has no room for 1. Its answer counts for what it asked before, and not for what it asks later.
+/// 2 has no room for 1. Its answer counts for its earlier requests, and not for its later ones.
 #[test]
 fn an_abstention_that_is_older_than_a_request_does_not_end_the_wait_for_it() {
     let others = [member(1), member(2), member(3)];
@@ -393,7 +394,7 @@ fn an_abstention_that_is_older_than_a_request_does_not_end_the_wait_for_it() {
     let [two, three, four] = others;
     node.hear(two, abstain(0));
     assert_eq!(node.waits_for(), [three, four]);
-    // Now 2 wants to enter, and 3 has said OK to it.
+    // Now 2 wants to enter, and has the OK of 3.
     let asks = node.hear(three, ok(1, &[two]));
     assert!(
         asks.iter().any(
@@ -403,7 +404,7 @@ fn an_abstention_that_is_older_than_a_request_does_not_end_the_wait_for_it() {
     );
     node.hear(four, ok(1, &[]));
     assert_eq!(node.waits_for(), [two]);
-    // A copy of its old answer; then one that it gave when it was out again.
+    // A copy of its old answer; then an answer that it gave when it was outside again.
     node.hear(two, abstain(0));
     assert_eq!(node.waits_for(), [two]);
     assert_eq!(node.driver.machine().token(), None);
@@ -411,7 +412,7 @@ fn an_abstention_that_is_older_than_a_request_does_not_end_the_wait_for_it() {
     assert!(node.driver.machine().token().is_some());
 }
 
-/// An abstention is no OK: with nothing else there is no quorum.
+/// An abstention is no OK: abstentions alone make no quorum.
 #[test]
 fn abstentions_make_no_quorum() {
     let mut node = Node::new(Config::new(3).with_slow_path(false));

@@ -7,8 +7,8 @@ use selvedge_sim::network::Network;
 use super::answers::{First, request};
 use super::{DELAY, entered, member, mesh};
 
-/// The holder is cut off and declared failed. With a takeover another one gets in with a higher
-/// token; when they hear of each other again, the first is told.
+/// The holder is cut off and declared failed. With a takeover another node enters with a higher
+/// token; when they can reach each other again, the first is notified.
 #[test]
 fn a_holder_that_was_passed_over_is_fenced() {
     let config = Config::new(3).with_takeover(Some(Span::secs(5)));
@@ -36,7 +36,7 @@ fn a_holder_that_was_passed_over_is_fenced() {
     assert!(told((0, Event::Fenced(later))));
 }
 
-/// What the others say of the holder afterwards is what was known: nobody waits for it again.
+/// Later messages of others about the holder bring nothing new: no node waits for it again.
 #[test]
 fn who_was_passed_over_is_not_awaited_again() {
     let takeover = Span::secs(1);
@@ -44,7 +44,7 @@ fn who_was_passed_over_is_not_awaited_again() {
     for slack in [0, 64] {
         let config = base.with_slack(slack);
         // Both ask with number 1, so the second one's token has to be above what its request may
-        // have: it issues the request again, and is told of the holder again.
+        // have: it issues the request again, and gets the holder's name again.
         let mut both = mesh(3, config);
         both.command(0, Command::Enter).unwrap();
         both.command(1, Command::Enter).unwrap();
@@ -70,7 +70,7 @@ fn who_was_passed_over_is_not_awaited_again() {
     }
 }
 
-/// Without one nobody passes, until it is certain that the holder is dead.
+/// Without a takeover no node enters until it is certain that the holder is dead.
 #[test]
 fn without_a_takeover_only_certainty_lets_others_in() {
     let mut mesh = mesh(3, Config::new(3));
@@ -90,7 +90,7 @@ fn without_a_takeover_only_certainty_lets_others_in() {
     assert!(mesh.machine(1).unwrap().token().is_some());
 }
 
-/// A dead holder is waited for by one, and not by each that comes after it.
+/// One node waits for a dead holder, and not each node that enters later.
 #[test]
 fn a_takeover_is_waited_for_once() {
     let config = Config::new(4).with_takeover(Some(Span::secs(1)));
@@ -113,11 +113,11 @@ fn a_takeover_is_waited_for_once() {
     assert_eq!(entered(&mut mesh).len(), 1);
 }
 
-/// Who passes a holder over cannot reach it then, and may be gone when others can.
+/// A node that passes a holder over cannot reach it then, and may have failed when others can.
 #[test]
 fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
     let config = Config::new(4).with_takeover(Some(Span::secs(1)));
-    // It may be heard of when it is back on a list, or when an OK is refreshed.
+    // It may be known again when it is back on a list, or when an OK is refreshed.
     for is_refuted in [true, false] {
         let mut mesh = mesh(4, config);
         mesh.command(0, Command::Enter).unwrap();
@@ -148,7 +148,7 @@ fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
     }
 }
 
-/// A host may tell more than once that a holder failed.
+/// A host may report a holder's failure more than once.
 #[test]
 fn a_failure_that_is_told_again_begins_no_takeover_anew() {
     let config = Config::new(3).with_takeover(Some(Span::secs(5)));
@@ -166,7 +166,7 @@ fn a_failure_that_is_told_again_begins_no_takeover_anew() {
     assert!(mesh.machine(1).unwrap().token().is_some());
 }
 
-/// Node 2 passes node 1 over, and tells node 1 with which token. Then node 2 is cut off inside, and
+/// Node 2 passes node 1 over, and sends node 1 its token. Then node 2 is cut off inside, and
 /// node 1 wants to enter again.
 #[test]
 fn a_holder_that_passed_another_one_over_has_its_time_there_too() {
@@ -202,7 +202,7 @@ fn a_holder_that_passed_another_one_over_has_its_time_there_too() {
     }
 }
 
-/// Membership does not tell the end of the holder, so its request stays open, and each entry passes
+/// Membership does not report the end of the holder, so its request stays open, and each entry passes
 /// it over.
 #[test]
 fn a_life_that_is_passed_over_again_and_again_is_told_once() {
@@ -236,7 +236,7 @@ fn a_life_that_is_passed_over_again_and_again_is_told_once() {
     let first = member(0);
     fails_inside(&mut mesh, first);
     assert_eq!(enters(&mut mesh, first), [1, 1]);
-    // It was alive after all, and is declared failed once more: node 1 alone heard that.
+    // It was alive after all, and is declared failed once more: only node 1 learned that.
     mesh.membership(1, Delta::Refuted(first)).unwrap();
     mesh.membership(1, Delta::Failed(first)).unwrap();
     assert_eq!(enters(&mut mesh, first), [1, 0]);
@@ -252,8 +252,8 @@ fn a_life_that_is_passed_over_again_and_again_is_told_once() {
     assert_eq!(enters(&mut mesh, second), [1, 1]);
 }
 
-/// A third node passed both over, each was told that the other has failed, and no OK arrives. What
-/// asks one of them is not answered by a question that makes the other one ask.
+/// A third node passed both over, each learned that the other has failed, and no OK arrives. A
+/// request to one of them is not answered with a request that makes the other ask again.
 #[test]
 fn two_that_hold_each_other_for_failed_do_not_ask_in_turn() {
     let config = Config::new(3).with_takeover(Some(Span::secs(1)));

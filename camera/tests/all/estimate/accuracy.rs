@@ -1,4 +1,4 @@
-//! How good estimates are.
+//! The accuracy of estimates.
 
 use selvedge_camera::estimate::Config;
 use selvedge_core::{Ratio, Span};
@@ -22,7 +22,7 @@ fn complete_lists_are_counted_exactly_and_bounded_closely() {
         assert_eq!((sums.error(), sums.samples), (0.0, 64.0));
         // 1,000^(1 / 64) = 1.114, one skew more and whole numbers.
         assert!((1.11..1.16).contains(&sums.upper), "{}", sums.upper);
-        // 64 answers of walks of 8 hops, and what the last 8 walks are ahead.
+        // 64 answers of walks of 8 hops, and the steps of the last 8 walks.
         assert!((560.0..640.0).contains(&sums.messages), "{}", sums.messages);
     }
 }
@@ -125,7 +125,7 @@ fn an_empty_collection_takes_more_samples_for_a_looser_bound() {
     }
 }
 
-/// At 1 in 1,000 hardly any run misses, whatever the code does; at 1 in 10 a bound that is too low
+/// At 1 in 1,000 hardly any run misses, even with wrong code; at 1 in 10 a bound that is too low
 /// or too high shows.
 #[test]
 fn the_bound_is_exceeded_as_seldom_as_stated() {

@@ -1,4 +1,4 @@
-//! One node by hand: what it makes of what it should not get, and its limits.
+//! A single node, by hand: its handling of messages that it should not get, and its limits.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
@@ -10,7 +10,7 @@ use selvedge_core::{Delta, Driver, Effect, Input, Member, Ratio, Span, Time};
 
 use super::member;
 
-/// One node, by hand.
+/// A node that the tests drive by hand.
 struct Lone {
     driver: Driver<Estimator>,
     rng: ChaCha8Rng,
@@ -161,7 +161,7 @@ fn each_walk_counts_once_and_only_in_its_estimate_and_life() {
     assert!((6..10).contains(&nodes), "{nodes}");
     assert_eq!(lone.driver.deadline(), None);
 
-    // What comes later belongs to no estimate, and not to the next one either.
+    // A later answer belongs to no estimate, not even to the next one.
     lone.hear(
         2,
         answer(Walk {
@@ -193,7 +193,7 @@ fn a_walk_that_does_not_come_back_is_started_again_under_its_number() {
     let again = lone.walks();
     assert_eq!((again.len(), again[0].number), (1, 1));
     assert_eq!(lone.driver.machine().counters().restarted, 1);
-    // The late answer counts, that of the restarted walk does not any more.
+    // The late answer counts; the answer of the restarted walk does not any more.
     lone.hear(2, answer(first[1])).unwrap();
     assert_eq!(lone.walks().len(), 1);
     lone.hear(2, answer(again[0])).unwrap();
@@ -219,7 +219,7 @@ fn a_walk_ends_by_budget_or_hops_whatever_its_sender_claims() {
     lone.hear(2, Message::Walk(tired)).unwrap();
     assert_eq!(lone.sent.pop(), None);
     assert_eq!(lone.driver.machine().counters().capped, 1);
-    // A claim is cut to what we allow.
+    // A claim is cut to the allowed number.
     let boundless = Walk {
         hops: u16::MAX,
         ..walk_of(7)
@@ -246,7 +246,7 @@ fn a_walk_ends_by_budget_or_hops_whatever_its_sender_claims() {
         lone.hear(0, Message::Walk(walk_of(7))),
         Err(Misbehaviour::OwnId(member(0)).into())
     );
-    // Who knows nobody is where it ends.
+    // The walk ends at a node that knows no other.
     let mut hermit = Lone::new(Config::default(), 0..0);
     hermit.hear(2, Message::Walk(walk_of(7))).unwrap();
     assert_eq!(hermit.sent, [(member(7), answer(walk_of(7)))]);

@@ -1,5 +1,5 @@
-//! How good estimates are, over a network that delays, loses, doubles and churns; and what a node
-//! makes of what it should not get.
+//! The accuracy of estimates, over a network with delays, losses, duplicates and churn; and the
+//! handling of messages that a node should not get.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ fn member(id: usize) -> Member {
     Member::new(id as u64, 1)
 }
 
-/// Nodes that hear each other, and who has whom on its list.
+/// Nodes that can reach each other, and their lists.
 fn mesh(
     seed: u64,
     nodes: usize,
@@ -84,12 +84,12 @@ fn run(network: &mut Network<Estimator>, node: usize) -> Event {
     told[0].2
 }
 
-/// What many estimates came to.
+/// The results of many estimates.
 #[derive(Default)]
 struct Sums {
     estimates: u32,
     missed: u32,
-    /// Of estimate and upper bound over N.
+    /// The means of estimate and upper bound over N.
     ratio: f64,
     squared_error: f64,
     upper: f64,
@@ -158,7 +158,7 @@ impl Sums {
     }
 }
 
-/// One estimate a seed, in a mesh of its own.
+/// An estimate for each seed, in a mesh of its own.
 fn over(
     what: &str,
     seeds: core::ops::Range<u64>,
@@ -175,7 +175,7 @@ fn over(
     sums.means(what)
 }
 
-/// A single seed says nothing about how often something happens.
+/// A single seed does not show the frequency of an outcome.
 fn is_single() -> bool {
     std::env::var_os("SELVEDGE_SEED").is_some()
 }

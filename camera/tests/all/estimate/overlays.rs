@@ -1,4 +1,4 @@
-//! Estimates under churn, in overlays of all shapes, and of who is cut off.
+//! Estimates under churn, in overlays of all shapes, and by nodes that are cut off.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn churn_moves_an_estimate_by_no_more_than_those_who_came_and_went() {
     let mut sums = Sums::default();
     histories(0..300, |seed| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        // Nodes 49 to 58 are there, but nobody knows them yet.
+        // Nodes 49 to 58 are up, but no node knows them yet.
         let mut network = mesh(seed, 59, &config, Link::default(), |node, other| {
             node.max(other) < 49 && !rng.chance(A_TENTH)
         });
@@ -68,7 +68,7 @@ fn walks_end_at_all_nodes_alike_whatever_their_degrees() {
         .with_at_once(1)
         .with_count_known(false);
     let nodes = 64;
-    // Node k hears of each other with a probability that grows with both.
+    // Node k learns of each other node with a probability that grows with both.
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut edges = BTreeSet::new();
     for a in 0..nodes {
@@ -104,7 +104,7 @@ fn walks_end_at_all_nodes_alike_whatever_their_degrees() {
     assert!(chi < 63.0 + 4.0 * 11.3, "{chi}: {ended:?}");
 }
 
-/// Twelve random neighbours each, edges both ways, in a mesh of 256.
+/// A mesh of 256 with twelve random neighbours each, and edges both ways.
 #[test]
 fn sparse_overlays_want_longer_walks() {
     let lists = |seed| {
@@ -174,7 +174,7 @@ fn a_node_that_is_cut_off_gives_up() {
     };
     assert!((1..64).contains(&samples), "{samples}");
     assert_eq!(network.timers(0).count(), 0);
-    // And is as good as new when it is back.
+    // It works as before when it is back.
     network.heal();
     assert!(matches!(run(&mut network, 0), Event::Estimated { .. }));
 }

@@ -1,4 +1,4 @@
-//! One random history: what happens, and what must hold.
+//! A random history: its events and the checks.
 
 mod oracle;
 mod plan;
@@ -15,19 +15,19 @@ pub(crate) use oracle::Counts;
 use oracle::Oracle;
 use plan::{Fault, Plan, first};
 
-/// What is promised depends on it.
+/// The kind of history, on which the promises depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// Nobody is passed over before it is certain that it is dead.
+    /// No node is passed over before its death is certain.
     Certain,
-    /// Who was declared failed is passed over in time.
+    /// A node that was declared failed is passed over after a time.
     Takeover,
 }
 
-/// How long after the last fault all must be served at the latest.
+/// The longest time after the last fault until all must be served.
 const LIMIT: Span = Span::secs(300);
 
-/// What an application does.
+/// An action of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Down,
@@ -53,11 +53,11 @@ struct History {
     configs: Vec<Config>,
     network: Network<Camera>,
     stages: Vec<Stage>,
-    /// How often each node's stage has changed: what was planned before is void.
+    /// The number of changes of each node's stage: earlier plans are void.
     changes: Vec<u64>,
     agenda: BTreeMap<(Time, u64), (usize, u64, Act)>,
     planned: u64,
-    /// How much of the membership trace is behind us.
+    /// The number of steps of the membership trace that were replayed.
     learned: usize,
     oracle: Oracle,
 }
@@ -105,7 +105,7 @@ impl History {
         for (node, &config) in configs.iter().enumerate() {
             let me = first(node);
             network.add(me, Camera::new(me, config).unwrap()).unwrap();
-            // Until it is in.
+            // Until it has joined.
             network.crash(node).unwrap();
         }
         network.replay(&plan.trace).unwrap();
@@ -151,13 +151,13 @@ impl History {
         self.stages[node] = stage;
     }
 
-    /// Its application wants to enter some time later, unless the history comes to its end.
+    /// Lets its application enter some time later, unless the history ends before.
     fn think(&mut self, node: usize) {
         self.change(node, Stage::Idle);
         self.plan_in(node, 0, 15_000, Act::Enter);
     }
 
-    /// Until nothing more happens.
+    /// Runs until no event is left.
     fn live(&mut self) {
         let limit = self.plan.calm + LIMIT;
         loop {
@@ -189,7 +189,7 @@ impl History {
         }
         match (act, self.stages[node]) {
             (Act::Enter, Stage::Idle | Stage::Refused) => {
-                // What was wanted already is wanted still; nobody begins anew.
+                // Requests stay as they were; no node makes a new one.
                 if self.is_calm() && self.stages[node] == Stage::Idle {
                     return;
                 }
@@ -205,7 +205,7 @@ impl History {
             }
             (Act::Exit, Stage::Inside(_)) => {
                 if self.is_calm() && self.oracle.is_untold(self.member(node)) {
-                    // It can be reached again, so it must be told.
+                    // It can be reached again, so it must be notified.
                     self.plan_in(node, 500, 1_000, Act::Exit);
                     return;
                 }
@@ -223,18 +223,18 @@ impl History {
     fn fault(&mut self, fault: Fault) {
         match fault {
             Fault::Crash(node) => self.crash(node),
-            // It does not take part before it knows who it is.
+            // It does not take part before it knows its own member.
             Fault::Restart(_) => self.oracle.counts.restarts += 1,
             Fault::Start(node, me, told) => {
                 if self.network.is_up(node) {
-                    // It was in under another name, and what it promised under that is forgotten.
+                    // It took part under another name, and its OKs under that name are forgotten.
                     self.oracle.counts.renamed += 1;
                     self.crash(node);
                 }
                 let machine = Camera::new(me, self.configs[node]).unwrap();
                 self.network.restart(node, me, machine).unwrap();
                 for delta in told {
-                    // What is said of its own former lives it may refuse.
+                    // It may refuse reports about its own former lives.
                     drop(self.network.membership(node, delta));
                 }
                 self.think(node);
@@ -310,7 +310,7 @@ impl History {
         }
     }
 
-    /// Who dies soon stays longer, so that some die inside.
+    /// Returns true if the node dies soon. Such a node stays inside longer, so that some die there.
     fn will_crash(&self, node: usize, now: Time) -> bool {
         self.plan.faults.iter().any(|(at, fault)| {
             matches!(fault, Fault::Crash(which) if *which == node)
@@ -319,7 +319,8 @@ impl History {
         })
     }
 
-    /// What was learned since the last look, when nobody's stage has changed.
+    /// Counts the false failures in the trace since the last call. No node's stage has changed
+    /// meanwhile.
     fn count_false_failures(&mut self) {
         let now = self.network.now();
         while let Some(entry) = self.plan.trace.entries().get(self.learned)
@@ -365,7 +366,7 @@ impl History {
         *counts
     }
 
-    /// Who does not get in, and whom it waits for.
+    /// A description of the nodes that do not enter, and of the nodes for which they wait.
     fn describe(&self) -> String {
         let mut text = format!("{:?} after the last fault", LIMIT);
         for (node, machine) in self.network.machines() {

@@ -1,4 +1,4 @@
-//! What must hold, and what was seen.
+//! The checks, and counts of events.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use selvedge_core::{Member, Span};
 use super::Family;
 
 selvedge_sim::counts! {
-    /// What happened in some histories: without it they would prove little.
+    /// Counts of events that must occur in some histories: without them they would prove little.
     pub(crate) struct Counts {
         entries,
         cancelled,
         too_few,
         /// Live nodes that were declared failed while they waited.
         false_failures_of_waiting,
-        /// The same, while they were inside.
+        /// Live nodes that were declared failed while they were inside.
         false_failures_of_holders,
         crashes_inside,
         crashes_waiting,
@@ -29,20 +29,20 @@ selvedge_sim::counts! {
         two_inside: maybe,
         fenced: maybe,
         refused_writes: maybe,
-        /// Entries of a node that was passed over and had not heard of it.
+        /// Entries of a node that was passed over and did not know it.
         late_entries: maybe,
-        /// How long it took at most, after the last fault, until all were served.
+        /// The longest time from the last fault until all were served.
         longest_settling: max Span,
     }
 }
 
-/// Who is inside.
+/// The node that is inside.
 #[derive(Clone, Copy, Debug)]
 struct Holder {
     token: Token,
-    /// Somebody entered past it.
+    /// True if another node entered past it.
     passed: bool,
-    /// It was told, which is done once.
+    /// True if it was notified, which happens once.
     told: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Oracle {
     inside: Vec<Holder>,
     /// The highest token that was used.
     highest: Token,
-    /// The highest token whose holder lived to release it: then others have heard of it.
+    /// The highest token whose holder lived to release it: then others know of it.
     released: Token,
     passed: BTreeSet<Member>,
     resource: Resource,
@@ -125,14 +125,14 @@ impl Oracle {
         self.released = self.released.max(token);
     }
 
-    /// It left, or died.
+    /// Notes that it left, or died.
     pub(crate) fn out(&mut self, who: Member) -> bool {
         let before = self.inside.len();
         self.inside.retain(|holder| holder.token.by != who);
         before > self.inside.len()
     }
 
-    /// Whether it was passed over, does not know yet, and somebody who lives knows.
+    /// Returns true if it was passed over, does not know it yet, and a live node knows it.
     pub(crate) fn is_untold(&self, who: Member) -> bool {
         let tokens = self.inside.iter().map(|holder| holder.token);
         let known = tokens.max().max(Some(self.released));
@@ -152,7 +152,7 @@ impl Oracle {
     }
 }
 
-/// What the section guards.
+/// The resource that the section guards.
 #[derive(Default)]
 struct Resource {
     highest: Token,

@@ -1,4 +1,4 @@
-//! What goes wrong when, and what a membership service learns of it.
+//! The times of faults, and the reports of a membership service about them.
 
 use chacha20::ChaCha8Rng;
 use selvedge_core::{Choose, Delta, Incarnation, Member, NodeId, Ratio, Span, Time};
@@ -7,17 +7,17 @@ use selvedge_sim::network::{Link, MembershipTrace, Network, Relays, Topology};
 
 use super::between;
 
-/// Something that the environment does.
+/// An event of the environment.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     Crash(usize),
     Restart(usize),
-    /// The node is in under this name, perhaps after it was in under another; since it was started
-    /// the membership service told it this.
+    /// The node takes part under this name, perhaps after another name; since its start the
+    /// membership service has reported this to it.
     Start(usize, Member, Vec<Delta>),
     Part(Vec<Vec<usize>>),
     Heal,
-    /// An operator tells everyone who is up that this node is dead.
+    /// An operator reports to every node that is up that this node is dead.
     Confirm(usize),
 }
 
@@ -26,15 +26,15 @@ pub(crate) struct Plan {
     pub(crate) relays: Relays,
     pub(crate) link: Link,
     pub(crate) is_full_mesh: bool,
-    /// How many lives there are in all.
+    /// The number of lives in all.
     pub(crate) lives: u32,
     pub(crate) faults: Vec<(Time, Fault)>,
-    /// When the last fault is over.
+    /// The time at which the last fault is over.
     pub(crate) calm: Time,
     pub(crate) trace: MembershipTrace,
 }
 
-/// Who a node is at first.
+/// The member that a node is at first.
 pub(crate) const fn first(node: usize) -> Member {
     Member {
         id: NodeId(node as u64 + 1),
@@ -43,7 +43,7 @@ pub(crate) const fn first(node: usize) -> Member {
 }
 
 impl Plan {
-    /// `confirm_late`: nobody is sure of a death before all faults are over.
+    /// `confirm_late`: no node is certain of a death before all faults are over.
     pub(crate) fn new(seed: u64, rng: &mut ChaCha8Rng, confirm_late: bool) -> Self {
         let is_full_mesh = rng.below(2) == 0;
         let topology = if is_full_mesh {
@@ -126,7 +126,7 @@ impl Plan {
         self.faults.sort_by_key(|(at, _)| *at);
         let last = self.faults.last().map_or(Time::ZERO, |(at, _)| *at);
         self.calm = last.max(Time::ZERO + Span::secs(60)) + Span::secs(1);
-        // Whoever was down when it was said first has not heard of it.
+        // A node that was down at the first report has not received it.
         let calm = self.calm;
         let again = dead.iter().map(|&dead| (calm, Fault::Confirm(dead)));
         self.faults.extend(again);
@@ -191,7 +191,7 @@ impl Plan {
         self.faults.sort_by_key(|(at, _)| *at);
     }
 
-    /// What `node` was told since it was last started, up to this time.
+    /// The reports to `node` since it was last started, up to this time.
     fn told_since_start(&self, node: usize, to: Time) -> Vec<Delta> {
         let starts = self.faults.iter().filter_map(|(at, fault)| match fault {
             Fault::Restart(which) if *which == node && *at <= to => Some(*at),
@@ -206,7 +206,7 @@ impl Plan {
     }
 }
 
-/// Whether all nodes list those that are up, and nobody else.
+/// Returns true if all nodes list exactly the nodes that are up.
 fn is_truth(network: &Network<Membership>) -> bool {
     let up = |node: &usize| network.is_up(*node);
     let truth: Vec<Member> = (0..network.len())

@@ -1,4 +1,4 @@
-//! What peers can make a node remember, and what it may forget.
+//! Limits on the sections that peers can make a node remember, and dropped sections.
 
 use selvedge_camera::sections::Timer;
 
@@ -14,7 +14,7 @@ fn request(number: u64) -> Message {
     Message::Request { request, after }
 }
 
-/// As its sender says that entered with `last`.
+/// A RELEASE whose sender entered with `last`.
 fn release(number: u64, last: u64) -> Message {
     let over = number.max(last);
     Message::Release { number, last, over }
@@ -110,7 +110,7 @@ fn what_needs_no_memory_is_answered_without_room() {
     node.hears(2, "b", Message::Floor { token: token(7, 2) })
         .unwrap();
     assert_eq!(names(&node), ["a"]);
-    // The floor was kept all the same.
+    // The floor was kept.
     node.hears(2, "a", release(1, 0)).unwrap();
     node.hears(3, "b", request(8)).unwrap();
     let sent = node.sent();
@@ -120,9 +120,9 @@ fn what_needs_no_memory_is_answered_without_room() {
     );
 }
 
-/// An OK to a request of before the section was dropped must not count for one of after it.
-/// How many trees there may be changes when a section is opened or closed: there is room for our
-/// own beside those of others, and nothing is left that keeps the section from being dropped.
+/// An OK to a request made before the section was dropped must not count for a later request.
+/// The limit of trees changes when a section is opened or closed: there is room for our own tree
+/// beside those of others, and nothing is left that keeps the section from being dropped.
 #[test]
 fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
     let mut config = Config::new(9).with_passive_limit(1);
@@ -202,7 +202,7 @@ fn no_number_of_an_own_request_comes_twice_in_one_life() {
     node.hears(2, "b", request(1)).unwrap();
     assert_eq!(names(&node), ["b"]);
     node.sent();
-    // An OK to what is over, in a section that is not there: its sender learns that it is over.
+    // An OK to a request that is over, in a section that was dropped: its sender learns of the end.
     let ok = Message::Ok {
         life: 0,
         number: 1,
@@ -233,7 +233,7 @@ fn open_sections_are_limited_and_none_is_dropped() {
     node.hears(2, "c", request(1)).unwrap();
     node.hears(2, "d", request(1)).unwrap();
     assert_eq!(names(&node), ["a", "b", "c"]);
-    // Closed ones are more than the limit, until there is need for room.
+    // Closed sections may exceed the limit until room is needed.
     node.command(Command::Close(name("a"))).unwrap();
     assert_eq!(names(&node), ["a", "b", "c"]);
     node.command(open("d")).unwrap();
@@ -257,8 +257,7 @@ fn a_timer_of_a_section_that_was_dropped_is_passed_over() {
     assert_eq!(node.driver.refused_ticks(), 0);
 }
 
-/// A section is new or it is open: one that has no OK out and has a tree to look after, if only for
-/// one more tick, is not dropped.
+/// A section without OKs but with a tree, if only for one more tick, is open, and is not dropped.
 #[test]
 fn a_section_is_dropped_when_its_last_tree_is_no_longer_watched() {
     let mut node = Node::new(1, small(1));
@@ -281,7 +280,7 @@ fn a_section_is_dropped_when_its_last_tree_is_no_longer_watched() {
     assert_eq!((node.sent().len(), names(&node)), (1, vec!["b".into()]));
 }
 
-/// Any messages about any sections, from anybody: a bounded number of sections, and no panic.
+/// Any messages about any sections, from any node: a bounded number of sections, and no panic.
 #[test]
 fn random_messages_are_survived_within_the_limits() {
     use chacha20::rand_core::Rng as _;
@@ -340,8 +339,8 @@ fn random_messages_are_survived_within_the_limits() {
     }
 }
 
-/// What was told of nodes that are gone takes no room from those that come, in a section that is
-/// opened later as in one that is open.
+/// Nodes that have ended take no room from new nodes, both in a section that is opened later and in
+/// one that is open.
 #[test]
 fn a_section_that_is_opened_later_knows_who_came_after_many_had_left() {
     let mut config = Config::new(2);
@@ -367,7 +366,7 @@ fn a_section_that_is_opened_later_knows_who_came_after_many_had_left() {
     assert_eq!(node.machine().counters().no_room, 0);
 }
 
-/// A request of before the section was dropped is over, and so are all tokens that it might have had.
+/// A request made before the section was dropped is over, and so are all tokens that it might have had.
 #[test]
 fn a_section_without_room_that_was_dropped_abstains_for_what_it_asked_before() {
     let mut config = Config::new(3).with_passive_limit(1);
@@ -393,12 +392,12 @@ fn a_section_without_room_that_was_dropped_abstains_for_what_it_asked_before() {
     let [(3, _, Message::Abstain { over, .. })] = sent[..] else {
         panic!("{sent:?}");
     };
-    // Those that said OK may name us with this number.
+    // The nodes that gave their OK may name us with this number.
     assert!(over >= asked.up_to, "{over} of {}", asked.up_to);
 }
 
 /// Others may name us with a token of a permission that was kept. It is over with the RELEASE of a
-/// later request, so that one says so, whatever the settings are by then.
+/// later request, which reports that under any settings at that time.
 #[test]
 fn tokens_never_fall_where_a_section_is_opened_again_with_less_slack() {
     let mut config = Config::new(2);

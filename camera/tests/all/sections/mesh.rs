@@ -1,4 +1,4 @@
-//! Whole meshes: several sections at once, with loss, a crash and a comeback.
+//! Whole meshes: several sections at once, with loss, a crash and a restart.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Mesh {
     /// The last token of each section.
     last: BTreeMap<Name, Token>,
     entries: BTreeMap<Name, u32>,
-    /// How often two sections were held at once, by different nodes.
+    /// The number of times that two sections were held at once, by different nodes.
     at_once: u32,
 }
 
@@ -68,7 +68,7 @@ impl Mesh {
         self.network.is_up(node) && machine.is_some_and(|it| it.token().is_some())
     }
 
-    /// Who is inside each section: nobody or one.
+    /// The node inside each section, if any.
     fn holders(&self) -> BTreeMap<Name, usize> {
         let mut holders = BTreeMap::new();
         for section in SECTIONS.map(name) {
@@ -103,7 +103,7 @@ impl Mesh {
         }
     }
 
-    /// Each node now and then enters a section, and leaves those it is in.
+    /// Lets each node at random times enter a section, and leave the sections in which it is inside.
     fn use_them(&mut self, rounds: u32) {
         for _ in 0..rounds {
             self.run_for(Span::millis(20));
@@ -129,7 +129,7 @@ impl Mesh {
         }
     }
 
-    /// All who wait get in and out.
+    /// Lets all nodes that wait enter and exit.
     fn come_to_rest(&mut self) {
         for _ in 0..4_000 {
             self.run_for(Span::millis(20));
@@ -147,7 +147,7 @@ impl Mesh {
         panic!("still waiting: {stuck:?}");
     }
 
-    /// Tells all but `node` something about it.
+    /// Reports a delta about `node` to all others.
     fn tell_others(&mut self, node: usize, delta: Delta) {
         for other in (0..NODES).filter(|&other| other != node) {
             self.network.membership(other, delta).unwrap();
@@ -167,7 +167,7 @@ fn config(passive_limit: u32) -> Config {
 fn course(seed: u64, passive_limit: u32) -> Mesh {
     let mut mesh = Mesh::new(seed, config(passive_limit));
     mesh.use_them(60);
-    // A node crashes, inside or not, and the others think what they like about it.
+    // A node crashes, inside or not, and the others get arbitrary reports about it.
     mesh.network.crash(1).unwrap();
     let former = mesh.me(1);
     mesh.use_them(20);
@@ -201,8 +201,8 @@ fn sections_are_independent_under_loss_and_a_crash() {
     }
 }
 
-/// The same where node 4 can take part in one section only, and drops it for another again and
-/// again.
+/// The same mesh, in which node 4 can take part in one section only, and drops it for another again
+/// and again.
 #[test]
 fn sections_are_independent_where_one_node_has_to_forget_them() {
     let mut dropped = 0;
@@ -215,7 +215,7 @@ fn sections_are_independent_where_one_node_has_to_forget_them() {
     assert!(dropped > 20, "{dropped}");
 }
 
-/// What one section sees does not depend on what happens in another one.
+/// The inputs of one section do not depend on the events in another.
 #[test]
 fn there_is_no_crosstalk() {
     let run = |others: bool| {

@@ -75,7 +75,7 @@ impl Node {
         self.step(Input::Message { from, message })
     }
 
-    /// What was sent since this was asked last: to whom, about which section, what.
+    /// The messages since the last call: receiver, section and message.
     fn sent(&mut self) -> Vec<(u64, String, Message)> {
         let sent = |effect: Effect<Sections>| match effect {
             Effect::Send { to, message } => {
@@ -146,7 +146,7 @@ fn a_section_is_opened_entered_left_and_closed() {
         node.command(Command::Close(door)),
         Err(Reject::Unknown(door))
     );
-    // Opened again, it goes on where it was.
+    // Opened again, it continues with its former state.
     node.command(open("door")).unwrap();
     node.command(Command::Enter(door)).unwrap();
     let numbers: Vec<u64> = (node.effects.iter())
@@ -178,7 +178,7 @@ fn a_section_opened_later_is_told_who_is_here_and_who_is_over() {
     node.command(Command::Enter(name("door"))).unwrap();
     let asked: Vec<u64> = node.sent().into_iter().map(|it| it.0).collect();
     assert_eq!(asked, [2, 5]);
-    // A life that is over is not heard.
+    // Messages of a life that has ended are ignored.
     node.hears(
         4,
         "door",
@@ -266,8 +266,8 @@ fn a_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
         let config = node.machine().get(name("door")).unwrap().config();
         assert_eq!(config.slow_path, slow_path, "{frame_budget}");
 
-        // Nor does it go through this node, wherever it begins: it knows of somebody whose name
-        // would not fit.
+        // Nor does a tree of another node go through this node: it knows a node whose name would not
+        // fit.
         let (number, up_to, last, after) = (u64::MAX - 1, u64::MAX - 1, 0, None);
         let request = Request {
             number,

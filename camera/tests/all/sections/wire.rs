@@ -1,5 +1,4 @@
-//! What goes over the wire: exact bytes, foretold lengths, names that are none, and frames within
-//! their budget.
+//! The wire format: exact bytes, predicted lengths, invalid names, and frames within their budget.
 
 use selvedge_camera::sections::{KIND, Message};
 use selvedge_camera::{Request, Token};
