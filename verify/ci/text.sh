@@ -44,6 +44,11 @@ links() {
     return "$bad"
 }
 
+# Text for users and comments stay near plain technical English.
+prose() {
+    verify/ci/prose.py
+}
+
 # The lists of folders are complete, and a protocol needs only the crates that ARCHITECTURE.md names.
 layout() {
     local manifest folder below bad=0

@@ -13,6 +13,10 @@ tools() {
     if ! command -v c++ >/dev/null; then
         apt-get update -qq && apt-get install -y -qq g++
     fi
+    # The measure of prose.
+    if ! command -v python3 >/dev/null; then
+        apt-get update -qq && apt-get install -y -qq python3
+    fi
     # The tests of the page that `selvedge-faas` serves open it in a browser.
     if ! command -v chromium >/dev/null; then
         { apt-get update -qq && apt-get install -y -qq chromium; } || echo "without Chromium"
