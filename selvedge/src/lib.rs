@@ -32,7 +32,7 @@
 //!
 //! # One dependency
 //!
-//! The crates of the parts are here under plain names: [`core`](selvedge_core), [`membership`],
+//! The crates of the parts are here under plain names: [`core`], [`membership`],
 //! [`lock`], [`election`], and with the feature `kgroup` [`groups`] and [`kgroup`]. A program needs no
 //! other dependency for them.
 //!
