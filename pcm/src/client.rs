@@ -103,7 +103,7 @@ pub enum Timer {
     Resend,
 }
 
-/// Why an input is refused. Nothing changed then.
+/// The reason why an input is refused. Nothing changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -119,7 +119,7 @@ pub enum Reject {
     /// No such task waits.
     #[error("no task {0} waits: it is answered, or was not submitted")]
     NoTask(u64),
-    /// A node that is no gateway of the list says what gateways say, or a gateway what no client is told.
+    /// The sender is no gateway of the list, or the message is not for clients.
     #[error("{0} says what no gateway of the list says to a client")]
     Misdirected(Member),
     /// A gateway names more voters than a unit has followers.
@@ -137,7 +137,7 @@ enum Wait {
 /// A client. A request is sent again, and to other gateways, until it is answered; its function runs as
 /// one task all the same.
 ///
-/// A client counts its tasks anew in each of its lives. What a former life asked for is not answered
+/// A client counts its tasks from 1 in each of its lives. Requests of a former life are not answered
 /// here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Client {

@@ -1,40 +1,40 @@
 //! Functions on nodes that mostly sleep, agreed on at two levels. "An Energy-efficient FaaS Edge
 //! Computing platform over IoT Nodes: Focus on Consensus Algorithm" (PCM), sans-IO and without std.
 //!
-//! [Gateways](gateway) are always on. They hold [`Tables`] together: which followers there are, which of
-//! them form a unit, which tasks are open and what they came to. [Followers](follower) sleep most of the
-//! time. A unit of about five runs a function; its orchestrator counts the votes on what it returned. A
-//! [client] hears what the gateways have decided.
+//! [Gateways](gateway) are always on. They share replicated [`Tables`]: the followers, their units, the
+//! open tasks and the answers. [Followers](follower) sleep most of the time. The followers of a unit,
+//! about five, run a function; the unit's orchestrator counts the votes on the result. A [client]
+//! receives the answer that the gateways have decided.
 //!
-//! # What is promised
+//! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
-//! | each task has one answer, whichever gateway says it, and whoever leads | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of the gateways a quorum keeps its memory |
-//! | a client hears an answer only when it is decided | the same |
+//! | each task has one answer, whichever gateway sends it, and under any leader | those of [`selvedge_replica`]: ids are unique, a node that restarts has a new incarnation, of the gateways a quorum keeps its memory |
+//! | a client receives an answer only when it is decided | the same |
 //! | a task is decided once, however often and wherever its client asks for it | the tables remember the client ([`Limits::clients`]) and its answer, or that it is over |
-//! | a unit's answer is what more than half of its followers returned, or half with the orchestrator; or it says that those that it had then return no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
+//! | a unit's answer is the result of more than half of its followers, or of half with the orchestrator; or it states that the followers that it had then return no such value | fewer than half of the followers that the unit has left lie, and its orchestrator does not (erratum Q5) |
 //! | only the present attempt, under its present orchestrator, ends a task (errata Q4, Q7) | |
 //! | a client receives an answer together with [its voters](Voters): enough of the followers that had the task and had not failed then; each of them voted for it | the orchestrator does not lie, or [gateways count](Limits::counts_votes) |
 //! | each task ends | a quorum of gateways is up, messages get through infinitely often, also between the gateways of that quorum both ways, and followers wake; no two gateways stand for manager at one moment again and again |
-//! | the failure of a gateway is detected, and a failed resource manager replaced | gateways send heartbeats: each [`timeout`](gateway::Config::timeout) is above twice the longest [`heartbeat`](gateway::Config::heartbeat) of any; or membership tells it |
+//! | the failure of a gateway is detected, and a failed resource manager replaced | gateways send heartbeats: each [`timeout`](gateway::Config::timeout) is above twice the longest [`heartbeat`](gateway::Config::heartbeat) of any; or a membership service reports it |
 //! | all gateways form the same units; a follower has one seat | |
-//! | what is said late of a follower does not bring it back (erratum Q3) | it left not longer ago than [`Limits::tombstones`] others |
-//! | a follower's result is said until its orchestrator has it (erratum Q6) | [`follower::Config::repeats`] |
-//! | the resource manager is where followers are reached over the fewest links, but for a review | gateways say how far they are from each other |
+//! | a late message about a follower does not bring it back (erratum Q3) | it left not longer ago than [`Limits::tombstones`] others |
+//! | a follower repeats its result until its orchestrator has it (erratum Q6) | [`follower::Config::repeats`] |
+//! | the resource manager is where followers are reached over the fewest links, but for a review | gateways report their distances from each other |
 //! | a message of a peer that follows the rules never counts as [misbehaviour](gateway::Misbehaviour), however late it arrives | ids are unique, and a node that restarts has a new incarnation |
 //! | no message causes an endless chain of messages: only timers repeat a message | |
 //! | memory is bounded, nothing panics | |
 //!
-//! What is *not* promised:
+//! *Not* promised:
 //!
-//! - That a function runs in one unit at a time (erratum Q4): a unit that does not answer in time may run
-//!   it still, while another one has it. Functions have no state. One answer counts.
-//! - That a follower runs a function once: one that holds few tasks ([`follower::Config::jobs`]) forgets
-//!   what it ran, and runs what is delivered twice. One vote counts.
+//! - That a function runs in one unit at a time (erratum Q4): a unit that does not answer in time may
+//!   still run it while another unit has it. Functions have no state. One answer counts.
+//! - That a follower runs a function once: a follower that holds few tasks ([`follower::Config::jobs`])
+//!   forgets the tasks that it ran, and runs a task again that is delivered twice. One vote counts.
 //! - A right answer of an orchestrator that lies, nor of later tasks with the same function while that
 //!   answer is kept ([`Limits::cache`]). It has to name enough of the followers that have the task as
-//!   voters; that they voted so is its word. In a unit that has shrunk to two followers or one, the
+//!   voters; nothing but its message shows that they voted so. In a unit that has shrunk to two followers or one, the
 //!   vote of the orchestrator alone decides, also where gateways count: it is half with the orchestrator.
 //! - That a task with [`Answer::Unanswered`] was not run.
 //!
@@ -44,7 +44,7 @@
 //! the paper's index, so no two gateways have different tables with one label. An answer is an update
 //! that names the attempt and the orchestrator; the first one that is applied ends the task, and all
 //! that come later change nothing. A gateway answers a client when it has applied that update. A vote is
-//! counted for the attempt that it names, of followers that the request named, each once; a verdict is said
+//! counted for the attempt that it names, once for each follower that the request named; a verdict is sent
 //! when the votes that are missing cannot change it, so it does not depend on the order in which they came.
 //!
 //! # A gateway, three followers, a client
@@ -72,7 +72,7 @@
 //! let app = Member::new(21, 0);
 //! let mut client = Driver::new(Client::new(app, client::Config::new(), gateways)?);
 //!
-//! // What is on its way, and what hosts of followers are told.
+//! // Messages in flight, effects of followers, and answers.
 //! let (mut wire, mut told, mut answers) = (Vec::new(), Vec::new(), Vec::new());
 //! gateway.step(Time::ZERO, &mut rng, Input::Command(gateway::Command::Start), drop)?;
 //! for (at, follower) in followers.iter_mut().enumerate() {
@@ -132,30 +132,30 @@
 //!
 //! # Cost
 //!
-//! | what | costs |
+//! | event | cost |
 //! |---|---|
 //! | a task | two updates of the replica; at the followers' gateways two messages for each follower of the unit, a vote and its acknowledgement for each but one, and a verdict |
 //! | a follower that comes or goes | an update, O(log n) for n followers, and bytes that do not grow with n |
-//! | units formed anew | an update of a few bytes; O(n) at each gateway |
-//! | a keep-alive that says nothing new, or finds no room | O(log n), and nothing between gateways |
+//! | forming the units again | an update of a few bytes; O(n) at each gateway |
+//! | a keep-alive without news, or for which there is no room | O(log n), and nothing between gateways |
 //!
 //! In bytes of frames between three gateways, for a function of 18 bytes and a result of 4. Most are ids:
 //! all of one byte, only those of gateways, or all of ten (EUI-64).
 //!
-//! | what | all of one | gateways' of one | all of ten |
+//! | event | all of one | gateways' of one | all of ten |
 //! |---|---|---|---|
 //! | a task, its unit at the resource manager | 304 | 394 | 718 |
 //! | a task, its unit at all gateways in turn | 376 | 574 | 898 |
-//! | what followers and the client send and get besides | 511 | 1,204 | 1,303 |
+//! | messages of followers and the client besides | 511 | 1,204 | 1,303 |
 //! | a follower that comes, or goes, at the resource manager | 132 | 150 | 330 |
 //! | a quiet second | 22 | 22 | 58 |
 //!
 //! A gateway's host that is a `selvedge_core::Driver` moves eight bytes for each follower behind one that
-//! comes or goes, besides. [`follower`] says what memory a follower takes.
+//! comes or goes, besides. The page of [`follower`] has the memory of a follower.
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | adds |
 //! |---|---|
 //! | `arbitrary` | arbitrary values for fuzzing |
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |

@@ -1,4 +1,4 @@
-//! What the gateways hold together: the table of followers, with their units, and that of tasks.
+//! The replicated tables of the gateways: followers, with their units, and tasks.
 
 mod tasks;
 mod units;
@@ -18,64 +18,64 @@ use crate::tasks::{Known, Open, Tasks};
 use crate::topology::{Hops, Topology};
 use crate::units::Units;
 
-/// What changes the tables. Each update is total, and changes nothing a second time.
+/// A change of the tables. Each update is total, and changes nothing a second time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Update {
-    /// A follower came to a gateway, or says something else.
+    /// A follower attached itself to a gateway, or reported a change.
     Attach(Attachment),
-    /// A gateway has not heard a follower for too long. Later words of it count.
+    /// A gateway has received nothing from a follower for too long. Later messages from it count.
     Purge(Attachment),
-    /// Forms the units anew.
+    /// Forms the units again.
     Cluster {
-        /// How often they were formed before: a second one that was asked for meanwhile does nothing.
+        /// The number of times that they were formed before: a second request made meanwhile does nothing.
         after: u64,
     },
     /// A client wants a task done.
     Submit {
         /// Which one.
         task: TaskId,
-        /// What to run.
+        /// The function to run.
         function: Function,
     },
     /// No unit answers in time: the task goes to another unit.
     Retry {
         /// Which task.
         task: TaskId,
-        /// How often it was given to a unit before.
+        /// The number of times that it was given to a unit before.
         after: u16,
     },
-    /// What a unit answered.
+    /// The answer of a unit.
     Answer {
         /// Which task.
         task: TaskId,
-        /// In which attempt; only the present one counts (erratum Q4).
+        /// The attempt; only the present one counts (erratum Q4).
         attempt: u16,
-        /// Under which orchestrator of the attempt; only the present one counts.
+        /// The number of the orchestrator in the attempt; only the present one counts.
         term: u16,
-        /// What it came to.
+        /// The answer.
         answer: Answer,
-        /// Whose votes made it; only present electors count, and enough of them.
+        /// The followers whose votes made it: present electors only, and enough of them.
         voters: Voters,
     },
-    /// What a follower returned, where gateways count the votes ([`Limits::counts_votes`]).
+    /// The result of a follower, where gateways count the votes ([`Limits::counts_votes`]).
     Vote {
         /// Of which task.
         task: TaskId,
-        /// In which attempt; only the present one counts.
+        /// The attempt; only the present one counts.
         attempt: u16,
         /// The follower.
         by: Member,
-        /// What it returned.
+        /// Its result.
         returned: Returned,
     },
     /// The client does not want it any more.
     Cancel(TaskId),
-    /// How far two gateways are from each other.
+    /// The distance between two gateways.
     Hops(Hops),
 }
 
-/// What an update came to.
+/// The outcome of an update.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// Nothing changed: as much, or more, was known.
@@ -84,25 +84,25 @@ pub enum Outcome {
     NoRoom(NodeId),
     /// Nothing changed: there is no room for this task.
     Full(TaskId),
-    /// A follower is new, or is known by a later word.
+    /// A follower is new, or a later report of it is known.
     Attached {
         /// The follower.
         follower: NodeId,
         /// The tasks in which a former life of it took part; it does not any more.
         tasks: Vec<TaskId>,
-        /// Whether units may be formed better than before.
+        /// True if units may be formed better than before.
         is_other: bool,
     },
-    /// A follower is gone, and does not take part in these tasks any more.
+    /// A follower was purged, and does not take part in these tasks any more.
     Purged {
         /// The follower.
         follower: NodeId,
         /// The tasks.
         tasks: Vec<TaskId>,
     },
-    /// The units were formed anew.
+    /// The units were formed again.
     Clustered,
-    /// How far gateways are from each other is known.
+    /// The distance between two gateways is known.
     Measured,
     /// A task is given to a unit, or waits for one.
     Assigned {
@@ -115,9 +115,9 @@ pub enum Outcome {
     Voted {
         /// Of which task.
         task: TaskId,
-        /// In which attempt.
+        /// The attempt.
         attempt: u16,
-        /// Whose vote.
+        /// The voter.
         by: Member,
     },
     /// Nothing changed: the task is open.
@@ -131,7 +131,7 @@ pub enum Outcome {
     },
     /// Nothing changed: the task is over.
     Done(TaskId),
-    /// A task was over long ago: what it came to is forgotten.
+    /// A task was over long ago: its answer is forgotten.
     Forgotten(TaskId),
 }
 
@@ -175,25 +175,24 @@ impl Tables {
         self
     }
 
-    /// How much they hold.
+    /// The limits of the tables.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What is known of a follower. O(log n).
+    /// The attachment of a follower. O(log n).
     #[must_use]
     pub fn follower(&self, id: NodeId) -> Option<&Attachment> {
         self.followers.get(id)
     }
 
-    /// All followers, in no order that says anything.
+    /// All followers, in no particular order.
     pub fn followers(&self) -> impl Iterator<Item = &Attachment> {
         self.followers.iter()
     }
 
-    /// The number up to which what a follower says is known, in the life that it is known in: its
-    /// attachment's, also where it left. O(log n).
+    /// The life of a follower and the number of its last known attachment, also where it left. O(log n).
     #[must_use]
     pub fn last_attachment(&self, id: NodeId) -> Option<(Member, u32)> {
         let last = self.followers.get(id).or_else(|| self.followers.left(id));
@@ -205,21 +204,21 @@ impl Tables {
         self.tasks.of(id)
     }
 
-    /// Which of these gateways should be the resource manager (PCM, section 4.2): the one from which all
-    /// followers are reached over the fewest links. Of those that are alike the one from which all
-    /// gateways are, then the present one, then that with the lowest id. O(g^2) for g gateways.
+    /// The gateway that should be the resource manager (PCM, section 4.2): it reaches all followers over
+    /// the fewest links. Among equals it is the gateway that reaches all gateways over the fewest links,
+    /// then the present manager, then the gateway with the lowest id. O(g^2) for g gateways.
     #[must_use]
     pub fn best_manager(&self, gateways: &[NodeId], present: NodeId) -> Option<NodeId> {
         let followers: Vec<(NodeId, u32)> = self.followers.gateways().collect();
         self.hops.best(gateways, &followers, present)
     }
 
-    /// How many followers each gateway has that has any, by id.
+    /// The number of followers of each gateway that has any, by id.
     pub fn gateways(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
         self.followers.gateways()
     }
 
-    /// How many units there are.
+    /// The number of units.
     #[must_use]
     pub const fn units(&self) -> usize {
         self.units.len()
@@ -231,7 +230,7 @@ impl Tables {
         Some(self.followers.seat_of(id)?.unit)
     }
 
-    /// What a follower is in its unit; nothing while it waits for one. O(log n).
+    /// The class of a follower in its unit; nothing while it waits for one. O(log n).
     #[must_use]
     pub fn class_of(&self, id: NodeId) -> Option<Class> {
         let seat = self.followers.seat_of(id)?;
@@ -250,7 +249,7 @@ impl Tables {
         self.clustered
     }
 
-    /// Whether the units should be formed anew at once, and not only now and then.
+    /// Returns true if the units should be formed again at once, and not only at the next review.
     #[must_use]
     pub fn want_clustering(&self) -> bool {
         let followers = self.followers.len();

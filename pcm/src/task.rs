@@ -1,4 +1,4 @@
-//! What is run, and what it returns.
+//! Functions, their results, and tasks.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Bytes of the application.
 pub type Bytes = List<u8, 24>;
 
-/// Which task: the client that wants it, in one of its lives, and the client's number of it.
+/// The id of a task: the client that submitted it, in one of its lives, and the client's number of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct TaskId {
@@ -29,13 +29,13 @@ pub struct Library(pub u64);
 /// The libraries that a follower keeps.
 pub type Libraries = List<Library, 2>;
 
-/// A function with what it is called with. Without state: it returns the same wherever it runs.
+/// A function with its arguments. Without state: it returns the same wherever it runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Function {
     /// Its script and its arguments, as the hosts of followers read them.
     pub code: Bytes,
-    /// What it needs besides, in order.
+    /// The libraries that it needs, in order.
     pub libraries: Libraries,
 }
 
@@ -49,7 +49,7 @@ impl Function {
         }
     }
 
-    /// What names it, for equal functions return the same. O(length).
+    /// The digest that identifies it: equal functions return the same. O(length).
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new();
@@ -76,7 +76,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// What a function returned at a follower.
+/// The result of a function at a follower.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Returned {
@@ -87,7 +87,7 @@ pub enum Returned {
 }
 
 impl Returned {
-    /// Whether an answer says this.
+    /// Returns true if this result is the answer.
     pub(crate) fn comes_to(&self, answer: &Answer) -> bool {
         match (self, answer) {
             (Self::Value(value), Answer::Value(said)) => value == said,
@@ -97,7 +97,7 @@ impl Returned {
     }
 }
 
-/// Why a function returned nothing: what a host knows, and hosts with equal limits and settings agree on.
+/// The reason why a function returned nothing. Hosts with equal limits and settings agree on it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error,
 )]
@@ -115,7 +115,7 @@ pub enum Failure {
          `libraries` of followers"
     )]
     TooLong,
-    /// It did what is forbidden, or said itself that it failed.
+    /// It did something forbidden, or reported that it failed.
     #[error("it trapped: mend the function, or call it with other arguments")]
     Trapped,
     /// It took more time, or more steps, than it may.
@@ -126,7 +126,7 @@ pub enum Failure {
     /// It asked for more memory than it may have.
     #[error("it asked for too much memory: take less, or raise `memory` of followers")]
     Memory,
-    /// What it returned is longer than a result may be.
+    /// Its result is longer than a result may be.
     #[error(
         "its result is too long: return less, or raise `Limits::result` and `result` of followers"
     )]
@@ -140,7 +140,7 @@ pub enum Failure {
 /// [`Limits::UNIT_MOST`](crate::Limits::UNIT_MOST) at most.
 pub type Voters = List<NodeId, 5>;
 
-/// What a task comes to.
+/// The answer to a task.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Answer {
@@ -165,10 +165,10 @@ impl From<Returned> for Answer {
     }
 }
 
-/// Which followers run a task.
+/// The followers that run a task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Assignment {
-    /// How often the task was given to a unit, this time included. Votes and answers name it
+    /// The number of times that the task was given to a unit, this time included. Votes and answers name it
     /// (errata Q4 and Q7).
     pub attempt: u16,
     /// Counts the orchestrators of this attempt (erratum Q6).
@@ -184,8 +184,8 @@ impl Assignment {
         self.electors.first().copied()
     }
 
-    /// Whether these followers can have made this answer: as many of the electors as it takes, each once,
-    /// by id; none where nobody's vote made it. O(m^2) for m electors.
+    /// Returns true if these followers can have made this answer: enough of the electors, each once, by
+    /// id; none where no votes made it. O(m^2) for m electors.
     pub(crate) fn can_have_made(&self, answer: &Answer, voters: &[NodeId]) -> bool {
         match answer {
             Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => voters.is_empty(),
@@ -202,7 +202,7 @@ impl Assignment {
     }
 }
 
-/// Whether so many of `all` electors decide: more than half, or half with the orchestrator.
+/// Returns true if `votes` of `all` electors decide: more than half, or half with the orchestrator.
 pub(crate) const fn wins(votes: usize, all: usize, with_own: bool) -> bool {
     2 * votes > all || 2 * votes == all && with_own
 }

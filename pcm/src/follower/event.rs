@@ -1,4 +1,4 @@
-//! What the host is told and may ask, timers, and the errors.
+//! Commands, events, timers and errors.
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{Member, NodeId};
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::{DutyCycle, Function, Library, Returned, TaskId};
 
-/// What the host may ask.
+/// A command of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// It is there: the first phase begins.
@@ -24,7 +24,7 @@ pub enum Command {
     Returned {
         /// Of which task.
         task: TaskId,
-        /// What it returned.
+        /// Its result.
         returned: Returned,
     },
     /// A library is there.
@@ -33,39 +33,39 @@ pub enum Command {
     Missing(Library),
 }
 
-/// What the host is told.
+/// An event for the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
     /// Another phase has begun.
     Phase(Phase),
-    /// Get what lies in the mailbox at this gateway.
+    /// Get the messages in the mailbox at this gateway.
     Fetch(NodeId),
     /// Get a library.
     Load(Library),
     /// A library is not kept any more.
     Unload(Library),
-    /// Run a function, its libraries are there, in at most so many bytes of memory.
+    /// Run a function within a limit of memory; its libraries are loaded.
     Run {
         /// Of which task.
         task: TaskId,
-        /// What to run.
+        /// The function to run.
         function: Function,
         /// See [`Config::memory`](super::Config::memory).
         memory: u32,
     },
-    /// Stop the function of a task. What it returns does not matter.
+    /// Stop the function of a task. Its result does not matter.
     Stop(TaskId),
 }
 
-/// What a follower does with its time.
+/// A phase of a follower's period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// It can be used.
     Active,
-    /// It does work of its own. It hears and says what it must, and begins no function.
+    /// It does work of its own. It still handles messages, and begins no function.
     Busy,
-    /// It sleeps. It is told nothing but its timers.
+    /// It sleeps. Its only inputs are its timers.
     Asleep,
 }
 
@@ -78,7 +78,7 @@ pub enum Timer {
     Run,
 }
 
-/// Why an input is refused. Nothing changed then.
+/// The reason why an input is refused. Nothing changed then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -97,15 +97,15 @@ pub enum Reject {
     /// No function of this task runs.
     #[error("no function of task {} of {} runs here: it was stopped, or has returned", .0.number, .0.client)]
     NotRunning(TaskId),
-    /// Nobody asked for this library.
+    /// The follower did not ask for this library.
     #[error("library {:016x} was not asked for, or is there already", .0.0)]
     NotAsked(Library),
-    /// A peer does what no peer that follows the rules does.
+    /// A peer breaks the rules.
     #[error(transparent)]
     Misbehaviour(#[from] Misbehaviour),
 }
 
-/// What no peer that follows the rules does.
+/// A breach of the rules by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {

@@ -1,4 +1,4 @@
-//! What the host is told and may ask, timers, and the errors.
+//! Commands, events, timers and errors.
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{Member, NodeId};
@@ -7,12 +7,12 @@ use thiserror::Error;
 
 use crate::{Tables, TaskId};
 
-/// What the host may ask.
+/// A command of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// It is there: it looks after its followers from now on.
     Start,
-    /// Another gateway is so many links away. Without it, one. It may be lost: it is said now and then.
+    /// The distance to another gateway, in links. The default is one. It may be lost: the host repeats it.
     ///
     /// It is dropped where the present configuration does not name both, for it would be forgotten at the
     /// next review of the resource manager. [`no_room`](super::Counters::no_room) counts what goes beyond
@@ -20,7 +20,7 @@ pub enum Command {
     Hops {
         /// The other gateway.
         to: NodeId,
-        /// How many links.
+        /// The number of links.
         hops: u8,
     },
     /// Asks this resource manager to have the tables go over to these gateways. Its `frame_budget` has room
@@ -33,7 +33,7 @@ pub enum Command {
     Configure(Configuration),
 }
 
-/// What the host is told.
+/// An event for the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
@@ -47,7 +47,7 @@ pub enum Event {
     Attached(Member),
     /// A follower is not in the tables any more.
     Purged(NodeId),
-    /// Units were formed anew: so many.
+    /// Units were formed again; their number.
     Clustered(usize),
     /// A task is over.
     Ended(TaskId),
@@ -67,25 +67,25 @@ pub enum Event {
 /// disarms, and theirs are many, and stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// A follower has said nothing for too long.
+    /// A follower has sent nothing for too long.
     Purge(NodeId),
-    /// Of the replica.
+    /// A timer of the replica.
     Tables(selvedge_replica::Timer),
     /// A unit has not answered in time.
     Offload(TaskId),
-    /// Units are to be formed anew.
+    /// The units must be formed again.
     Cluster,
-    /// The resource manager is to say that it is here.
+    /// The resource manager must send its heartbeat.
     Heartbeat,
-    /// The resource manager has said nothing for too long.
+    /// The resource manager has sent nothing for too long.
     Manager,
-    /// Another gateway has said nothing for too long; the resource manager watches it.
+    /// Another gateway has sent nothing for too long; the resource manager watches it.
     Timeout(NodeId),
-    /// What is done now and then is due.
+    /// The periodic review is due.
     Review,
 }
 
-/// Why an input is refused. Nothing changed then.
+/// The reason why an input is refused. Nothing changed then.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -102,7 +102,7 @@ pub enum Reject {
         result: u16,
         /// `frame_budget` of the configuration.
         budget: u16,
-        /// How many bytes there are for a result.
+        /// The number of bytes that a frame has for a result.
         room: usize,
     },
     /// The first configuration does not name this gateway in this life. The gateway would have no vote, and
@@ -120,7 +120,7 @@ pub enum Reject {
     /// It was started before.
     #[error("it is started already: start a gateway once in each life")]
     Started,
-    /// What the replica refuses.
+    /// The replica refuses it.
     #[error(transparent)]
     Replica(#[from] selvedge_replica::Reject),
     /// A node that this gateway does not know sends a message that only gateways send. It may be a gateway: no
@@ -130,12 +130,12 @@ pub enum Reject {
          this gateway is behind"
     )]
     UnknownGateway(Member),
-    /// A peer does what no peer that follows the rules does.
+    /// A peer breaks the rules.
     #[error(transparent)]
     Misbehaviour(#[from] Misbehaviour),
 }
 
-/// What no peer that follows the rules does.
+/// A breach of the rules by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misbehaviour {
