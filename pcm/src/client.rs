@@ -1,4 +1,4 @@
-//! A node that wants functions run, and runs none.
+//! A node that submits functions, and runs none.
 
 use alloc::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::{Answer, Function, Limits, Message, Refusal, Voters};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
-    /// How long to wait for an answer before a request is sent again: above zero. Default 2 s.
+    /// The time to wait for an answer before a request is sent again: above zero. Default 2 s.
     pub resend: Span,
-    /// After how many requests in a row that nobody answered the client goes to the next gateway: from
-    /// 1. Default 2.
+    /// The number of unanswered requests in a row after which the client goes to the next gateway:
+    /// from 1. Default 2.
     pub repeats: u8,
-    /// How many tasks wait at once: from 1. Default 64. All clients together no more than
-    /// [`Limits::done`](crate::Limits::done), or answers may be forgotten before they are heard.
+    /// The greatest number of tasks that wait: from 1. Default 64. All clients together no more than
+    /// [`Limits::done`](crate::Limits::done), or answers may be forgotten before clients receive them.
     pub tasks: u16,
 }
 
@@ -46,7 +46,7 @@ impl Config {
         with_tasks tasks: u16,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.
@@ -59,39 +59,39 @@ impl Config {
     }
 }
 
-/// What the application may ask.
+/// A command of the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// Have a function run. It is the task with [`Client::next_number`].
+    /// Run a function. It is the task with [`Client::next_number`].
     Submit(Function),
-    /// Do not want a task any more. [`Event::Answered`] or [`Event::Refused`] follows all the same; the task may have been
+    /// Cancel a task. [`Event::Answered`] or [`Event::Refused`] follows all the same; the task may have been
     /// answered before.
     Cancel(u64),
-    /// The gateway that it speaks to cannot be reached. The client goes to the next gateway of its list, and
+    /// The present gateway cannot be reached. The client goes to the next gateway of its list, and
     /// asks it at once for all that waits, unless it has asked each within [`Config::resend`]; then it asks
-    /// when that has passed. The host says it once each time that it finds so.
+    /// when that has passed. The host reports each failure once.
     Unreachable,
 }
 
-/// What the application is told.
+/// An event for the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// What a task came to. Once for each task, unless it is refused.
+    /// The answer to a task. Once for each task, unless it is refused.
     Answered {
         /// The task.
         number: u64,
-        /// What it came to.
+        /// The answer.
         answer: Answer,
-        /// The followers whose equal votes made it, by id: none where nobody's did. Where the gateways had
+        /// The followers whose equal votes made it, by id: none where no votes made it. Where the gateways had
         /// the answer already, from another task with an equal function, they are those of that task.
         voters: Voters,
     },
-    /// A task is not run, or its answer is forgotten, or not waited for: [`Refusal`] says which.
+    /// A task is not run, or its answer is forgotten, or not waited for: [`Refusal`] is the reason.
     Refused {
         /// The task.
         number: u64,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
 }
@@ -120,7 +120,7 @@ pub enum Reject {
     #[error("no task {0} waits: it is answered, or was not submitted")]
     NoTask(u64),
     /// The sender is no gateway of the list, or the message is not for clients.
-    #[error("{0} says what no gateway of the list says to a client")]
+    #[error("{0} is no gateway of the list, or its message is not for clients")]
     Misdirected(Member),
     /// A gateway names more voters than a unit has followers.
     #[error("{0} names {1} voters: a unit has at most {max} followers", max = Limits::UNIT_MOST)]

@@ -1,4 +1,4 @@
-//! How a follower spends its time.
+//! The duty cycle of a follower.
 
 use selvedge_core::Span;
 use selvedge_core::settings::{self, OutOfRange, Setting};
@@ -21,7 +21,7 @@ impl DutyCycle {
     /// The longest cycle: 120 s.
     pub const PERIOD_MAX: Span = Span::secs(120);
 
-    /// A follower that can always be used, and says so each second.
+    /// A follower that can always be used, and sends a keep-alive each second.
     #[must_use]
     pub const fn always() -> Self {
         Self {
@@ -31,7 +31,7 @@ impl DutyCycle {
         }
     }
 
-    /// How long the cycle is.
+    /// The length of the cycle.
     #[must_use]
     pub const fn period(self) -> Span {
         Span::millis(self.period_ms())
@@ -51,7 +51,7 @@ impl DutyCycle {
         }
     }
 
-    /// Whether there can be such a cycle.
+    /// Checks that the cycle is possible.
     ///
     /// # Errors
     /// Its period, if that is out of its range.

@@ -4,20 +4,20 @@
 //!
 //! | event | the host |
 //! |---|---|
-//! | [`Phase`](Event::Phase) | powers down while the follower sleeps; its clock and its timers go on, and what comes meanwhile, commands included, waits |
-//! | [`Fetch`](Event::Fetch) | gets what lies in the follower's mailbox, at this gateway, and hands it over; says [`Unreachable`](Command::Unreachable) where it cannot, and [`Emptied`](Command::Emptied) where all that lay there is gone |
-//! | [`Load`](Event::Load) | gets a library, from wherever it is, and says [`Loaded`](Command::Loaded) or [`Missing`](Command::Missing) |
-//! | [`Run`](Event::Run), [`Stop`](Event::Stop) | runs a function, with what it needs, and says what it [returned](Command::Returned) |
+//! | [`Phase`](Event::Phase) | powers down while the follower sleeps; its clock and its timers go on, and messages and commands that arrive meanwhile wait |
+//! | [`Fetch`](Event::Fetch) | gets the messages in the follower's mailbox, at this gateway, and hands them over; gives [`Unreachable`](Command::Unreachable) where it cannot, and [`Emptied`](Command::Emptied) where the mailbox has lost its messages |
+//! | [`Load`](Event::Load) | gets a library, from any place, and gives [`Loaded`](Command::Loaded) or [`Missing`](Command::Missing) |
+//! | [`Run`](Event::Run), [`Stop`](Event::Stop) | runs a function, with its libraries, and gives the [result](Command::Returned) |
 //!
 //! A message for another follower goes to the gateway that this one is at, which puts it into the
 //! other one's mailbox.
 //!
-//! # What is kept
+//! # State
 //!
-//! Nothing over a restart: a later life attaches itself anew, and takes part in none of the tasks of
+//! Nothing over a restart: a later life attaches itself again, and takes part in none of the tasks of
 //! the former one. In this life the memory is that of [`Config::jobs`] jobs, each with a function up to
 //! [`Config::code`] bytes or a result up to [`Config::result`], and of an orchestrator's with the votes
-//! of its unit. What is longer is not kept: such a function fails at once, and such a vote is not
+//! of its unit. Longer ones are not kept: such a function fails at once, and such a vote is not
 //! counted.
 //!
 //! # Memory

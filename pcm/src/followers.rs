@@ -10,21 +10,21 @@ use crate::clustering::{Seat, Slot, Standing};
 use crate::task::Library;
 use crate::{DutyCycle, Libraries};
 
-/// A follower at a gateway, as it says itself.
+/// A follower at a gateway, as it reported itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Attachment {
     /// The follower in its present life.
     pub member: Member,
-    /// Counts in this life: each time the follower comes to a gateway, changes what it says here, or
-    /// hears that it was purged, it takes the next number. So of two entries the later one is known
+    /// Counts in this life: each time the follower comes to a gateway, changes its report, or
+    /// learns that it was purged, it takes the next number. So of two entries the later one is known
     /// (erratum Q3).
     pub number: u32,
     /// The gateway that has its mailbox.
     pub gateway: NodeId,
-    /// How it spends its time.
+    /// Its duty cycle.
     pub duty: DutyCycle,
-    /// Which libraries it keeps: functions that need them go to its unit rather than to another one.
+    /// The libraries that it keeps: functions that need them go to its unit rather than to another one.
     pub libraries: Libraries,
 }
 

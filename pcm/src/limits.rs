@@ -1,20 +1,20 @@
-//! How much the tables hold.
+//! The limits of the tables.
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::wire::{MEMBER_MAX_LEN, varint_len};
 use serde::{Deserialize, Serialize};
 
-/// How much the tables hold, and how units are formed. It is part of what is replicated, for all
+/// The limits of the tables, and the size of units. It is part of what is replicated, for all
 /// gateways must refuse and form the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Limits {
-    /// How many followers there are: from 1. Default 4,096.
+    /// The greatest number of followers: from 1. Default 4,096.
     pub followers: u32,
     /// Of how many of a follower's libraries it is known that it keeps them: from 0. Default 4. The ones
     /// that it got last count.
     pub libraries: u16,
-    /// How many followers a unit should have: from 3 to 15. Default 5 (section 5a). A unit has up to two
+    /// The number of followers that a unit should have: from 3 to 15. Default 5 (section 5a). A unit has up to two
     /// more, where what is left makes no unit of its own.
     pub unit: u16,
     /// By how much more available a follower must be to take another one's class, in parts per million: up
@@ -22,25 +22,25 @@ pub struct Limits {
     pub margin: u32,
     /// Between how many gateways it is known how far they are from each other: from 1. Default 16.
     pub gateways: u16,
-    /// Of how many followers that left it is remembered: from 0. Default 1,024. A follower that is not
+    /// The number of former followers that are remembered: from 0. Default 1,024. A follower that is not
     /// remembered may come back by what its former gateway says late, until that gateway purges it.
     pub tombstones: u32,
-    /// How many tasks are open: from 1. Default 256.
+    /// The greatest number of open tasks: from 1. Default 256.
     pub open: u32,
-    /// Of how many tasks that are over the answer is kept: from 1. Default 1,024.
+    /// The number of ended tasks whose answers are kept: from 1. Default 1,024.
     pub done: u32,
-    /// How many results are kept for functions that are asked for again: from 0. Default 256.
+    /// The number of results that are kept for functions that clients submit again: from 0. Default 256.
     pub cache: u32,
     /// Of how many clients it is remembered which of their tasks are forgotten: from 1. Default 1,024. Of
     /// one that is not remembered, a task may run twice.
     pub clients: u32,
-    /// How often a task is given to a unit before it counts as unanswered: from 1. Default 5.
+    /// The number of times that a task is given to a unit before it counts as unanswered: from 1. Default 5.
     pub attempts: u16,
-    /// Whether gateways count the votes themselves, so that no orchestrator has to be believed (erratum Q5).
+    /// True if gateways count the votes themselves, so that no orchestrator has to be trusted (erratum Q5).
     /// It costs an update for each vote. Default no.
     pub counts_votes: bool,
-    /// How many bytes a result may have: from 1. Default 256. It must fit into a
-    /// frame with what is around it, the ids of those that returned it among that:
+    /// The greatest length of a result in bytes: from 1. Default 256. It must fit into a
+    /// frame with what is around it, the ids of its voters among that:
     /// [`gateway::Reject::NoRoomForResult`](crate::gateway::Reject::NoRoomForResult) says how much does.
     pub result: u16,
 }
@@ -91,7 +91,7 @@ impl Limits {
         with_result result: u16,
     }
 
-    /// How many bytes the tables take at most when they are sent whole, with functions of `code` bytes.
+    /// The greatest length in bytes of the tables when they are sent whole, with functions of `code` bytes.
     #[must_use]
     pub const fn largest_state(&self, code: u32) -> u64 {
         // Numbers in a varying length: of 32 bits up to 5 bytes, of 64 bits up to 10.
@@ -135,12 +135,12 @@ impl Limits {
         1 + task + attempt + by + 1 + varint_len(u16::MAX as u64)
     }
 
-    /// How many followers a unit has at most.
+    /// The greatest number of followers of a unit.
     const fn most_electors(&self) -> u64 {
         self.unit as u64 + 2
     }
 
-    /// Whether these limits can work.
+    /// Checks that these limits can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

@@ -1,4 +1,4 @@
-//! What travels.
+//! Messages.
 
 use alloc::boxed::Box;
 
@@ -13,7 +13,7 @@ use crate::{DutyCycle, Update};
 /// The kind of a frame with a [`Message`].
 pub const KIND: u8 = 9;
 
-/// What gateways, followers and clients send each other.
+/// A message between gateways, followers and clients.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Message {
     /// Gateway to gateway: the tables.
@@ -29,21 +29,21 @@ pub enum Message {
     KeepAlive {
         /// [`Attachment::number`](crate::Attachment::number).
         number: u32,
-        /// How it spends its time.
+        /// Its duty cycle.
         duty: DutyCycle,
         /// [`Attachment::libraries`](crate::Attachment::libraries).
         libraries: Libraries,
     },
     /// Gateway to follower: with this attachment it was purged, and needs a later one.
     Purged {
-        /// Of the attachment.
+        /// The number of the attachment.
         number: u32,
     },
     /// Gateway to followers of a unit: what to run.
     Run(Box<Run>),
     /// Gateway to followers of a unit: of this task these attempts are over.
     Over {
-        /// Which task.
+        /// The task.
         task: TaskId,
         /// This attempt, and those before it.
         attempt: u16,
@@ -51,38 +51,38 @@ pub enum Message {
     /// Follower to its orchestrator; to its gateway where gateways count, and from an orchestrator that
     /// waits for others: is the task over?
     Vote {
-        /// Which task.
+        /// The task.
         task: TaskId,
         /// In which attempt (erratum Q7).
         attempt: u16,
-        /// What it returned.
+        /// Its result.
         returned: Returned,
     },
     /// To follower, from where its vote went: its vote is there, or is not needed any more.
     Counted {
-        /// Which task.
+        /// The task.
         task: TaskId,
         /// In which attempt.
         attempt: u16,
     },
     /// Orchestrator to its gateway.
     Verdict {
-        /// Which task.
+        /// The task.
         task: TaskId,
         /// In which attempt.
         attempt: u16,
         /// Under which orchestrator of the attempt.
         term: u16,
-        /// What the votes come to.
+        /// The result of the vote.
         answer: Answer,
-        /// Whose votes make it.
+        /// The followers whose votes made it.
         voters: Voters,
     },
     /// Client to a gateway: run this.
     Submit {
         /// The client's number of the task.
         number: u64,
-        /// What to run.
+        /// The function to run.
         function: Function,
     },
     /// Client to a gateway: do not.
@@ -92,21 +92,21 @@ pub enum Message {
     },
     /// Gateway to client: the task is open.
     Taken {
-        /// Which task: in another life the client has others with the same number.
+        /// The task: in another life the client has other tasks with the same number.
         task: TaskId,
     },
     /// Gateway to client: what the task came to.
     Answer {
-        /// Which task.
+        /// The task.
         task: TaskId,
-        /// What it came to.
+        /// The answer.
         answer: Answer,
-        /// Whose votes made it; where it was kept from another task, those of that one.
+        /// The followers whose votes made it; where it was kept from another task, the voters of that task.
         voters: Voters,
     },
     /// Gateway to client: the task is not run.
     Refused {
-        /// Which task.
+        /// The task.
         task: TaskId,
         /// Why.
         why: Refusal,
@@ -132,7 +132,7 @@ impl wire::Message for Message {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Refusal {
     /// As many tasks are open as may be, or as many clients wait at this gateway. Where the request was
-    /// sent twice, the other one may still find room: then it is run, and nobody hears the answer.
+    /// sent twice, the other one may still find room: then it is run, and no client receives the answer.
     #[error(
         "as many tasks are open, or clients wait here, as may be: ask again later, or raise \
          `Limits::open` or the `clients` of gateways"
@@ -149,7 +149,7 @@ pub enum Refusal {
 /// A function execution request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Run {
-    /// Which task.
+    /// The task.
     pub task: TaskId,
     /// See [`Assignment::attempt`].
     pub attempt: u16,
@@ -157,14 +157,14 @@ pub struct Run {
     pub term: u16,
     /// See [`Assignment::electors`].
     pub electors: List<Member, 5>,
-    /// Whether votes go to the gateway, and not to the orchestrator.
+    /// True if votes go to the gateway, and not to the orchestrator.
     pub to_gateway: bool,
-    /// What to run.
+    /// The function to run.
     pub function: Function,
 }
 
 impl Run {
-    /// What the followers of a unit are sent.
+    /// The request to the followers of a unit.
     #[must_use]
     pub fn new(
         task: TaskId,

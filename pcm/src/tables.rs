@@ -144,7 +144,7 @@ pub struct Tables {
     limits: Limits,
     followers: Followers,
     units: Units,
-    /// How often the units were formed.
+    /// The number of times that the units were formed.
     clustered: u64,
     tasks: Tasks,
     hops: Topology,
@@ -243,7 +243,7 @@ impl Tables {
         slots.filter_map(|slot| Some(self.followers.at(slot)?.member))
     }
 
-    /// How often the units were formed.
+    /// The number of times that the units were formed.
     #[must_use]
     pub const fn clustered(&self) -> u64 {
         self.clustered
@@ -257,7 +257,7 @@ impl Tables {
         are_few || self.units.want_clustering(followers)
     }
 
-    /// What a task came to; nothing while it is open, or not known. O(log n).
+    /// The answer of a task; nothing while it is open, or not known. O(log n).
     #[must_use]
     pub fn answer(&self, task: TaskId) -> Option<&Answer> {
         match self.tasks.get(task) {

@@ -132,7 +132,7 @@ pub enum Failure {
     )]
     Result,
     /// The host could not run it, or has a defect. Others may return a value.
-    #[error("the host could not run it: look at what the hosts of its unit say")]
+    #[error("the host could not run it: look at the logs of the hosts of its unit")]
     Host,
 }
 

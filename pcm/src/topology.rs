@@ -6,7 +6,7 @@ use alloc::collections::BTreeSet;
 use selvedge_core::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// How far two gateways are from each other.
+/// The distance between two gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Hops {
@@ -14,7 +14,7 @@ pub struct Hops {
     pub one: NodeId,
     /// The other.
     pub other: NodeId,
-    /// How many links a message takes between them.
+    /// The number of links between them.
     pub hops: u8,
 }
 

@@ -9,22 +9,22 @@ use crate::DutyCycle;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
-    /// How it spends its time, at first.
+    /// The duty cycle at first.
     pub duty: DutyCycle,
-    /// Of how many tasks it knows at once, those included that are over: from 1. Default 8.
+    /// The greatest number of tasks that it knows at once, ended tasks included: from 1. Default 8.
     pub jobs: u16,
-    /// How many bytes a function may have: from 1. Default 1,024.
+    /// The greatest length of a function in bytes: from 1. Default 1,024.
     pub code: u16,
-    /// How many bytes a result may have: from 1. Default 256. No more than
+    /// The greatest length of a result in bytes: from 1. Default 256. No more than
     /// [`Limits::result`](crate::Limits::result).
     pub result: u16,
-    /// How many bytes of memory a function may take; the host sees to it. Default 32,768.
+    /// The greatest memory of a function in bytes; the host enforces it. Default 32,768.
     pub memory: u32,
-    /// For how long a function may run: above zero. Default 5 s.
+    /// The longest time that a function may run: above zero. Default 5 s.
     pub time: Span,
-    /// How many libraries it keeps: from 0 to 16. Default 4. The one that came first goes first.
+    /// The number of libraries that it keeps: from 0 to 16. Default 4. The one that came first goes first.
     pub libraries: u16,
-    /// In how many periods it says the same again, where nobody acknowledges it: from 1. Default 16.
+    /// The number of periods in which it repeats a message that is not acknowledged: from 1. Default 16.
     pub repeats: u8,
 }
 
@@ -55,7 +55,7 @@ impl Config {
         with_repeats repeats: u8,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

@@ -1,4 +1,4 @@
-//! What is counted.
+//! Counters.
 
 /// The counters of a follower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -112,8 +112,8 @@ pub enum Misbehaviour {
     /// It uses this node's id.
     #[error("{0} uses the id of this node: give each node its own")]
     OwnId(Member),
-    /// It speaks as a gateway, and is none of those that this follower was given.
-    #[error("{0} speaks as a gateway, and is not on the list of gateways")]
+    /// It sends messages of a gateway, and is not on this follower's list.
+    #[error("{0} sent a message of a gateway, and is not on the list of gateways")]
     NoGateway(Member),
     /// It gives a task to a unit in which no life of this follower has a place, up to the present one.
     #[error("{0} gives a task to a unit that this follower is not in")]
@@ -121,7 +121,7 @@ pub enum Misbehaviour {
     /// It gives a task to more followers than a unit has.
     #[error("{0} gives a task to {1} followers: a unit has at most {max}", max = crate::Limits::UNIT_MOST)]
     TooMany(Member, usize),
-    /// It speaks to a gateway or a client.
-    #[error("{0} says what a follower is not told")]
+    /// Its message is for a gateway or a client.
+    #[error("{0} sent a message that is not for followers")]
     Misdirected(Member),
 }

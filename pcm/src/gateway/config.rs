@@ -5,38 +5,38 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 
 use crate::DutyCycle;
 
-/// Which gateways decide.
+/// The gateways that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Voting {
     /// More than half of all gateways (erratum Q1).
     Static,
-    /// More than half of those that are connected. They change by a decision of more than half of the
+    /// More than half of the connected gateways. They change by a decision of more than half of the
     /// former ones, and act when more than half of the next ones have the tables (erratum Q2). For a
     /// first configuration of a majority, without [`also`](selvedge_replica::Configuration::also). Links work
-    /// both ways or not at all: a gateway that is heard, and hears nobody, may be left as one of two. And
+    /// both ways or not at all: a gateway that can send, and receives nothing, may be left as one of two. And
     /// gateways store facts: one that forgot may be named in its former life, and is needed where few are
     /// left.
     Dynamic,
 }
 
 /// The settings of a gateway. All gateways have the same `voting`, and the `timeout` of each is above
-/// twice the longest `heartbeat` of any, or one that manages well counts as failed again and again. They
+/// twice the longest `heartbeat` of any, or a manager that works well counts as failed again and again. They
 /// may differ in the others; what else they have to agree in stands in [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
-    /// Those of the replica of the tables.
+    /// The settings of the replica of the tables.
     pub replica: selvedge_replica::Config,
-    /// Which gateways decide. Default [`Voting::Static`].
+    /// The gateways that decide. Default [`Voting::Static`].
     pub voting: Voting,
-    /// How often the resource manager says that it is here, and the others answer. Default 1 s. Zero:
-    /// never; then a membership service tells which gateways are here, and the host of one that is taken off
-    /// the list stops it: nobody else tells it.
+    /// The time between heartbeats of the resource manager, which the others answer. Default 1 s. Zero:
+    /// never; then a membership service reports which gateways are here, and the host of a gateway that
+    /// is taken off the list stops it: no node notifies it.
     pub heartbeat: Span,
-    /// After how long a gateway that says nothing counts as failed (the paper's RM timeout): above twice
+    /// The time after which a silent gateway counts as failed (the paper's RM timeout): above twice
     /// `heartbeat`. Default 5 s.
     pub timeout: Span,
-    /// After how many tenths of its period a follower that says nothing is purged: from 11. Default 35;
+    /// The tenths of its period after which a silent follower is purged: from 11. Default 35;
     /// the paper's is 15, which takes one keep-alive that is lost for the end of its follower (erratum
     /// Q8). No follower is purged within a second.
     pub purge_after: u16,
@@ -44,8 +44,8 @@ pub struct Config {
     /// top of the time that its functions may run: from 10. Default 40. The periods are those that the
     /// followers have when the unit gets the task.
     pub offload_after: u16,
-    /// For how long a function may run at any follower: above zero. Default 5 s, as that of
-    /// [followers](crate::follower::Config::time). A unit has so long for each task that it was given.
+    /// The longest time that a function may run at any follower: above zero. Default 5 s, as that of
+    /// [followers](crate::follower::Config::time). A unit has this time for each task that it was given.
     pub function_time: Span,
     /// For how long followers come and go before units are formed anew because some are broken: above
     /// zero. Default 1 s.
@@ -55,7 +55,7 @@ pub struct Config {
     /// twice `replica.resend` for each gateway: where none leads, each stands at its review at once, and
     /// those that are reviewed together would keep each other from it.
     pub review: Span,
-    /// How many tasks there are at most whose clients wait at this gateway: from 1. Default 256.
+    /// The greatest number of tasks whose clients wait at this gateway: from 1. Default 256.
     pub clients: u16,
 }
 
@@ -97,7 +97,7 @@ impl Config {
         with_clients clients: u16,
     }
 
-    /// Whether these settings can work.
+    /// Checks that these settings can work.
     ///
     /// # Errors
     /// The first field that is out of its range.

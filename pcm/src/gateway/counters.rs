@@ -1,4 +1,4 @@
-//! What is counted.
+//! Counters.
 
 /// The counters of a gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -8,11 +8,11 @@ pub struct Counters {
     pub no_room: u64,
     /// Proposals that the replica did not take; they are made again when there is reason.
     pub not_proposed: u64,
-    /// How often a unit did not answer in time.
+    /// The number of times that a unit did not answer in time.
     pub retries: u64,
     /// Verdicts whose voters, of the followers that have the task, cannot have made them. One that was purged
     /// meanwhile may be among them: its orchestrator hears who is left, and counts again.
     pub disbelieved: u64,
-    /// How often the resource manager had another gateway lead.
+    /// The number of times that the resource manager had another gateway lead.
     pub handed_over: u64,
 }

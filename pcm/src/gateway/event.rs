@@ -27,8 +27,8 @@ pub enum Command {
     /// for [`Limits::result`](crate::Limits::result).
     ///
     /// With [`Voting::Dynamic`](super::Voting::Dynamic) the voters do not stay as they are named: at its
-    /// next review at the latest the manager takes those off the list that are gone, and puts those on it
-    /// that are here. What else the configuration says stays, such as `frame_budget`, `lease` and
+    /// next review at the latest the manager takes gateways that have failed off the list, and puts gateways on
+    /// it that are here. The rest of the configuration stays, such as `frame_budget`, `lease` and
     /// `proposers`.
     Configure(Configuration),
 }
@@ -56,8 +56,8 @@ pub enum Event {
     Unavailable,
     /// It serves them again.
     Available,
-    /// Another gateway counts as failed: it said nothing for [`Config::timeout`](super::Config::timeout),
-    /// or membership says so.
+    /// Another gateway counts as failed: it sent nothing for [`Config::timeout`](super::Config::timeout),
+    /// or membership reports it.
     Gone(Member),
     /// A gateway that counted as failed is here.
     Returned(Member),
@@ -142,10 +142,10 @@ pub enum Misbehaviour {
     /// It uses this node's id.
     #[error("{0} uses the id of this node: give each node its own")]
     OwnId(Member),
-    /// It spends its time as no follower can.
-    #[error("{0} says how it spends its time: {1}")]
+    /// It reports an impossible duty cycle.
+    #[error("{0} reports an impossible duty cycle: {1}")]
     Duty(Member, OutOfRange),
-    /// It speaks to a follower or a client.
-    #[error("{0} says what a gateway is not told")]
+    /// Its message is for a follower or a client.
+    #[error("{0} sent a message that is not for gateways")]
     Misdirected(Member),
 }
