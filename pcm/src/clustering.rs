@@ -1,4 +1,4 @@
-//! Which follower has which seat in which unit (PCM, section 4.3.2).
+//! The assignment of followers to seats in units (PCM, section 4.3.2).
 //!
 //! Computed by each gateway alike, in whole numbers.
 
@@ -19,7 +19,7 @@ pub(crate) struct Seat {
     pub(crate) place: u16,
 }
 
-/// What a follower counts as among all of them, by its availability.
+/// The class of a follower among all of them, by its availability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Class {
     /// The least available ones.
@@ -40,11 +40,11 @@ pub(crate) struct Standing {
     pub(crate) seat: Option<Seat>,
 }
 
-/// How many units there are, and how many followers of each class are in each.
+/// The number of units, and of followers of each class in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) units: usize,
-    /// How many places of a unit are for performant followers.
+    /// The number of places of a unit for performant followers.
     performant_places: usize,
     performant: usize,
     low: usize,
@@ -69,7 +69,7 @@ impl Shape {
         }
     }
 
-    /// How many places a unit has, some of them perhaps for nobody.
+    /// The number of places of a unit; some of them may stay empty.
     pub(crate) fn width(self) -> usize {
         1 + self.performant_places + self.low.div_ceil(self.units.max(1))
     }
@@ -96,7 +96,7 @@ pub(crate) fn performant_places(size: usize) -> usize {
     size.saturating_sub(1).div_ceil(2)
 }
 
-/// What a place is for.
+/// The purpose of a place.
 pub(crate) fn class_of(place: u16, size: u16) -> Class {
     let performant = 1..=performant_places(usize::from(size));
     match usize::from(place) {
@@ -112,7 +112,7 @@ pub(crate) struct Formed {
     pub(crate) shape: Shape,
     /// Which follower has which seat, unit by unit and place by place.
     pub(crate) seats: Vec<Option<Slot>>,
-    /// Those that have another seat than before.
+    /// The followers that have another seat than before.
     pub(crate) moved: Vec<(Slot, Seat)>,
 }
 

@@ -11,14 +11,15 @@
 //! # What the host does
 //!
 //! It stores facts, as [`durable`](selvedge_core::durable) describes, and delivers messages. A message
-//! from this gateway to a follower goes into the follower's mailbox here: the follower sent it a message, or is in the tables
-//! as its own. A message from one follower to another goes into the other one's mailbox, at the gateway that
-//! [`Tables::follower`](crate::Tables::follower) names; where it names none, the message is dropped, and sent again.
+//! from this gateway to a follower goes into the follower's mailbox here: the follower sent it a
+//! message, or is in the tables as its own. A message from one follower to another goes into the other
+//! one's mailbox, at the gateway that [`Tables::follower`](crate::Tables::follower) names; where it names
+//! none, the message is dropped, and sent again.
 //!
 //! Gateways, followers and clients have each an id of their own, also where they share a process.
 //!
-//! The distance to another gateway is proposed once: the host gives [`Command::Hops`] again where it was refused,
-//! and from time to time, for a proposal may be lost.
+//! The distance to another gateway is proposed once: the host gives [`Command::Hops`] again
+//! where it was refused, and from time to time, for a proposal may be lost.
 
 mod clients;
 mod config;

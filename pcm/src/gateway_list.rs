@@ -1,4 +1,4 @@
-//! Which gateways a follower or a client goes to, one after another.
+//! The gateways that a follower or a client goes to, one after another.
 
 use alloc::vec::Vec;
 
@@ -37,7 +37,7 @@ impl GatewayList {
         true
     }
 
-    /// Whether a node is on the list. O(n) for n gateways.
+    /// Returns true if a node is on the list. O(n) for n gateways.
     pub(crate) fn contains(&self, id: NodeId) -> bool {
         self.gateways.iter().any(|it| it.id == id)
     }
@@ -47,7 +47,7 @@ impl GatewayList {
         self.gateways.get(self.at).copied().unwrap_or_default()
     }
 
-    /// How many there are.
+    /// The number of gateways.
     pub(crate) const fn len(&self) -> usize {
         self.gateways.len()
     }

@@ -14,8 +14,8 @@ pub struct Limits {
     /// Of how many of a follower's libraries it is known that it keeps them: from 0. Default 4. The ones
     /// that it got last count.
     pub libraries: u16,
-    /// The number of followers that a unit should have: from 3 to 15. Default 5 (section 5a). A unit has up to two
-    /// more, where what is left makes no unit of its own.
+    /// The number of followers that a unit should have: from 3 to 15. Default 5 (section 5a).
+    /// A unit has up to two more, where the followers left over make no unit of their own.
     pub unit: u16,
     /// By how much more available a follower must be to take another one's class, in parts per million: up
     /// to 1,000,000. Default 20,000.

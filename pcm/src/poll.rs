@@ -1,4 +1,4 @@
-//! How an orchestrator counts what the followers of its unit returned (PCM, section 4.4).
+//! An orchestrator's count of the votes of its unit (PCM, section 4.4).
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ pub(crate) type Votes = (u16, Vec<(Member, Returned)>);
 /// orchestrator, is one value in whatever order votes come (erratum Q5).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Poll {
-    /// What each follower returned, in the order in which it came. Of former electors as well: a follower that is
+    /// The result of each follower, in the order in which it came. Of former electors as well: a follower that is
     /// taken off the list may be put back on it.
     votes: Vec<(Member, Returned)>,
 }
@@ -65,7 +65,7 @@ impl Poll {
         electors.iter().copied().chain(others).collect()
     }
 
-    /// What the votes come to by the paper (section 4.4): the first value that half of the electors
+    /// The result of the votes by the paper (section 4.4): the first value that half of the electors
     /// returned, without waiting for the others. Where all have voted and none has as much, of those with
     /// the most votes the orchestrator's own, or the one that had so many first; where one has the most
     /// and that is less than half, nothing is said. Under a published rule only.
@@ -90,18 +90,18 @@ impl Poll {
         chosen.map(|it| it.clone().into())
     }
 
-    /// How many votes it keeps.
+    /// The number of votes that it keeps.
     #[cfg(feature = "check")]
     pub(crate) const fn len(&self) -> usize {
         self.votes.len()
     }
 
-    /// What an elector returned.
+    /// The result of an elector.
     pub(crate) fn vote(&self, of: Member) -> Option<&Returned> {
         self.votes.iter().find(|it| it.0 == of).map(|it| &it.1)
     }
 
-    /// What the votes come to, if more votes cannot change it. O(m^2) comparisons of values for m electors.
+    /// The result of the votes, if more votes cannot change it. O(m^2) comparisons of values for m electors.
     pub(crate) fn verdict(&self, electors: &[Member], orchestrator: Member) -> Option<Answer> {
         let cast = self.votes.iter().filter(|it| electors.contains(&it.0));
         let all = electors.len();

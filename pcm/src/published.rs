@@ -1,6 +1,6 @@
 //! Rules that do not hold up: those of the paper to the letter. For tests and comparison only.
 //!
-//! `docs/errata.md` says where each stands and what breaks.
+//! `docs/errata.md` gives the place of each and the break.
 
 /// A rule that breaks a promise. Exists with the feature `check` only.
 #[cfg(feature = "check")]
@@ -9,7 +9,7 @@
 pub enum Published {
     /// An answer ends a task in whichever attempt it was given (PCM, section 4.4; erratum Q4).
     AnyAttempt,
-    /// A follower says its result once (PCM, section 4.1: it is useless to retry; erratum Q6).
+    /// A follower sends its result once (PCM, section 4.1: it is useless to retry; erratum Q6).
     VotesOnce,
     /// An orchestrator counts the vote of any follower, for any attempt (PCM, section 4.4; erratum
     /// Q7).

@@ -1,4 +1,4 @@
-//! Which tasks there are: the task tracking table (PCM, section 4.4).
+//! The task tracking table (PCM, section 4.4).
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,11 +12,11 @@ use crate::task::{Answer, Assignment, Bytes, Digest, Function, Returned, TaskId,
 /// A task that is not over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Open {
-    /// What is run.
+    /// The function.
     pub function: Function,
-    /// How often it was given to a unit.
+    /// The number of times that it was given to a unit.
     pub attempts: u16,
-    /// Which followers run it; nothing while no unit can.
+    /// The followers that run it; nothing while no unit can.
     pub assignment: Option<Assignment>,
     /// The votes of the present attempt, where gateways count them.
     pub(crate) poll: Poll,
@@ -25,7 +25,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// What the votes come to that gateways have counted, if more cannot change it.
+    /// The result of the votes that gateways have counted, if more cannot change it.
     pub(crate) fn verdict(&self) -> Option<Done> {
         let assignment = self.assignment.as_ref()?;
         let orchestrator = assignment.orchestrator()?;
@@ -38,21 +38,21 @@ impl Open {
 /// A task that is over.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Done {
-    /// What it came to.
+    /// The answer.
     pub(crate) answer: Answer,
-    /// Whose votes made that.
+    /// The followers whose votes made it.
     pub(crate) voters: Voters,
 }
 
 impl From<Answer> for Done {
-    /// What nobody's votes made.
+    /// An answer that no votes made.
     fn from(answer: Answer) -> Self {
         let voters = Voters::new();
         Self { answer, voters }
     }
 }
 
-/// What a function returned before, and whose votes made that.
+/// The former result of a function, with its voters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Cached {
     value: Bytes,
@@ -80,7 +80,7 @@ struct Forgotten {
 pub(crate) struct Tasks {
     limits: Limits,
     tasks: BTreeMap<TaskId, Task>,
-    /// Which followers take part in which.
+    /// The followers that take part in each task.
     electors: BTreeSet<(NodeId, TaskId)>,
     open: u32,
     /// In the order in which they ended.
@@ -88,7 +88,7 @@ pub(crate) struct Tasks {
     forgotten: BTreeMap<NodeId, Forgotten>,
     /// The clients of `forgotten`, by [`Forgotten::nth`].
     order: BTreeMap<u64, NodeId>,
-    /// How many tasks were forgotten.
+    /// The number of tasks that were forgotten.
     count: u64,
     results: BTreeMap<Digest, Cached>,
     /// In the order in which they came.
@@ -140,14 +140,14 @@ impl Tasks {
         }
     }
 
-    /// What a function returned before. O(log n).
+    /// The former result of a function. O(log n).
     pub(crate) fn cached(&self, digest: &Digest) -> Option<Done> {
         let Cached { value, voters } = self.results.get(digest)?.clone();
         let answer = Answer::Value(value);
         Some(Done { answer, voters })
     }
 
-    /// Whether no task more can be open.
+    /// Returns true if no task more can be open.
     pub(crate) const fn is_full(&self) -> bool {
         self.open >= self.limits.open
     }
@@ -221,7 +221,8 @@ impl Tasks {
         unit
     }
 
-    /// A follower of the present attempt votes. What the votes come to, if more cannot change it.
+    /// A follower of the present attempt votes. Returns the result of the votes, if more cannot
+    /// change it.
     pub(crate) fn vote(&mut self, id: TaskId, by: Member, returned: Returned) -> Option<Done> {
         let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
             return None;
@@ -276,7 +277,7 @@ impl Tasks {
         })
     }
 
-    /// What contradicts what, if anything does. O(n log n).
+    /// The first contradiction in the table, if there is one. O(n log n).
     #[cfg(feature = "check")]
     pub(crate) fn broken_invariant(&self) -> Option<&'static str> {
         let open = || self.open();

@@ -13,11 +13,11 @@ use crate::clustering::{
 /// A unit's standing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Unit {
-    /// How many followers it has.
+    /// The number of its followers.
     present: u32,
-    /// How many of them, its orchestrator included, have a performant place.
+    /// The number of them, its orchestrator included, that have a performant place.
     performant: u32,
-    /// How many tasks it runs.
+    /// The number of tasks that it runs.
     tasks: u32,
 }
 
@@ -36,9 +36,9 @@ struct Preference {
 /// m.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Units {
-    /// How many followers a unit should have.
+    /// The number of followers that a unit should have.
     size: u16,
-    /// How many places each unit has in `seats`.
+    /// The number of places of each unit in `seats`.
     width: u32,
     /// Unit by unit.
     seats: Vec<Option<Slot>>,
@@ -47,9 +47,9 @@ pub(crate) struct Units {
     ready: BTreeSet<Preference>,
     /// The units with room, those with the fewest followers first.
     roomy: BTreeSet<(u32, u32)>,
-    /// How many units have fewer than an orchestrator and a performant follower.
+    /// The number of units that have fewer than an orchestrator and a performant follower.
     broken: u32,
-    /// How many followers have a seat.
+    /// The number of followers that have a seat.
     seated: u32,
 }
 
@@ -68,7 +68,7 @@ impl Units {
         }
     }
 
-    /// Forms the units anew, without tasks. The followers that have another seat now. O(n) for n
+    /// Forms the units again, without tasks. The followers that have another seat now. O(n) for n
     /// followers; see [`cluster`].
     pub(crate) fn recluster(
         &mut self,
@@ -179,7 +179,7 @@ impl Units {
             .filter(move |it| except != Some(*it) || is_best(*it))
     }
 
-    /// How many tasks a unit has.
+    /// The number of tasks of a unit.
     pub(crate) fn tasks(&self, unit: u32) -> u32 {
         self.units.get(unit as usize).map_or(0, |it| it.tasks)
     }
@@ -189,7 +189,7 @@ impl Units {
         self.places(unit).iter().copied().flatten()
     }
 
-    /// How many units there are.
+    /// The number of units.
     pub(crate) const fn len(&self) -> usize {
         self.units.len()
     }

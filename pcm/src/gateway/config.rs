@@ -47,11 +47,11 @@ pub struct Config {
     /// The longest time that a function may run at any follower: above zero. Default 5 s, as that of
     /// [followers](crate::follower::Config::time). A unit has this time for each task that it was given.
     pub function_time: Span,
-    /// For how long followers come and go before units are formed anew because some are broken: above
-    /// zero. Default 1 s.
+    /// The time for which followers come and go before units are formed again because some are broken:
+    /// above zero. Default 1 s.
     pub settle: Span,
-    /// How often units are formed anew where followers have changed, the place of the resource manager is
-    /// looked at, and what was not done is tried again: above zero. Default 10 s. It should be longer than
+    /// The period of the review, which forms units again where followers have changed, checks the place
+    /// of the resource manager, and retries failed work: above zero. Default 10 s. It should be longer than
     /// twice `replica.resend` for each gateway: where none leads, each stands at its review at once, and
     /// those that are reviewed together would keep each other from it.
     pub review: Span,
