@@ -147,12 +147,12 @@ pub struct Client {
     /// The number of the last task.
     last: u64,
     waits: BTreeMap<u64, Wait>,
-    /// How often in a row it asked, and heard nothing.
+    /// The number of requests in a row without an answer.
     unanswered: u8,
     /// Whether a gateway sent it on to the present one, or could not be reached, and the present one was not
     /// asked yet.
     is_sent_on: bool,
-    /// How many gateways could not be reached since requests were last due.
+    /// The number of gateways that could not be reached since requests were last due.
     unreachable: usize,
 }
 

@@ -62,7 +62,7 @@ struct Left {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Followers {
     limit: u32,
-    /// How many of those that left are remembered.
+    /// The number of former followers that are remembered.
     tombstones: u32,
     slots: Vec<Option<Entry>>,
     /// Slots without a follower; the last one is taken first.
@@ -111,7 +111,7 @@ impl Followers {
         }
     }
 
-    /// Takes what a follower says, if it is later than what is known. O(log n).
+    /// Takes the report of a follower, if it is later than the known one. O(log n).
     pub(crate) fn attach(&mut self, follower: Attachment) -> Attached {
         let id = follower.member.id;
         if let Some(left) = self.left.get(&id)
@@ -179,12 +179,12 @@ impl Followers {
         }
     }
 
-    /// What is known of a follower. O(log n).
+    /// The attachment of a follower. O(log n).
     pub(crate) fn get(&self, id: NodeId) -> Option<&Attachment> {
         Some(&self.entry(*self.by_id.get(&id)?)?.follower)
     }
 
-    /// What was known of a follower when it left last, while that is remembered. O(log n).
+    /// The attachment of a follower when it left last, while that is remembered. O(log n).
     pub(crate) fn left(&self, id: NodeId) -> Option<&Attachment> {
         self.left.get(&id).map(|it| &it.follower)
     }
@@ -199,17 +199,17 @@ impl Followers {
         self.entry(*self.by_id.get(&id)?)?.seat
     }
 
-    /// How many there are.
+    /// The number of followers.
     pub(crate) fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there is no room for another one.
+    /// Returns true if there is no room for another follower.
     pub(crate) fn is_full(&self) -> bool {
         self.len() >= self.limit as usize
     }
 
-    /// How many followers each gateway has that has any, by id.
+    /// The number of followers of each gateway that has any, by id.
     pub(crate) fn gateways(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
         self.gateways.iter().map(|(&id, &count)| (id, count))
     }

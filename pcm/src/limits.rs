@@ -23,7 +23,7 @@ pub struct Limits {
     /// Between how many gateways it is known how far they are from each other: from 1. Default 16.
     pub gateways: u16,
     /// The number of former followers that are remembered: from 0. Default 1,024. A follower that is not
-    /// remembered may come back by what its former gateway says late, until that gateway purges it.
+    /// remembered may come back by a late message of its former gateway, until that gateway purges it.
     pub tombstones: u32,
     /// The greatest number of open tasks: from 1. Default 256.
     pub open: u32,

@@ -95,7 +95,7 @@ pub enum Message {
         /// The task: in another life the client has other tasks with the same number.
         task: TaskId,
     },
-    /// Gateway to client: what the task came to.
+    /// Gateway to client: the answer to the task.
     Answer {
         /// The task.
         task: TaskId,

@@ -328,7 +328,7 @@ impl Tables {
         self.hops.far()
     }
 
-    /// Whether there is no room for how far these gateways are from each other. O(g^2) for g gateways.
+    /// Returns true if there is no room for the distance between these gateways. O(g^2) for g gateways.
     pub(crate) fn lacks_room_for(&self, hops: Hops) -> bool {
         !self.hops.knows(hops) && !self.hops.has_room(hops)
     }
@@ -396,7 +396,7 @@ impl Tables {
         }
     }
 
-    /// What contradicts what, if anything does.
+    /// The first contradiction in the tables, if there is one.
     #[cfg(feature = "check")]
     pub(crate) fn broken_invariant(&self) -> Option<&'static str> {
         let tasks: Vec<u32> = self.tasks.open().filter_map(|it| it.1.unit).collect();

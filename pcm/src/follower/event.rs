@@ -13,10 +13,10 @@ pub enum Command {
     Start,
     /// The gateway's mailboxes cannot be reached. The follower goes to the next gateway of its list.
     Unreachable,
-    /// The mailboxes at its gateway can be reached, and were emptied: what it sent, and what was for it, may be
-    /// lost. It says at once that it is here, and again what nobody has acknowledged; its gateway sends it
-    /// its open tasks again. Costs the gateways an update, as a follower that comes does: the host says
-    /// it once each time that it happens.
+    /// The mailboxes at its gateway can be reached, and were emptied: messages from it and to it may be
+    /// lost. It attaches itself again at once, and repeats messages that are not acknowledged; its gateway sends it
+    /// its open tasks again. Costs the gateways an update, as a follower that comes does: the host gives
+    /// this command once each time that it happens.
     Emptied,
     /// It spends its time like this from the next period on.
     Duty(DutyCycle),

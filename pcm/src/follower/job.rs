@@ -86,7 +86,7 @@ impl Job {
         self.electors.first().copied()
     }
 
-    /// What the function returned here.
+    /// The result of the function here.
     #[cfg(feature = "check")]
     pub(super) const fn returned(&self) -> Option<&Returned> {
         match &self.stage {

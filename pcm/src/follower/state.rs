@@ -153,7 +153,7 @@ impl Follower {
         self.libraries.iter().copied()
     }
 
-    /// What is counted.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0

@@ -1,4 +1,4 @@
-//! Functions that run, votes, and what they come to (PCM, section 4.4).
+//! Functions that run, votes, and their result (PCM, section 4.4).
 
 use selvedge_core::{Context, Member};
 
@@ -343,7 +343,7 @@ impl Follower {
         job.sent = job.sent.saturating_add(1);
     }
 
-    /// Says again what nobody has acknowledged (erratum Q6).
+    /// Repeats messages that are not acknowledged (erratum Q6).
     pub(super) fn repeat(&mut self, cx: &mut Context<'_, Self>) {
         if self.rules.votes_once() {
             return;

@@ -40,7 +40,7 @@ impl Gateway {
         }
     }
 
-    /// The resource manager says that it is here, also to those that are gone: they may have come back.
+    /// The resource manager sends heartbeats, also to failed gateways: they may have come back.
     pub(super) fn on_heartbeat_tick(&mut self, cx: &mut Context<'_, Self>) {
         if !self.manages {
             return;
@@ -87,7 +87,7 @@ impl Gateway {
         });
     }
 
-    /// The resource manager says that it is here, and which gateways are gone.
+    /// The resource manager sends heartbeats, which name the failed gateways.
     pub(super) fn on_heartbeat(
         &mut self,
         from: Member,

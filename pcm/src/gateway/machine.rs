@@ -11,11 +11,11 @@ use super::event::{Command, Event, Misbehaviour, Reject, Timer};
 use super::state::{Gateway, check_result};
 use crate::{Hops, Message, Tables, Update};
 
-/// So many gateways are known at most; former ones that are gone make room.
+/// The greatest number of known gateways; former ones that have left make room.
 const KNOWN_MOST: usize = 64;
 
 impl Gateway {
-    /// One step of the replica. What it tells is looked at when this step's input is dealt with.
+    /// One step of the replica. Its events are handled when this step's input is dealt with.
     pub(super) fn step(
         &mut self,
         input: Input<Replica<Tables>>,

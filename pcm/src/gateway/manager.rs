@@ -107,7 +107,7 @@ impl Gateway {
         }
     }
 
-    /// What is done now and then.
+    /// The periodic review.
     pub(super) fn on_review_tick(&mut self, cx: &mut Context<'_, Self>) {
         cx.arm(Timer::Review, self.config.review);
         self.forget_clients(cx);

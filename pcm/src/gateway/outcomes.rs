@@ -1,4 +1,4 @@
-//! What follows from what the gateways have decided.
+//! The effects of the gateways' decisions.
 //!
 //! All gateways apply the same updates, so each sees which of its own followers got a task, and puts the
 //! request into their mailboxes. No request is relayed, a new resource manager sends nothing again, and a

@@ -37,7 +37,7 @@ pub struct Gateway {
     pub(super) is_available: bool,
     /// Whether followers came or went since units were formed.
     pub(super) has_changed: bool,
-    /// Whether units are about to be formed anew.
+    /// True if units are about to be formed again.
     pub(super) is_cluster_due: bool,
     pub(super) counters: Untracked<Counters>,
 }
@@ -193,7 +193,7 @@ impl Gateway {
         self.manages
     }
 
-    /// What is counted.
+    /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters.0
