@@ -52,4 +52,18 @@ mod tests {
         assert_eq!(model(Rules::Reminds).verify().unwrap(), 12_186);
     }
     // ANCHOR_END: holds
+
+    #[test]
+    fn a_holder_that_crashes_never_releases() {
+        let bounds = Bounds {
+            crashes: 1,
+            early_ticks: Some(1),
+            ..Bounds::default()
+        };
+        let found = model(Rules::Reminds).bounds(bounds).verify().unwrap_err();
+        assert!(
+            found.to_string().starts_with("no client waits for ever"),
+            "{found}"
+        );
+    }
 }

@@ -111,8 +111,10 @@ impl Lock {
         cx.send(self.server, Message::Ask(self.turn));
         cx.arm((), Span::secs(1));
     }
-    // ANCHOR_END: machine
+}
+// ANCHOR_END: machine
 
+impl Lock {
     // ANCHOR: number
     fn begin_turn(&mut self) {
         if self.rules >= Rules::Numbers {
@@ -150,7 +152,7 @@ impl Lock {
             Stage::Inside if is_mine => {}
             // This turn is over: the release was lost, or is still on its way.
             _ if self.rules >= Rules::Reminds => cx.send(self.server, Message::Release(turn)),
-            _ => {}
+            Stage::Idle | Stage::Asking | Stage::Inside => {}
         }
     }
     // ANCHOR_END: grant

@@ -35,6 +35,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Ok(states) => println!("holds in {states} states"),
             Err(found) => println!("{found}"),
         }
+        match fuzz::search(rules) {
+            Ok(entries) => println!("no list breaks it, in {entries} entries"),
+            Err((seed, broken)) => println!("seed {seed}: {broken}"),
+        }
     }
     over_udp::serve().await?;
     ready::run().await
