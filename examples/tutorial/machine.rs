@@ -150,7 +150,7 @@ impl Lock {
                 cx.event("entered");
             }
             Stage::Inside if is_mine => {}
-            // This turn is over: the release was lost, or is still on its way.
+            // That turn is over, and the server has yet to learn it.
             _ if self.rules >= Rules::Reminds => cx.send(self.server, Message::Release(turn)),
             Stage::Idle | Stage::Asking | Stage::Inside => {}
         }
@@ -163,7 +163,7 @@ impl wire::Message for Message {
     /// 128 and above are free for machines of one's own.
     const KIND: u8 = 202;
 
-    /// One byte for the variant, then the number.
+    /// The length of a variant, which is one byte, and of a number.
     fn encoded_len(&self) -> usize {
         let (Self::Ask(turn) | Self::Grant(turn) | Self::Release(turn)) = self;
         1 + wire::varint_len(u64::from(*turn))

@@ -25,7 +25,7 @@ async fn start(id: u64, seeds: Vec<SocketAddr>) -> Result<Handle, Box<dyn Error>
     Ok(Host::start(setup).await?)
 }
 
-/// One node prints and stores a note about it; another one watches the note.
+/// Prints on one node, which stores a note about it; another node watches the note.
 pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     let first = start(1, vec![]).await?;
     let second = start(2, vec![first.address()]).await?;
