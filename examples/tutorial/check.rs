@@ -32,6 +32,8 @@ pub(crate) fn model(rules: Rules) -> Model<Lock> {
 
 #[cfg(test)]
 mod tests {
+    use selvedge_sim::check::Limits;
+
     use super::*;
 
     #[test]
@@ -44,6 +46,9 @@ mod tests {
     fn a_lost_release_stops_the_numbered_lock() {
         let found = model(Rules::Numbers).verify().unwrap_err();
         assert_eq!(found.to_string(), include_str!("numbers.txt").trim_end());
+        let reports = model(Rules::Numbers).check(&Limits::default());
+        let inside = reports.iter().find(|it| it.property == "one is inside");
+        assert_eq!(inside.unwrap().outcome_name(), "holds");
     }
 
     // ANCHOR: holds
