@@ -30,6 +30,8 @@
 //! life. A machine sees neither the machines beside it nor their frames, so checks of one machine
 //! alone hold here.
 //!
+//! A first program, step by step: the book in the [repository](https://example.org/selvedge), `docs/src/tutorial.md`.
+//!
 //! # One dependency
 //!
 //! The crates of the parts are here under plain names: [`core`], [`membership`],
