@@ -26,8 +26,8 @@ pub struct Config {
     pub section: crate::Config,
     /// The number of sections that may be open at a time: from 1. Default 64.
     pub open_limit: u32,
-    /// The number of sections that are not open here in which this node takes part for others: from
-    /// 1. If a request comes for one more, and none of them can be dropped, this node does not
+    /// The number of sections that are not open here in which this node takes part for others: at
+    /// least one. If a request comes for one more, and none of them can be dropped, this node does not
     /// answer, and the node that asks waits: give at least the number of sections in the mesh.
     /// Default 256.
     pub passive_limit: u32,
