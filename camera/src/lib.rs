@@ -98,6 +98,7 @@
 //! Many threads and tasks of one process queue for the section at core's gate
 //! ([`selvedge_core::shared`], feature `std`).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -147,6 +147,7 @@
 //! frames and the allocator included, and 62 KB with `estimate` (`verify/no_std/flash`), ranked by
 //! SipHash.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -85,6 +85,7 @@
 //! # Ok::<(), &'static str>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

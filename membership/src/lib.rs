@@ -124,6 +124,7 @@
 //! `serde` is on):
 //!
 //! ```no_run
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![doc = include_str!("../examples/smallest.rs")]
 //! ```
 //!

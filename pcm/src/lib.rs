@@ -161,6 +161,7 @@
 //! | `check` | the promises as properties of the model checker, and the published rules that break them |
 //! | `std` | std in `selvedge-core` |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -196,6 +196,7 @@
 //!
 //! `serde` is no optional feature: the crate encodes a state that is sent whole.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

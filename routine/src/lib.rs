@@ -84,6 +84,7 @@
 //! the same in YAML, and for scripts of Home Assistant; `sun` for sunrise and sunset (module `sun`),
 //! without std; `std`; `arbitrary`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

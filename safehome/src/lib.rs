@@ -199,6 +199,7 @@
 //! and file states are in `selvedge-routine`; those of its types that appear in signatures of this
 //! crate are re-exported.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

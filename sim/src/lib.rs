@@ -25,6 +25,7 @@
 //! | `arbitrary` | [`operations::list`]: operations from bytes, for fuzz targets and property tests |
 //! | `stateright` (on by default) | the second engine of [`check`], and its Explorer |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 extern crate alloc;

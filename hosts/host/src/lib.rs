@@ -111,6 +111,7 @@
 //! `store`: `Host::start_durable` and `Host::blocking_start_durable`, for machines that are
 //! [`Durable`](selvedge_core::durable::Durable), with `selvedge-store`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![allow(
     clippy::std_instead_of_core,

@@ -179,6 +179,7 @@
 //!
 //! The socket is a [`Transport`]: [`Udp`], or for tests [`Faulty`] around it.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![allow(
     clippy::std_instead_of_core,
