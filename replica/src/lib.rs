@@ -137,13 +137,14 @@
 //! which counting begins, and it comes before all others: a configuration can name any other life
 //! of the node behind it, also where numbers wrap.
 //!
-//! - Where lives are counted from 0 and stored, members begin with [`Replica::new`].
-//! - Where lives come from a clock, no node knows the lives of the others before it receives a
-//!   message from them. Members begin with [`Replica::founder`], which votes under the name of life
-//!   0 in any life. A node founds a group once: a later life without that memory is a newcomer. No
-//!   life from a clock is 0 ([`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock)).
-//! - Any other node begins as a [newcomer](Replica::newcomer), and is a member when a configuration
-//!   names it ([`Command::Configure`]).
+//! | this node | constructor |
+//! |---|---|
+//! | founds the group; lives are counted from 0 and stored | [`Replica::new`] |
+//! | founds the group; lives come from a clock, so no node knows the lives of the others before it receives a message from them | [`Replica::founder`]: it votes under the name of life 0 in any life. A node founds a group once; no life from a clock is 0 ([`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock)) |
+//! | begins a later life, with all facts that the lives before it stored | [`Replica::restore`], then [`fold`](selvedge_core::durable::Durable::fold) |
+//! | joins a group that runs, or begins a later life without its memory | [`Replica::newcomer`]: it is a member when a configuration names it ([`Command::Configure`]) |
+//! | goes on in the same life, and dropped the memory of this group | [`Replica::newcomer_behind`] its [mark](Replica::mark) |
+//! | has a store that many groups share, and may be named here in a former life | [`Replica::newcomer_since`] that life |
 //!
 //! # The life in which a node is named
 //!
