@@ -26,7 +26,7 @@ pub use setup::{Memory, Offload, Promise, Setup, Sight};
 pub use votes::verdict;
 pub use watch::{Told, Watch};
 
-/// What is checked: first ours, which must hold, then what must break.
+/// The scenarios: first those of our rules, which must hold, then those that must break.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();

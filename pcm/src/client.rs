@@ -113,7 +113,7 @@ pub enum Reject {
     /// No gateway is named.
     #[error("the list of gateways is empty: name one at least")]
     NoGateway,
-    /// As many tasks wait as may.
+    /// The limit of tasks that wait is reached.
     #[error("{0} tasks wait: wait for an answer, or raise `tasks`")]
     Full(u16),
     /// No such task waits.
@@ -303,7 +303,7 @@ impl Client {
                 }
             }
             Message::Elsewhere => {
-                // Not at once: all gateways may say so.
+                // Not at once: all gateways may give this answer.
                 if from.id == self.gateway().id {
                     self.go_elsewhere();
                     self.is_sent_on = true;

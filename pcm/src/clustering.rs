@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use selvedge_core::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// Where the table of followers keeps a follower.
+/// The place of a follower in the table of followers.
 pub(crate) type Slot = u32;
 
 /// A place in a unit. Place 0 is the orchestrator's; then come the performant followers, then the
@@ -110,7 +110,7 @@ pub(crate) fn class_of(place: u16, size: u16) -> Class {
 #[derive(Clone, Debug)]
 pub(crate) struct Formed {
     pub(crate) shape: Shape,
-    /// Which follower has which seat, unit by unit and place by place.
+    /// The follower in each seat, unit by unit and place by place.
     pub(crate) seats: Vec<Option<Slot>>,
     /// The followers that have another seat than before.
     pub(crate) moved: Vec<(Slot, Seat)>,
@@ -195,7 +195,7 @@ fn fill(seats: &mut [Option<Slot>], shape: Shape, unseated: &[u128]) -> Vec<(Slo
     moved
 }
 
-/// The order of followers: those that are more available first, then those with lower ids.
+/// The order of followers: by availability from the highest, then by id from the lowest.
 fn key(follower: &Standing, size: u16, margin: u32) -> u128 {
     let held = follower.seat.map(|it| class_of(it.place, size));
     let bonus = match held {

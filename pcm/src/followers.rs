@@ -58,7 +58,7 @@ struct Left {
     nth: u64,
 }
 
-/// All followers, and the last ones that left.
+/// All followers, and the last that left.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Followers {
     limit: u32,
@@ -68,29 +68,29 @@ pub(crate) struct Followers {
     /// Slots without a follower; the last one is taken first.
     free: Vec<Slot>,
     by_id: BTreeMap<NodeId, Slot>,
-    /// How many followers each gateway has.
+    /// The number of followers of each gateway.
     gateways: BTreeMap<NodeId, u32>,
-    /// As they left last, so that what is said late brings none back.
+    /// The followers that left last, so that late messages bring none of them back.
     left: BTreeMap<NodeId, Left>,
     /// The order in which they left.
     order: BTreeMap<u64, NodeId>,
-    /// Counts those that left.
+    /// The number of followers that left.
     purged: u64,
 }
 
-/// What became of a follower that was attached.
+/// The outcome of an attachment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Attached {
     /// It is new, and sits in this slot.
     Joined(Slot),
-    /// It was there, in this life, and what is known of it is later now.
+    /// It was attached in this life, and the report is newer than the known one.
     Changed {
-        /// As it was known before.
+        /// The follower as it was known before.
         former: Member,
-        /// Whether it is more available or less than it was.
+        /// True if its availability has changed.
         is_other: bool,
     },
-    /// As much, or more, is known already.
+    /// The known report is as new, or newer.
     Stale,
     /// There is no room.
     Full,

@@ -131,7 +131,7 @@ impl Limits {
             true => MEMBER_MAX_LEN,
             false => attempt + 1 + self.most_electors() as usize * varint_len(u64::MAX),
         };
-        // The kinds of the update and of what it came to, and the length of the result.
+        // The kinds of the update and of its outcome, and the length of the result.
         1 + task + attempt + by + 1 + varint_len(u16::MAX as u64)
     }
 

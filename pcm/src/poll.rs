@@ -285,7 +285,7 @@ mod tests {
                 (1..).zip(&votes).filter_map(|(id, it)| Some((id, (*it)?))).collect();
             let missing: Vec<u64> =
                 (1..).zip(&votes).filter_map(|(id, it)| it.is_none().then_some(id)).collect();
-            // Four values are enough: what was returned, and one that nobody returned.
+            // Four values are enough: the returned ones, and a value that no follower returned.
             let ends: alloc::collections::BTreeSet<_> = (0..4_u32.pow(missing.len() as u32))
                 .map(|fill| {
                     let mut all = cast.clone();

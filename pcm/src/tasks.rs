@@ -95,7 +95,7 @@ pub(crate) struct Tasks {
     cached: VecDeque<Digest>,
 }
 
-/// What is known of a task.
+/// The record of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known<'a> {
     New,
@@ -121,7 +121,7 @@ impl Tasks {
         }
     }
 
-    /// What is known of a task. O(log n).
+    /// Returns the record of a task. O(log n).
     pub(crate) fn get(&self, id: TaskId) -> Known<'_> {
         match self.tasks.get(&id) {
             Some(Task::Done(done)) => Known::Done(done),

@@ -1,4 +1,4 @@
-//! What is said again and again allocates nothing: keep-alives, heartbeats, votes and the periods of
+//! Repeated messages allocate nothing: keep-alives, heartbeats, votes and the periods of
 //! followers. And how much memory a follower takes with all that it may hold.
 
 #![allow(
@@ -233,7 +233,7 @@ fn a_vote_costs_the_orchestrator_no_allocation() {
     }
 }
 
-/// What a follower takes, in bytes on a host with pointers of 64 bits.
+/// The memory of a follower, in bytes on a host with pointers of 64 bits.
 #[derive(Debug, PartialEq, Eq)]
 struct Memory {
     machine: usize,

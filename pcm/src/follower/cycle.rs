@@ -24,7 +24,7 @@ impl Follower {
         self.run_next(cx);
     }
 
-    /// Says that it is here, and has the host look into the mailbox.
+    /// Reports its presence, and has the host look into the mailbox.
     pub(super) fn keep_alive(&self, cx: &mut Context<'_, Self>) {
         let keep_alive = Message::KeepAlive {
             number: self.number,
@@ -38,10 +38,10 @@ impl Follower {
     /// A phase has had its time.
     pub(super) fn end_phase(&mut self, cx: &mut Context<'_, Self>) {
         let is_running = self.jobs.iter().any(|it| matches!(it.stage, Stage::Runs));
-        // What has begun is run to its end; it has its own time. Meanwhile the follower is not purged.
+        // A running function runs to its end, within its time limit; the follower is not purged meanwhile.
         self.is_late = is_running && self.phase == Some(Phase::Active);
         if self.is_late {
-            // It is here as before: its gateway hears so in each period.
+            // It is present as before: its gateway receives that in each period.
             self.refusals = 0;
             self.keep_alive(cx);
             cx.arm(Timer::Phase, self.duty.period());
@@ -103,7 +103,7 @@ impl Follower {
         self.repeat_lost(cx);
     }
 
-    /// A gateway says that an attachment was purged.
+    /// Handles the report of a gateway that an attachment was purged.
     pub(super) fn on_purged(&mut self, number: u32, cx: &mut Context<'_, Self>) {
         if number >= self.number && number < u32::MAX {
             self.number = number;

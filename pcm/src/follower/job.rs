@@ -7,7 +7,7 @@ use selvedge_core::Member;
 use crate::poll::Poll;
 use crate::{Answer, Function, Returned, Run, TaskId};
 
-/// How far a follower has come with a function.
+/// The progress of a follower with a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
     /// It is to be run.
@@ -30,12 +30,12 @@ pub(super) struct Job {
     pub(super) term: u16,
     /// The orchestrator first.
     pub(super) electors: Vec<Member>,
-    /// Whether the gateway counts the votes.
+    /// True if the gateway counts the votes.
     pub(super) to_gateway: bool,
     pub(super) stage: Stage,
-    /// Whether nothing is left to say: the vote is counted, the verdict recorded, or the task over.
+    /// True if nothing is left to send: the vote is counted, the verdict recorded, or the task over.
     pub(super) is_over: bool,
-    /// How often the same vote, or verdict, was sent.
+    /// The number of times that the same vote, or verdict, was sent.
     pub(super) sent: u8,
     /// The votes, at the orchestrator.
     pub(super) poll: Poll,

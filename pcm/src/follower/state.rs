@@ -16,18 +16,18 @@ use crate::{DutyCycle, Libraries, Library};
 pub struct Follower {
     pub(super) config: Config,
     pub(super) me: Member,
-    /// Where it can go, and where it is.
+    /// The gateways that it can attach to, and the present one.
     pub(super) gateways: GatewayList,
-    /// How many gateways turned it away in this period.
+    /// The number of gateways that turned it away in this period.
     pub(super) refusals: u8,
-    /// Of its attachment.
+    /// The number of its attachment.
     pub(super) number: u32,
     pub(super) duty: DutyCycle,
-    /// How it spends its time from the next period on, if that changes.
+    /// The duty cycle from the next period on, if that changes.
     pub(super) next_duty: Option<DutyCycle>,
     /// None before it is started.
     pub(super) phase: Option<Phase>,
-    /// Whether the active phase goes on only because a function runs.
+    /// True if the active phase goes on only because a function runs.
     pub(super) is_late: bool,
     /// In the order in which they came.
     pub(super) jobs: Vec<Job>,
@@ -35,7 +35,7 @@ pub struct Follower {
     pub(super) libraries: VecDeque<Library>,
     /// As they were when its attachment got its number.
     pub(super) told: Libraries,
-    /// Which library the host gets.
+    /// The library that the host is getting.
     pub(super) loads: Option<Library>,
     pub(super) counters: Untracked<Counters>,
     pub(super) rules: Rules,
@@ -104,7 +104,7 @@ impl Follower {
         Some(((job.attempt, job.term), job.orchestrator()?))
     }
 
-    /// How much it keeps: jobs, and the most votes of one of them.
+    /// The amount of its memory: jobs, and the most votes of one of them.
     #[cfg(feature = "check")]
     pub(crate) fn kept(&self) -> (usize, usize) {
         let votes = self.jobs.iter().map(|it| it.poll.len());
@@ -136,7 +136,7 @@ impl Follower {
         self.me
     }
 
-    /// What it does with its time now; nothing before it is started.
+    /// The phase of its duty cycle; `None` before it is started.
     #[must_use]
     pub const fn phase(&self) -> Option<Phase> {
         self.phase
@@ -148,7 +148,7 @@ impl Follower {
         self.gateway().id
     }
 
-    /// The libraries that it has, the one that goes first at first.
+    /// The libraries that it has, from the first to be dropped to the last.
     pub fn libraries(&self) -> impl Iterator<Item = Library> + '_ {
         self.libraries.iter().copied()
     }

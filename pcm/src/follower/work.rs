@@ -222,7 +222,7 @@ impl Follower {
         }
         let is_new =
             attempt == job.attempt && !job.is_over && job.poll.cast(&job.electors, from, returned);
-        // What is not needed any more is not said again, either.
+        // A message that is not needed any more is not repeated, either.
         cx.send(from, Message::Counted { task, attempt });
         // A vote that changes nothing is no reason to send again before the next period.
         if is_new || takes_any {
@@ -298,7 +298,7 @@ impl Follower {
         self.say(task, cx);
     }
 
-    /// Says the vote, or the verdict, if there is one.
+    /// Sends the vote, or the verdict, if there is one.
     fn say(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let (me, gateway, rules) = (self.me, self.gateway(), self.rules);
         let says_once = rules.votes_once();

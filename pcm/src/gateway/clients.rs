@@ -8,7 +8,7 @@ use super::Gateway;
 use crate::{Function, Message, Outcome, Refusal, TaskId, Update};
 
 impl Gateway {
-    /// A client wants a task done; perhaps it has said so before, here or at another gateway.
+    /// A client submits a task; it may have done so before, here or at another gateway.
     pub(super) fn on_submit(
         &mut self,
         client: Member,
@@ -44,7 +44,7 @@ impl Gateway {
         let is_over = matches!(known, Some(Outcome::Done(_) | Outcome::Forgotten(_)));
         let is_refused = match (&known, &update) {
             (None, Update::Submit { .. }) => !has_room,
-            // One that was proposed before finds room, perhaps.
+            // A task that was proposed before may find room.
             (Some(Outcome::Full(_)), _) => !waits,
             _ => false,
         };

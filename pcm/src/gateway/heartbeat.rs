@@ -61,7 +61,7 @@ impl Gateway {
         }
     }
 
-    /// Whether the gateways that are here could decide.
+    /// True if the gateways that are present could decide.
     pub(super) fn has_quorum(&self) -> bool {
         let replica = self.replica.machine();
         replica.could_decide(|id| !self.gone.contains(&id))
@@ -104,7 +104,7 @@ impl Gateway {
             true => self.missed.saturating_add(1),
             false => 0,
         };
-        // One that does not know that it was deposed keeps nobody from missing its successor.
+        // A manager that does not know that it was deposed must not hide the silence of its successor.
         let leader = self.replica.machine().leader();
         let is_led = leader.is_none_or(|it| it.0 == from.id);
         if self.manages {

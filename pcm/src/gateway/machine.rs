@@ -165,7 +165,7 @@ impl Gateway {
         let named = self.replica.machine().configuration().members();
         let named: Vec<Member> = named.map(|it| it.member).collect();
         for &member in &named {
-            // What membership said of it before stands in the replica alone.
+            // Only the replica has the former reports of membership about it.
             if !self.gateways.contains_key(&member.id) && self.replica.machine().is_gone(member.id)
             {
                 self.gone.insert(member.id);
@@ -260,7 +260,7 @@ impl Machine for Gateway {
             Input::Command(command) => self.command(command, cx),
         };
         self.look_at_told(cx);
-        // What is refused changes nothing, not even what the host was told.
+        // A refused input changes nothing, not even the reports to the host.
         if taken.is_ok() {
             self.tell_whether_available(cx);
         }

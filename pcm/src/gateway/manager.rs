@@ -120,7 +120,7 @@ impl Gateway {
         self.retry_waiting(cx);
         self.forget_distances(cx);
         self.look_at_voters(cx);
-        // What this gateway says as leader meanwhile would keep the other one from standing.
+        // The messages of this gateway as leader would keep the other one from standing.
         if self.replica.machine().waiting() == 0 {
             self.look_for_better_manager(cx);
         }
@@ -223,7 +223,7 @@ impl Gateway {
         let is_new = |it: &Member| is_here(it.id) && present.voter(it.id).is_none();
         let new = self.gateways.values().copied().filter(is_new);
         voters.extend(new.map(Voter::new));
-        // Those that are gone could not agree to it.
+        // Gateways that failed could not agree to it.
         if voters == present.voters || !self.has_quorum() {
             return;
         }

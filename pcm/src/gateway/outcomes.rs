@@ -16,7 +16,7 @@ use super::event::{Event, Timer};
 use crate::{Assignment, Message, Outcome, Refusal, Tables, TaskId};
 
 impl Gateway {
-    /// What the replica told.
+    /// Handles an event of the replica.
     pub(super) fn on_told(&mut self, event: Told<Tables>, cx: &mut Context<'_, Self>) {
         match event {
             Told::Applied { outcome, .. } => self.on_outcome(outcome, cx),
@@ -89,7 +89,7 @@ impl Gateway {
             self.unwatch(id, cx);
         }
         if self.manages && !self.serves(known.gateway) {
-            // What a gateway asked for before it was gone.
+            // The requests of a gateway before it failed.
             cx.arm(Timer::Purge(id), self.config.patience(known.duty));
         }
         self.on_withdrawn(tasks, cx);
@@ -162,7 +162,7 @@ impl Gateway {
         self.retry_waiting(cx);
     }
 
-    /// The tables came whole: what led to them was not told one by one.
+    /// The tables were received whole, without the events that led to them.
     fn on_installed(&mut self, cx: &mut Context<'_, Self>) {
         self.watch_own(cx);
         let Some(tables) = self.tables() else {

@@ -20,9 +20,9 @@ pub struct Gateway {
     pub(super) told: Untracked<VecDeque<selvedge_replica::Event<Tables>>>,
     /// Of all gateways the latest life that is known.
     pub(super) gateways: BTreeMap<NodeId, Member>,
-    /// Those that failed or left.
+    /// The gateways that failed or left.
     pub(super) gone: BTreeSet<NodeId>,
-    /// What the followers of this gateway said last.
+    /// The last reports of the followers of this gateway.
     pub(super) own: BTreeMap<NodeId, Attachment>,
     /// The tasks that clients wait for here.
     pub(super) asked: BTreeSet<TaskId>,
@@ -33,7 +33,7 @@ pub struct Gateway {
     pub(super) is_stalled: bool,
     /// How many of the manager's heartbeats in a row said that this gateway is gone, or did not come.
     pub(super) missed: u8,
-    /// Whether followers and clients are served here, as the host was told; it takes that for granted.
+    /// True if followers and clients are served here, as the host was notified; it assumes so at first.
     pub(super) is_available: bool,
     /// Whether followers came or went since units were formed.
     pub(super) has_changed: bool,
@@ -217,7 +217,7 @@ impl Gateway {
     }
 }
 
-/// Whether the longest result fits into what gateways of this configuration send each other.
+/// Checks that the longest result fits into the frames between gateways of this configuration.
 pub(super) fn check_result(limits: &Limits, configuration: &Configuration) -> Result<(), Reject> {
     let room = configuration.update_room();
     let room = room.saturating_sub(limits.around_result());

@@ -1,4 +1,4 @@
-//! Tasks, the votes on them, and what they come to.
+//! Tasks, their votes, and their outcomes.
 
 use selvedge_core::{Member, NodeId};
 

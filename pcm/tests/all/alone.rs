@@ -1,4 +1,4 @@
-//! A node by itself: what it is told by hand, and to whom it says what.
+//! A node by itself: inputs by hand, and the messages that it sends.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;

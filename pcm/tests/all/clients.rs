@@ -1,4 +1,4 @@
-//! What a client asks, whom, and when it goes to another gateway.
+//! The requests of a client, and its moves to another gateway.
 
 use selvedge_core::{Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client, Command, Event, Reject};
@@ -125,7 +125,7 @@ fn a_client_asks_again_while_a_task_waits_and_no_longer() {
         voters: voters(),
     });
     assert_eq!(it.told, answers);
-    // It says once what a task came to.
+    // It reports the outcome of a task once.
     it.hear(gateway(1), failed(2));
     assert_eq!(it.told, answers);
 }

@@ -82,7 +82,7 @@ const fn count(messages: u64, bytes: u64) -> Count {
     Count { messages, bytes }
 }
 
-/// What was sent since it was last looked at.
+/// The messages sent since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// On the links between gateways.
@@ -305,7 +305,7 @@ impl Net {
         self.taken()
     }
 
-    /// What a follower costs that comes to this gateway, and what it costs when it is gone.
+    /// The cost of a follower that attaches to this gateway, and of its failure.
     fn joins_and_leaves(&mut self, at: u64) -> [Count; 2] {
         let from = self.ids.other(FOLLOWERS);
         let message = Message::KeepAlive {

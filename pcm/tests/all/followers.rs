@@ -41,7 +41,7 @@ impl Alone<Follower> {
         *self.driver.machine().counters()
     }
 
-    /// To whom it votes what.
+    /// Its votes, and their receivers.
     fn votes(&self) -> Vec<(u64, TaskId, bool)> {
         let votes = self.sent.iter().filter_map(|(to, it)| match it {
             Message::Vote { task, returned, .. } => {

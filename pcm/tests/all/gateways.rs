@@ -475,7 +475,7 @@ fn a_newcomer_may_refuse_what_comes_first() {
     assert!(it.told.contains(&Event::Unavailable));
 }
 
-/// What gateways send each other names them, so longer ids leave less room in a frame.
+/// Messages between gateways name them, so longer ids leave less room in a frame.
 #[test]
 fn a_gateway_with_a_longer_id_leaves_room_for_results() {
     let config = Config::new().with_voting(Voting::Dynamic);

@@ -1,4 +1,4 @@
-//! What nodes do when their hosts tell that a link, or what a mailbox held, is gone.
+//! Nodes whose hosts report that a link, or the content of a mailbox, was lost.
 
 use selvedge_core::{Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client};

@@ -1,4 +1,4 @@
-//! What nodes make of what others say: one at a time, without a network.
+//! Nodes and the messages of others: one at a time, without a network.
 
 use selvedge_core::{Delta, Input, Member, NodeId, Span};
 use selvedge_pcm::client::{self, Client};
@@ -392,7 +392,7 @@ fn an_orchestrator_keeps_no_more_votes_than_of_two_units() {
     assert!((7..=34).contains(&held), "{held} votes");
 }
 
-/// The other one was deposed and does not know it, for it hears nobody.
+/// The other manager was deposed and does not know it, because it receives nothing.
 #[test]
 fn a_manager_that_another_one_holds_for_gone_serves_its_followers() {
     let me = Member::new(HUB.id.0, 1);

@@ -74,7 +74,7 @@ pub(super) fn answer(tables: &Tables, number: u64, attempt: u16, value: &[u8]) -
     }
 }
 
-/// What holds whatever happens.
+/// The invariants.
 pub(super) fn check(tables: &Tables) {
     let all: BTreeSet<NodeId> = tables.followers().map(|it| it.member.id).collect();
     let mut seated = BTreeSet::new();

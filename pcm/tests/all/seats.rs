@@ -1,4 +1,4 @@
-//! Who keeps a seat, and who gets another one.
+//! Followers that keep their seat, and followers that get another one.
 
 use std::collections::BTreeMap;
 

@@ -144,7 +144,7 @@ fn gateways_work_within_their_settings_ranges_alone() {
     assert_eq!(Err(refused), replica.check(), "that of the replica");
 }
 
-/// What a host has room for in one release has room in the next.
+/// The memory of a host that suffices in one release suffices in the next.
 #[test]
 fn the_bound_of_the_tables_stays_as_it_is() {
     let all = Limits::new()

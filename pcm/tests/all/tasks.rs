@@ -1,4 +1,4 @@
-//! The table of tasks: what is remembered of those that are over, and which votes and answers count.
+//! The table of tasks: the memory of finished tasks, and the votes and answers that count.
 
 use selvedge_core::{Member, NodeId};
 use selvedge_pcm::{
@@ -40,7 +40,7 @@ fn bytes(length: usize) -> Bytes {
     vec![7; length].into_iter().collect()
 }
 
-/// What a follower returned.
+/// The result of a follower.
 fn vote(task: TaskId, attempt: u16, by: Member, length: usize) -> Update {
     Update::Vote {
         task,

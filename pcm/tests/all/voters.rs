@@ -1,4 +1,4 @@
-//! Whose votes make an answer, and of what kind a failure is.
+//! The voters of an answer, and the kinds of failures.
 
 use std::collections::BTreeSet;
 
@@ -237,7 +237,7 @@ fn failures_are_alike_when_their_kinds_are() {
     assert_eq!(said, Some((Answer::NoMajority, Voters::new())));
 }
 
-/// What a follower votes that fails a function itself.
+/// The vote of a follower that fails a function itself.
 fn failure(
     config: follower::Config,
     function: Function,

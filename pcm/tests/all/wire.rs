@@ -1,4 +1,4 @@
-//! What goes over the wire: exact bytes, foretold lengths, and what fits into a frame.
+//! Messages on the wire: exact bytes, computed lengths, and the room of a frame.
 
 use selvedge_core::wire::{Envelope, Message as _, VERSION, frame_len};
 use selvedge_core::{Member, NodeId};

@@ -18,7 +18,7 @@ pub(crate) fn bytes(of: &[u8]) -> Bytes {
     of.iter().copied().collect()
 }
 
-/// What a function returns where nobody lies.
+/// The result of a function where no node lies.
 pub(crate) fn value(function: &Function) -> Bytes {
     bytes(&[&b"f:"[..], &function.code].concat())
 }

@@ -316,7 +316,7 @@ impl World {
         lasts && self.limits.attempts > 2 && self.percent(50)
     }
 
-    /// What each client asked for last came to what it had to.
+    /// The last task of each client has the right outcome.
     fn is_right(&self) {
         for (task, answer) in &self.oracle.heard {
             let code = &self.oracle.submitted[task].code;
@@ -330,7 +330,7 @@ impl World {
         }
     }
 
-    /// When nothing is asked, gateways say that they are here, and so do followers.
+    /// Without tasks, gateways and followers report their presence.
     fn is_calm(&mut self) {
         // A follower reports its libraries in its next period. A new manager looks at units, and for a better
         // manager, at its next review.

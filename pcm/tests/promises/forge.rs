@@ -1,4 +1,4 @@
-//! Nodes that say whatever they like, under their own ids.
+//! Nodes that send arbitrary messages under their own ids.
 
 use selvedge_core::{Input, Member, NodeId};
 use selvedge_pcm::{

@@ -175,7 +175,7 @@ impl World {
         self.depth = before;
     }
 
-    /// What travels fits into a frame, and is what it was when it is read.
+    /// Each message fits into a frame, and is equal to itself after it is decoded.
     fn check_frame(&mut self, from: Member, message: &Message) {
         let envelope = Envelope {
             from,
@@ -195,7 +195,7 @@ impl World {
         );
     }
 
-    /// What the oracle learns from what travels.
+    /// The facts that the oracle takes from messages.
     fn note(&mut self, from: Member, to: Member, message: &Message) {
         match message {
             Message::Run(run) if self.gateways().contains(&from.id.0) => self.oracle.assigned(

@@ -46,7 +46,7 @@ pub(crate) struct Oracle {
     pub(crate) votes: BTreeMap<(Member, TaskId), BTreeSet<Returned>>,
     pub(crate) values: BTreeMap<Function, BTreeSet<Told>>,
     pub(crate) decided: BTreeMap<TaskId, Told>,
-    /// What clients were told.
+    /// The answers that clients received.
     pub(crate) heard: BTreeMap<TaskId, Option<Answer>>,
     claims: BTreeMap<TaskId, Told>,
     ended: BTreeMap<TaskId, u64>,
@@ -253,7 +253,7 @@ impl Oracle {
         assert_eq!(before, None, "{task:?} is refused after all: {why}");
     }
 
-    /// What gateways said stands in the tables, or stood there.
+    /// The reports of gateways are in the tables, or were there.
     pub(crate) fn nothing_made_up(&self) {
         for (task, claim) in &self.claims {
             let decided = self.decided.get(task);

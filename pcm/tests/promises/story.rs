@@ -142,7 +142,7 @@ impl World {
                 self.cuts.insert((id, other));
             }
             1 => {
-                // One node hears nobody, or nobody hears it.
+                // One node receives nothing, or no node receives its messages.
                 let out = self.percent(50);
                 for &other in &ids {
                     let cut = if out { (id, other) } else { (other, id) };

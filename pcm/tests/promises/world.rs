@@ -17,7 +17,7 @@ use crate::oracle::Oracle;
 
 pub(crate) const SECOND: Real = 1_000_000;
 
-/// What happens besides what every protocol has.
+/// The events of this protocol beside those of every protocol.
 #[derive(Debug)]
 pub(crate) enum Then {
     /// A gateway's host gets something for a mailbox, from a follower of its own or another gateway.

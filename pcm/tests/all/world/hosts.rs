@@ -1,4 +1,4 @@
-//! What hosts do with what their machines say.
+//! The effects of machines, carried out by their hosts.
 
 use selvedge_core::{Choose as _, Effect, Input, Member, Span};
 use selvedge_pcm::client::{self, Client};

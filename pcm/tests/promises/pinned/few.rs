@@ -180,7 +180,7 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
         }
         wire = next;
     }
-    // Two begins again from what it stored at first, and hears what was decided.
+    // Two begins again from its first stored facts, and receives the decisions.
     let me = Member::new(2, 1);
     let mut again = Gateway::restore(me, gateway::Config::new(), base, [NodeId(1)]).unwrap();
     for fact in &facts {
@@ -217,7 +217,7 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
     assert_eq!(tables.follower(NodeId(11)), None, "it looks after it");
 }
 
-/// A manager that hears nobody keeps nobody from missing it, and sends followers away.
+/// A manager that receives nothing does not hide its own silence, and sends followers away.
 #[test]
 fn a_manager_that_hears_nobody_says_nothing() {
     let gateways = [1, 2, 3].map(|id| Member::new(id, 0));
